@@ -89,7 +89,17 @@ def joined(lines: re.Match) -> str:
 
 def runtime_text() -> str:
     """What programs of any model carry: the classes, loops and endings, each after those that it names, and the command line."""
-    from fccomodel.algorithms.runtime import block_loop, ending, finish, restore, schedules, settings, solver, vector_loop
+    from fccomodel.algorithms.runtime import (
+        block_loop,
+        ending,
+        finish,
+        keeping,
+        restore,
+        schedules,
+        settings,
+        solver,
+        vector_loop,
+    )
     from fccomodel.solver.emit.carried import carried, source
     from fccomodel.solver.emit.template import report
 
@@ -97,7 +107,8 @@ def runtime_text() -> str:
     kinds += schedules.SCHEDULES.values()
     block, vector = carried([*kinds, block_loop.solve]), carried([*kinds, vector_loop.solve])
     after = carried([finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector])
-    parts = [*map(source, dict.fromkeys([*block, *vector, *after])), report(finishing=False), report(finishing=True)]
+    kept = carried([keeping.FileKeeper, keeping.kept])
+    parts = [*map(source, dict.fromkeys([*block, *vector, *after, *kept])), report(finishing=False), report(finishing=True)]
     return "\n\n\n".join(parts)
 
 

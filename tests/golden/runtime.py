@@ -1902,6 +1902,180 @@ def solve_then_finish(
         return found
 
 
+def put_back(held, into, made):
+    """What ``held`` says, in the objects that ``into`` has: others hold them too. ``made``: what stands for each object of it."""
+    if id(held) in made:
+        return made[id(held)]
+    if isinstance(held, torch.Generator):
+        into = held if into is None else into
+        into.set_state(held.get_state())
+    elif isinstance(held, list):
+        into = into if isinstance(into, list) else []
+        into[:] = [put_back(x, None, made) for x in held]
+    elif isinstance(held, dict) or hasattr(held, "__dict__") and not torch.is_tensor(held):
+        into = into if type(into) is type(held) else copy.copy(held)
+        made[id(held)] = into
+        entries, there = (x if isinstance(x, dict) else vars(x) for x in (held, into))
+        entries = {key: put_back(x, there.get(key), made) for key, x in entries.items()}
+        there.clear()
+        there.update(entries)
+    else:
+        into = held
+    made[id(held)] = into
+    return into
+
+
+class Keeper:
+    """Writes the state of a run every so many seconds, once a person asks to stop, on SIGTERM, and where steps end.
+
+    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back; ``ended(stage, outcome)`` is
+    told what a stage came to, and ``outcome(stage, ...)`` gives it. ``spent`` are the seconds that the run took before, and
+    ``left`` is the state by stages that it goes on from, until it is put back.
+
+    A state is everything that changes in a run, and what is made of the program, its data and the seed is made anew.
+    """
+
+    def __init__(self, folder, every, left=None, spent=0.0, step=0):
+        self.folder, self.every, self.left, self.spent, self.step, self.first = folder, every, left or {}, spent, step, step
+        self.began, self.base, self.outcomes = time.perf_counter(), 0, {}
+        self.due = self.began + every
+        self.stopping = self.terminated = False
+
+    def terminate(self, *signalled):
+        """The process is asked to end, once the state is written."""
+        self.terminated = True
+
+    def asked(self):
+        """Whether a person wants the run to end."""
+        return False
+
+    def stop(self):
+        """What the loops ask: that a person wants them to end, once the state of before is written."""
+        return self.stopping
+
+    def __call__(self, stage, run, reason=""):
+        """A state that is whole, after a step; ``reason``: why it is the last, where no step was cut."""
+        if self.stopping:
+            return
+        due, stopping, ending = self.word(stage)
+        if due or stopping or ending or reason not in ("", "interrupted"):
+            self.step = self.base + run.count if isinstance(run.count, int) and stage != "restore" else self.base
+            self.write(stage, run)
+            self.due = time.perf_counter() + self.every
+        self.stopping = stopping
+        if ending:
+            print(f"terminated at step {self.step:,}: the checkpoint in {self.folder} goes on from there", file=sys.stderr)
+            raise SystemExit(128 + signal.SIGTERM)
+
+    def word(self, stage=""):
+        """Whether it is time to write, a person wants the run to end, and the process is asked to."""
+        return time.perf_counter() >= self.due, self.asked(), self.terminated
+
+    def write(self, stage, run):
+        """Puts it into files."""
+        raise NotImplementedError
+
+    def again(self, stage, run):
+        """Whether the state was written in this stage: then ``run`` stands as it did."""
+        if stage not in self.left:
+            return False
+        self.back(self.left[stage], run)
+        self.left = {}
+        return True
+
+    def ended(self, stage, outcome):
+        """What a stage came to, unless a person ended it, is part of all states from here on."""
+        if outcome.status != "interrupted":
+            held = SimpleNamespace(**{name: value for name, value in vars(outcome).items() if name != "exact"})
+            self.base, self.outcomes = outcome.iterations, self.packed(held, f"after {stage}")
+
+    def outcome(self, stage, solver, data, device, exact=None):
+        """What a stage came to before; None where it is not known to have ended."""
+        if f"after {stage}" not in self.left:
+            return None
+        outcome = self.back(self.left[f"after {stage}"])
+        if exact is None:
+            exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
+        outcome.exact = exact
+        self.ended(stage, outcome)
+        return outcome
+
+    def packed(self, held, name):
+        """A part of the state as it stands."""
+        return {name: copy.deepcopy(held)}
+
+    def back(self, held, into=None):
+        """A part of the state again, in the place of what ``into`` holds."""
+        return put_back(held, into, {})
+
+
+class FileKeeper(Keeper):
+    """One with a folder that has the last two states, ``000007/state.pt`` beside a manifest, each written beside and renamed.
+
+    identity   what the program, its data and settings are known by, by name: a state of others is refused
+    classes    what a state has of beside numbers, texts, lists and tensors; nothing else is unpickled
+    """
+
+    def __init__(self, folder, every, identity, classes):
+        self.folder, self.identity, self.classes = folder, identity, classes
+        super().__init__(folder, every, *(self.newest() or ()))
+        signal.signal(signal.SIGTERM, self.terminate)
+
+    def states(self):
+        """The states in the folder, the last one first."""
+        return sorted((p for p in self.folder.glob("[0-9]*") if p.name.isdecimal()), key=lambda p: -int(p.name))
+
+    def newest(self):
+        """The last whole state, the seconds and the steps before it; None where there is none."""
+        for place in self.states():
+            try:
+                manifest = json.loads((place / "manifest.json").read_text())
+                whole = hashlib.sha256((place / "state.pt").read_bytes()).hexdigest() == manifest["sha256"]
+            except (OSError, ValueError, KeyError):
+                whole = False
+            if not whole:
+                continue
+            if differing := [name for name, known in self.identity.items() if manifest["identity"].get(name) != known]:
+                raise SystemExit(f"error[F0817] checkpoint: {place} is of another run: {', '.join(differing)}; see --fresh")
+            with torch.serialization.safe_globals(self.classes):
+                return torch.load(place / "state.pt", weights_only=True), manifest["seconds"], manifest["step"]
+        if self.states():
+            raise SystemExit(f"error[F0817] checkpoint: what is in {self.folder} is damaged; see --fresh")
+        return None
+
+    def write(self, stage, run):
+        """One more state, whole or not at all; then those before the last two are removed."""
+        places = self.states()
+        number = f"{1 + max((int(place.name) for place in places), default=0):06d}"
+        new = self.folder / f".{number}.{os.getpid()}"
+        shutil.rmtree(new, ignore_errors=True)
+        new.mkdir(parents=True)
+        torch.save({**self.outcomes, stage: run}, new / "state.pt")
+        seconds, digest = self.spent + time.perf_counter() - self.began, hashlib.sha256((new / "state.pt").read_bytes())
+        manifest = {"identity": self.identity, "stage": stage, "step": self.step, "seconds": seconds}
+        (new / "manifest.json").write_text(json.dumps({**manifest, "sha256": digest.hexdigest()}, indent=1))
+        os.replace(new, self.folder / number)
+        for place in places[1:]:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def kept(keeper, arguments, identity, settings):
+    """What keeps a run's state in the folder that the command line names, None where it names none; ``--fresh``: what is there is
+    left aside. A run goes on from the state of the same program (``identity``), data, seed, precision and backend alone."""
+    if arguments.checkpoint is None:
+        return None
+    first = os.environ.get("RANK", "0") == "0"
+    if arguments.fresh and first:
+        for place in Path(arguments.checkpoint).glob("[0-9]*"):
+            shutil.rmtree(place, ignore_errors=True)
+    settled = {name: str(getattr(arguments, name, "")) for name in ("seed", "precision", "data", "backend")}
+    classes = [SimpleNamespace, type(settings), torch.Generator]
+    keep = keeper(Path(arguments.checkpoint), arguments.every, identity | settled, classes)
+    if keep.left and first:
+        print(f"resumed at step {keep.first:,}", flush=True)
+    return keep
+
+
 # ---- report
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
@@ -1912,6 +2086,9 @@ def main():
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
+    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run here, and go on from that which is there")
+    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="seconds between checkpoints (60s)")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
@@ -1924,12 +2101,14 @@ def main():
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
     if arguments.backend != "eager":
-        import sys
         try:
             from fccomodel.solver.backends import equip_program
         except ImportError:
             raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
         equip_program(sys.modules[__name__], tensors, arguments)
+
+    program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    keep = kept(FileKeeper, arguments, {"program": program, "arrays": DATA_SHA256}, SOLVER.settings())
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -1938,7 +2117,7 @@ def main():
     with no_grad():
         found = solve(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
                       seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
-                      planned=PLANNED)
+                      planned=PLANNED, keep=keep)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -1961,6 +2140,9 @@ def main():
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
+    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run here, and go on from that which is there")
+    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="seconds between checkpoints (60s)")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
     parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
@@ -1973,12 +2155,14 @@ def main():
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256)
     if arguments.backend != "eager":
-        import sys
         try:
             from fccomodel.solver.backends import equip_program
         except ImportError:
             raise SystemExit("error[F0818] backend: any but eager is of fccomodel, which is not installed") from None
         equip_program(sys.modules[__name__], tensors, arguments)
+
+    program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    keep = kept(FileKeeper, arguments, {"program": program, "arrays": DATA_SHA256}, SOLVER.settings())
 
     def show(entry):
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -1987,7 +2171,7 @@ def main():
     with no_grad():
         found = solve_then_finish(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
                       seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
-                      planned=PLANNED, way=WAY, passes=PASSES)
+                      planned=PLANNED, keep=keep, way=WAY, passes=PASSES)
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():

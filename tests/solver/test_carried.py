@@ -13,7 +13,7 @@ import pytest
 from emitted_models import CASES, HEAD, Case, made, make
 
 from fccomodel import algorithms
-from fccomodel.algorithms.runtime import block_loop, ending, finish, restore, schedules, settings, solver, vector_loop
+from fccomodel.algorithms.runtime import block_loop, ending, finish, keeping, restore, schedules, settings, solver, vector_loop
 from fccomodel.solver.emit.carried import carried, read, source
 
 SMOOTH = Case(text=f"model m;{HEAD}minimize (E[z ~ P] tanh(dot(w, z.x)))^2 + 0.1 * sumsq(w);")
@@ -106,7 +106,9 @@ def test_the_runtime_needs_nothing_else() -> None:
     kinds: list = [settings.BlockSettings, settings.VectorSettings, solver.BlockSolver, solver.VectorSolver]
     kinds += schedules.SCHEDULES.values()
     for loop in (block_loop, vector_loop):
-        parts = carried([*kinds, loop.solve, finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish])
-        imports = "import copy, math, time, torch\nfrom collections.abc import Callable, Mapping\n"
+        ends = [finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish, keeping.FileKeeper, keeping.kept]
+        parts = carried([*kinds, loop.solve, *ends])
+        imports = "import copy, hashlib, json, math, os, shutil, signal, sys, time, torch\nfrom pathlib import Path\n"
+        imports += "from collections.abc import Callable, Mapping\n"
         imports += "from dataclasses import dataclass, field\nfrom types import SimpleNamespace\nfrom typing import Any, Self\n"
         assert not undefined(imports + "\n\n".join(map(source, parts)))

@@ -6,7 +6,9 @@ import errno
 import json
 import math
 import os
+import runpy
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +19,7 @@ import pytest
 import torch
 
 import fccomodel
+from fccomodel import pipeline
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.app.comparison.runs import Bench
 from fccomodel.app.python import BoundModel
@@ -310,3 +313,61 @@ def test_a_killed_comparison_goes_on_with_the_others(tune: bool, tmp_path: Path,
 
 def _figures(comparison: Any) -> list[Any]:
     return [(run.job, run.objective, run.violation, run.kkt, run.iterations, run.stopped) for run in comparison.runs]
+
+
+ALONE = {
+    "estimates": (PAIRS, {"algorithm": "sox", "step": "adam", "polish": False}),
+    "vector": (SHARED, {"algorithm": "ascvrg", "polish": False}),
+    "finish": (PAIRS, {"budget": "900s"}),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_program_by_itself_goes_on(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Its file alone: terminated, killed and begun again, it ends with the same bits; another seed is refused."""
+    text, options = ALONE[name]
+    program = pipeline.emit(posed(text).plan(**options))
+    text = program.text.replace("\nWAY = None\n", "\nWAY = 'finish'\n") if name == "finish" else program.text
+    (tmp_path / "solver.py").write_text(text)
+    torch.save(program.data, tmp_path / "data.pt")
+    saved, save = [], torch.save
+
+    def run(out: str, *more: str, fatal: dict[int, Any] | None = None) -> Any:
+        def saving(value: Any, path: Any) -> None:
+            saved.append(path)
+            save(value, path)
+            (fatal or {}).get(len(saved), lambda: None)()
+
+        saved.clear()
+        monkeypatch.setattr(torch, "save", saving)
+        arguments = ["--iterations", "40", "--seconds", "900", "--out", str(tmp_path / out), *more]
+        monkeypatch.setattr(sys, "argv", ["solver.py", *arguments])
+        runpy.run_path(str(tmp_path / "solver.py"), run_name="__main__")
+        return torch.load(tmp_path / out)["w"]
+
+    def killed() -> None:
+        raise Killed
+
+    keep = ["--checkpoint", str(tmp_path / "kept"), "--every", "0s"]
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        first = run("first.pt")
+        with pytest.raises(SystemExit) as end:
+            run("w.pt", *keep, fatal={5: lambda: os.kill(os.getpid(), signal.SIGTERM)})
+        assert end.value.code == 143 and "goes on from there" in capsys.readouterr().err
+        with pytest.raises(Killed):
+            run("w.pt", *keep, fatal={38 if name == "finish" else 20: killed})
+        again = run("w.pt", *keep)
+        assert "resumed at step" in capsys.readouterr().out and torch.equal(first, again)
+        with pytest.raises(SystemExit, match="F0817.*seed"):
+            run("w.pt", *keep, "--seed", "5")
+        newest, _ = sorted((tmp_path / "kept").iterdir(), reverse=True)
+        (newest / "state.pt").write_bytes(b"")
+        assert torch.equal(first, run("w.pt", *keep))
+        for place in (tmp_path / "kept").iterdir():
+            (place / "manifest.json").write_text("{}")
+        with pytest.raises(SystemExit, match="F0817.*damaged"):
+            run("w.pt", *keep)
+        assert torch.equal(first, run("w.pt", *keep[:2], "--fresh"))
+    finally:
+        signal.signal(signal.SIGTERM, handler)

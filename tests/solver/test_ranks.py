@@ -124,3 +124,10 @@ def test_nothing_to_share_is_refused():
     with pytest.raises(FccoError, match="F0616") as refused:
         program("variance", "apg")
     assert "several ranks can share" in str(refused.value)
+
+
+@pytest.mark.parametrize("name, algorithm", [("pairs", "sonex"), ("tail", "alexr2")])
+def test_programs_can_keep_their_state(name, algorithm):
+    """Whether or not owners have estimates, what makes a state whole is there for the keeper."""
+    text = program(name, algorithm).text
+    assert text.count("def whole_state") == 1 and "class KeeperOfAll(FileKeeper)" in text and "kept(KeeperOfAll," in text

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from types import SimpleNamespace
 
 import torch
 
+from fccomodel.algorithms.runtime.keeping import FileKeeper
 from fccomodel.algorithms.runtime.support import net_in_parts
 
 
@@ -201,6 +203,33 @@ def whole_state(run, data, owners):
         for held in (getattr(run, "u", None), getattr(run, "c", None)):
             if hasattr(held, name):
                 brought(getattr(held, name), dim, getattr(data, key) if key else None)
+
+
+class KeeperOfAll(FileKeeper):
+    """That of one rank. All keep their state at the same step, by the word that goes round (``agreed``): rank 0 writes it, with
+    estimates as their owners have them, and reads it for all."""
+
+    data: SimpleNamespace
+    owners: dict = {}
+
+    def newest(self):
+        found = [super().newest() if RANKS.rank == 0 else None]
+        if RANKS.count > 1:
+            torch.distributed.broadcast_object_list(found, src=0)
+        RANKS.wish = super().word
+        return found[0]
+
+    def word(self, stage=""):
+        if stage in ("finish", "restore"):  # those are rank 0's alone
+            return super().word(stage)
+        heard, RANKS.heard = RANKS.heard, (False, False, False)
+        return heard
+
+    def write(self, stage, run):
+        if stage not in ("finish", "restore"):
+            whole_state(run, self.data, self.owners)
+        if RANKS.rank == 0:
+            super().write(stage, run)
 
 
 def by_rank_0(priced):

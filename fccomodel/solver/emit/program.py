@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from fccomodel.algorithms.runtime import ranks, support, sweep
+from fccomodel.algorithms.runtime.keeping import FileKeeper, kept
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
 from fccomodel.library import distances, distributions, reductions
@@ -78,6 +79,8 @@ def emit(lowered: Lowered) -> Program:
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
     main = report(solve=lowered.plan.algorithm_record.solve.__name__, **kind)
     classes, loop = record.classes(), record.loop()
+    keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
+    keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
     parts = [
         sections.constants(lowered, kinds),
         "# ---- settings",
@@ -96,6 +99,8 @@ def emit(lowered: Lowered) -> Program:
         *map(source, loop),
         sections.ranks(lowered, loop),
         record.text(),
+        "# ---- checkpoints",
+        *map(source, keeping),
         main,
     ]
     parts = [part for part in parts if part]
@@ -107,7 +112,7 @@ def emit(lowered: Lowered) -> Program:
         penalties=lowered.normal.penalties,
         estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
         smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
-        runtime=(*map(source, [*classes, *loop]), main),
+        runtime=(*map(source, [*classes, *loop, *keeping]), main),
         shares=lowered.shares,
         modules={
             name: modules.Kept.of(lowered.bound.nets[name], sections.shape(lowered, name))

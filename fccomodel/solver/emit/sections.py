@@ -221,6 +221,6 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     called = [f for f in vars(over).values() if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)]
     return "\n\n\n".join([
         f"# ---- {comment(lowered.shares.sentence, 110)}",
-        *map(source, carried([over.Ranks, over.joined, *called], loop)),
+        *map(source, carried([over.Ranks, over.joined, over.whole_state, *called], loop)),
         "\n".join([f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}", *(f"{n} = {around[n]}" for n in names)]),
     ])  # fmt: skip

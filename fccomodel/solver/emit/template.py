@@ -3,8 +3,12 @@
 IMPORTS = """import argparse
 import copy
 import hashlib
+import json
 import math
 import os
+import shutil
+import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -45,6 +49,9 @@ def main():
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
+    parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run here, and go on from that which is there")
+    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="seconds between checkpoints (60s)")
+    parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)"){backend}
     arguments = parser.parse_args()
 {start}
@@ -54,6 +61,9 @@ def main():
     torch.set_num_threads(THREADS)
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
 {equipped}
+    program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    keep = kept({keeper}, arguments, {"program": program, "arrays": DATA_SHA256}, SOLVER.settings())
+{shared}
     def show(entry):{silent}
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
         print(line.format(**entry), flush=True)
@@ -61,7 +71,7 @@ def main():
     with no_grad():
         found = {run}(SOLVER, tensors, seed=arguments.seed, device=arguments.device, dtype=getattr(torch, arguments.precision),
                       seconds=seconds, iterations=arguments.iterations, oracles=arguments.oracles, progress=show,
-                      planned=PLANNED{passes}){silent}
+                      planned=PLANNED, keep=keep{passes}){silent}
         objective, constraints = evaluate(found.exact, found.w)
     print(f"objective {SIGN * float(objective):.10g}   ({found.reason}, {found.iterations} steps)")
     for label, (_, values) in constraints.items():
@@ -78,7 +88,6 @@ if __name__ == "__main__":
 BACKEND = """
     parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")"""
 EQUIPPED = """    if arguments.backend != "eager":
-        import sys
         try:
             from fccomodel.solver.backends import equip_program
         except ImportError:
@@ -90,6 +99,10 @@ ALONE = """    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)"""
 TOGETHER = """    arguments.device = joined(arguments.device)"""
+#: What the keeper of several ranks brings together.
+SHARED = """    if keep is not None:
+        keep.data, keep.owners = SimpleNamespace(**tensors), OWNERS
+"""
 #: What ranks but the first leave to it.
 SILENT = """
         if RANKS.rank > 0:
@@ -99,7 +112,8 @@ SILENT = """
 def report(*, finishing: bool, solve: str = "solve", mapped: bool = False, ranks: bool = False) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
     of its arrays stay in their file; ``ranks``: it is a program of several."""
-    text = REPORT.replace("{silent}", SILENT if ranks else "")
+    text = REPORT.replace("{silent}", SILENT if ranks else "").replace("{keeper}", "KeeperOfAll" if ranks else "FileKeeper")
+    text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
     text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
     text = text.replace("{backend}", "" if ranks else BACKEND).replace("{equipped}", "" if ranks else EQUIPPED)

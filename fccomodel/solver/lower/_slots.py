@@ -34,7 +34,7 @@ class Slots:
         """Every element, along the axis that another reduction has for the same ones already, unless it is around this one: what
         both are made of is computed once."""
         around = {axis for slot in env.values() for axis in slot.ids.axes}
-        said = hashlib.blake2b(memoryview(np.ascontiguousarray(self.members(sel)))).digest()
+        said = hashlib.blake2b(np.ascontiguousarray(self.members(sel)).data).digest()
         known = self.alike.setdefault((set_key(sel.binder.domain), said), [])
         slot = next((slot for slot in known if around.isdisjoint(slot.ids.axes)), None)
         if slot is None:

@@ -32,7 +32,7 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
     with interruptible() as asked, nullcontext() if keeper is None else process.terminable(keeper.terminate):
         stop = asked.is_set
         if keeper is not None:
-            keeper.asked, stop = asked.is_set, keeper.stop
+            keeper.asks, stop = asked.is_set, keeper.stop
             settings |= {"keep": keeper}
         try:
             torch.set_num_threads(module.THREADS)

@@ -142,7 +142,7 @@ class Keeper(keeper.Keeper):
         self.module, self.held = module, SimpleNamespace(**data)
         module.RANKS.wish = lambda: super(Keeper, self).word("")
 
-    def word(self, stage: str) -> tuple[bool, bool, bool]:
+    def word(self, stage: str = "") -> tuple[bool, bool, bool]:
         if stage in ALONE:
             return super().word(stage)
         heard, self.module.RANKS.heard = self.module.RANKS.heard, (False, False, False)

@@ -28,8 +28,12 @@ Run it beside its data:  python solver.py --help
 import argparse
 import copy
 import hashlib
+import json
 import math
 import os
+import shutil
+import signal
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -324,4 +328,7 @@ SOLVER = BlockSolver(
 )
 
 
-# runtime.py: main
+# ---- checkpoints
+
+
+# runtime.py: put_back, Keeper, FileKeeper, kept, main
