@@ -50,7 +50,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
     parser.add_argument("--oracles", type=float, default=CALLS, help="budget of values g_i(w; xi) that steps ask for")
     parser.add_argument("--checkpoint", metavar="DIR", help="keep the state of the run here, and go on from that which is there")
-    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="seconds between checkpoints (60s)")
+    parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)"){backend}
     arguments = parser.parse_args()
