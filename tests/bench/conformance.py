@@ -3,11 +3,12 @@
     python tests/bench/conformance.py [--algorithms a,b] [--problems p,q] [--iterations N] [--seconds S] [--small] [--jobs J]
                                       [--record FILE]
     python tests/bench/conformance.py --matrix FILE ... > tests/bench/conformance.md
+    python tests/bench/conformance.py --matrix FILE ... --into tests/bench/conformance.md
 
 gap: |objective - optimum|, relative above 1; violation beside it where there are constraints; above the problem's tolerance
 ``!`` and epsilon of the KKT report, by which another stationary point shows. Of a problem without known optimum the gap is that
 epsilon. ``--small``: minibatches. ``--record`` appends what was found, ``--matrix`` puts such records into one table. Vector
-oracles, by full passes here, take a tenth of the iterations.
+oracles, by full passes here, take a tenth of the iterations. ``--into`` puts the gaps of some records into an earlier table.
 """
 
 from __future__ import annotations
@@ -108,13 +109,8 @@ def matrix(files: Iterable[str]) -> Iterable[str]:
     """Markdown: gaps by problem and algorithm, small batches behind a stroke; letters for what was refused, explained below."""
     shown: dict[tuple[str, str], dict[bool, str]] = defaultdict(dict)
     reasons: dict[str, str] = {}
-    for file in files:
-        for line in Path(file).read_text().splitlines():
-            (name, problem, *_, small), reached, reason = json.loads(line)
-            gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
-            lack = general(reason.split(": ", 1)[-1])
-            mark = f"**{gap}**" if "!" in reached else gap or reasons.setdefault(lack, _letter(len(reasons)))
-            shown[problem, name][small] = mark
+    for name, problem, small, gap, reason in gaps(files):
+        shown[problem, name][small] = gap or reasons.setdefault(general(reason.split(": ", 1)[-1]), _letter(len(reasons)))
     for oracle in ("blocks", "vector"):
         names = [n for n, a in sorted(algorithms.all().items()) if a.oracle == oracle and any(n == m for _, m in shown)]
         yield f"| | {' | '.join(names)} |"
@@ -124,6 +120,31 @@ def matrix(files: Iterable[str]) -> Iterable[str]:
             yield f"| {problem} | {' | '.join(cells)} |"
         yield ""
     yield from (f"- {letter}: {reason}" for reason, letter in reasons.items())
+
+
+def gaps(files: Iterable[str]) -> Iterable[tuple[str, str, bool, str, str]]:
+    """Algorithm, problem, small batches, gap (in bold above the tolerance; empty where it was refused) and why it was."""
+    for line in (line for file in files for line in Path(file).read_text().splitlines()):
+        (name, problem, *_, small), reached, reason = json.loads(line)
+        gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
+        yield name, problem, small, f"**{gap}**" if "!" in reached else gap, reason
+
+
+def renewed(page: str, files: Iterable[str]) -> str:
+    """An earlier page with the gaps of some records."""
+    found = {(name, problem, small): gap for name, problem, small, gap, _ in gaps(files) if gap}
+    lines, names = page.splitlines(), [""]
+    for at, line in enumerate(lines):
+        first, *rest = [cell.strip() for cell in line.split("|")[1:-1]] or [""]
+        if line.startswith("| |"):
+            names = rest
+        elif first in BY_NAME:
+            for k, (name, before) in enumerate(zip(names, rest, strict=True)):
+                full, *small = before.split(" / ")
+                both = found.get((name, first, False), full), found.get((name, first, True), (small or [full])[0])
+                rest[k] = " / ".join(dict.fromkeys(both))
+            lines[at] = f"| {' | '.join([first, *rest])} |"
+    return "\n".join(lines) + "\n"
 
 
 def general(lack: str) -> str:
@@ -148,7 +169,11 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--record", help="append every cell to this file")
     parser.add_argument("--matrix", nargs="*", help="of records, and nothing is run")
+    parser.add_argument("--into", type=Path, help="a page whose table takes the gaps of these records")
     arguments = parser.parse_args()
+    if arguments.into:
+        arguments.into.write_text(renewed(arguments.into.read_text(), arguments.matrix))
+        return
     if arguments.matrix:
         print("\n".join(matrix(arguments.matrix)))
         return
