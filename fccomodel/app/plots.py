@@ -49,6 +49,9 @@ class Plots:
     def __init__(self, record: Mapping[str, Any], kinds: Mapping[str, str] | None = None, outcome: Outcome | None = None):
         self._record, self._kinds, self._outcome = record, kinds or {}, outcome
 
+    def __repr__(self) -> str:
+        return "<plots: plot(), plot.convergence(), .constraints(), .multipliers(), .groups(), .roc()>"
+
     def __call__(self, along: str = "seconds") -> Figure:
         """Convergence, and constraints where there are any, on one page."""
         constrained = bool(self._record["constraints"])
@@ -66,11 +69,16 @@ class Plots:
 
     def constraints(self) -> Figure:
         """Each constraint's value, left minus right side: the worst a dozen, and whether they hold."""
-        return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds))
+        return drawn(lambda axes: _constraints(axes[0], self._record, self._kinds), size=self._low)
 
     def multipliers(self) -> Figure:
         """The multipliers of the minimised problem, those of the largest size: what a constraint costs."""
-        return drawn(lambda axes: _multipliers(axes[0], self._record))
+        return drawn(lambda axes: _multipliers(axes[0], self._record), size=self._low)
+
+    @property
+    def _low(self) -> tuple[float, float]:
+        """The size of a picture with a line for each constraint: low where these are few."""
+        return 6.4, min(1.4 + 0.25 * min(len(self._record["constraints"]), MOST), 3.4)
 
     def groups(self, name: str | None = None) -> Figure:
         """Risks by group with their bounds: the left sides of a family of constraints beside the right ones, or the members of a

@@ -30,7 +30,7 @@ def folder(tmp_path_factory):
     rng = np.random.default_rng(0)
     x, g = rng.normal(size=(300, 3)), rng.integers(0, 3, 300)
     rows = pd.DataFrame(x, columns=["a", "b", "c"])
-    rows["y"], rows["g"] = np.where(x @ [1, -1, 0.5] + 0.3 * g > 0, 1, -1), [f"<b>{k}</b>" for k in g]
+    rows["y"], rows["g"] = np.where(x @ [1, -1, 0.5] + 0.3 * g > 0, 1, -1), [f"<b>g{k}</b>" for k in g]
     rows.to_csv(folder / "rows.csv", index=False)
     spec = {"D": {"source": str(folder / "rows.csv"), "x": {"columns": ["a", "b", "c"]}}}
     result = fccomodel.compile(MODEL).bind(spec=spec).solve(budget="400it", holdout=0.3)
@@ -71,7 +71,7 @@ def test_the_page(folder, tmp_path, capsys):
     assert page.texts["verdict"].strip().startswith(record["verdict"])
     assert float(page.texts["objective"]) == pytest.approx(record["objective"], rel=1e-4)
     assert all(label in page.texts["constraints"] for label in record["constraints"])
-    assert "<b>0</b>" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S), "labels are text"
+    assert "<b>g0</b>" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S), "labels are text"
     assert "0.3 of the rows at random, seed 0" in text
     assert all(name in page.texts["assumptions"] for name in record["assumptions"])
     assert text.count("<math") > 3 and text.count("<svg") == 3
@@ -81,19 +81,22 @@ def test_the_page(folder, tmp_path, capsys):
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
 def test_a_browser_shows_it(folder, tmp_path):
-    """Real elements: mathematics and pictures have a size, nothing is wider than a phone."""
+    """Real elements: mathematics and pictures have a size, nothing is wider than a phone or cut off; print unfolds all."""
     path = tmp_path / "page.html"
     script = """<script>addEventListener("load", () => { const box = e => e.getBoundingClientRect();
       document.title = JSON.stringify([box(document.querySelector("math")).width > 20,
         [...document.querySelectorAll("figure svg")].map(e => Math.round(box(e).height / box(e).width * 100)),
-        document.documentElement.scrollWidth <= innerWidth]); })</script>"""
+        document.documentElement.scrollWidth <= innerWidth,
+        [...document.querySelectorAll(".wide")].every(e => e.scrollHeight <= e.clientHeight)]);
+      dispatchEvent(new Event("beforeprint"));
+      document.title += [...document.querySelectorAll("details")].every(e => e.open); })</script>"""
     path.write_text(fccomodel.app.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>"))
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
     command = ["chromium", *flags.split(), "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
     shown = subprocess.run(
         [*command, "--window-size=500,900", "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120
     ).stdout
-    assert re.search(r"<title>(.*?)</title>", shown)[1] == "[true,[53,53,53],true]"
+    assert re.search(r"<title>(.*?)</title>", shown)[1] == "[true,[53,34,34],true,true]true"
 
 
 def test_pictures(folder):
