@@ -152,6 +152,15 @@ def not_a_name(name: str, reason: str, fix: str) -> Diagnostic:
     return ATTRIBUTE.error(f"`{name}` cannot be a name of the model", reason=reason, fix=fix)
 
 
+def no_function(shown: str, methods: Iterable[str]) -> Diagnostic:
+    """A formula, a column or a set is no function; a misspelt method reads as a column."""
+    return ATTRIBUTE.error(
+        f"`{shown}` cannot be called",
+        reason="A name after a point is a column; nets, functions by `m.define` and the language's words take arguments.",
+        fix=did_you_mean(shown.rpartition(".")[2], methods) or "write a product with `*`, an entry as `v[k]`",
+    )
+
+
 def not_a_statement(shown: str) -> Diagnostic:
     """An attribute of a model is a declaration, a set or a formula."""
     return DECLARATION.error(

@@ -112,6 +112,10 @@ class Declaration:
     uses: tuple[Any, ...] = ()
 
 
+#: what a set can be asked
+METHODS = ("where", "subset")
+
+
 class Part:
     """Syntax that Python holds, the model whose names are in it (None: no names), and its size; no public names of its own, since
     attributes are columns."""
@@ -145,6 +149,9 @@ class Part:
 
     def __repr__(self) -> str:
         return f"<{self._kind}>" if self._node is None else shown(self._syntax())
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        fail(errors.no_function(repr(self), METHODS))
 
     def __copy__(self) -> Part:
         return self
