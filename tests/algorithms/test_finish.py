@@ -104,7 +104,7 @@ def test_long_straight_stretches() -> None:
 def test_directions_that_are_tried_first_spare_passes() -> None:
     """Rosenbrock's function of twenty numbers, to the same point."""
 
-    def minimised(bold: bool) -> tuple[torch.Tensor, int]:
+    def minimised(bold: bool, most: int = 3000) -> tuple[torch.Tensor, int]:
         passes = 0
 
         def at(w: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -115,11 +115,12 @@ def test_directions_that_are_tried_first_spare_passes() -> None:
             return float(value.detach()), torch.autograd.grad(value, x)[0]
 
         w = torch.zeros(20, dtype=torch.float64)
-        return panoc(at, lambda x, step: 0.0, w, 1e-3, 1e-6, lambda: passes > 3000, bold=bold)[0], passes
+        return panoc(at, lambda x, step: 0.0, w, 1e-3, 1e-6, lambda: passes >= most, bold=bold)[0], passes
 
     (safe, many), (bold, few) = minimised(False), minimised(True)
     assert torch.allclose(bold, torch.ones(20, dtype=torch.float64), atol=1e-6) and torch.allclose(safe, bold, atol=1e-6)
     assert few < 0.7 * many
+    assert all(minimised(bold, most)[1] <= most + 2 for bold in (False, True) for most in range(30, 50))
 
 
 def test_maxima_of_arrays() -> None:

@@ -1397,10 +1397,14 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
                 break
             now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
+            if limit():
+                here = now.w.clone()
+                prox(here, 0.0)
+                return here, size, now.step
         residual = -now.move / now.step
         d = direction(pairs, residual) if pairs else now.move
         enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
-        while pairs and tau > 0.05:
+        while pairs and tau > 0.05 and not limit():
             tried, first = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step), None
             level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
             nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
