@@ -128,6 +128,12 @@ def test_minima_of_rows_are_smoothed_as_what_they_stand_for_is(body: str, weight
     assert not made.unverified
 
 
+def test_kinks_under_an_exponential_are_smoothed_as_smooth_functions_are_taken() -> None:
+    """Losses over a temperature that is a variable, without the factor that makes a perspective of them."""
+    made, _ = planned("var w[d]; var t >= 0.5;\nminimize log(E[z ~ D] exp(pos(1 - dot(w, z.x)) / t)) + t;")
+    assert not made.unverified
+
+
 def test_an_explanation_names_no_theorem_where_none_covers() -> None:
     made, told = planned(f"var w[d];\nminimize min[k in K] {RISK};", unverified=True)
     assert made.unverified and told.count("no theorem covers") == 1

@@ -122,6 +122,8 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
     failures = derivation.unknown(setting.see, f)
     if nets := _unbound(setting, failures):
         return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED)
+    if _smooth(setting, block, g).holds:
+        return _about(setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED)
     return _lacking(setting, g, failures, "not known to be Lipschitz")
 
 
