@@ -41,6 +41,8 @@ ALLOWED = 1e-3
 Support = Callable[[torch.Tensor], float]
 #: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
 DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
+#: A gap by bounds of the variables that curvature need not make smaller: relative to the objective, or to this size of one.
+NEGLIGIBLE, LEAST = 1e-8, 1e-2
 BEYOND = "numbers at this point are beyond those of double precision"
 #: the support function of a norm's unit ball, by the shape of its dual's
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
@@ -163,10 +165,14 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, optimal.multipliers, analysis, parts)
-    bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known) if parts.convex else None
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = _excess(system) <= 0
+    bent, alone = None, math.inf
+    if system.projected:
+        alone = _bounded(system, optimal, None, _supports(system, analysis, level=feasible), base).value
+    if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
+        bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known)
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
         supports = _supports(system, analysis, level=level)
