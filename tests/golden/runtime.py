@@ -2048,17 +2048,26 @@ class FileKeeper(Keeper):
         return None
 
     def write(self, stage, run):
-        """One more state, whole or not at all; then those before the last two are removed."""
+        """One more state, whole or not at all, and those before the last two are removed; where that fails the run goes on, and
+        says so, unless it is about to be ended."""
         places = self.states()
         number = f"{1 + max((int(place.name) for place in places), default=0):06d}"
         new = self.folder / f".{number}.{os.getpid()}"
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir(parents=True)
-        torch.save({**self.outcomes, stage: run}, new / "state.pt")
-        seconds, digest = self.spent + time.perf_counter() - self.began, hashlib.sha256((new / "state.pt").read_bytes())
+        seconds = self.spent + time.perf_counter() - self.began
         manifest = {"identity": self.identity, "stage": stage, "step": self.step, "seconds": seconds}
-        (new / "manifest.json").write_text(json.dumps({**manifest, "sha256": digest.hexdigest()}, indent=1))
-        os.replace(new, self.folder / number)
+        try:
+            new.mkdir(parents=True)
+            torch.save({**self.outcomes, stage: run}, new / "state.pt")
+            digest = hashlib.sha256((new / "state.pt").read_bytes()).hexdigest()
+            (new / "manifest.json").write_text(json.dumps({**manifest, "sha256": digest}, indent=1))
+            os.replace(new, self.folder / number)
+        except (OSError, RuntimeError) as error:  # torch's word for a disk that is full is the latter
+            if self.terminated:
+                raise SystemExit(f"error[F0806] output: no checkpoint could be written in {self.folder}: {error}") from None
+            print(f"no checkpoint could be written in {self.folder}: {error}; the run goes on", file=sys.stderr)
+            places = []
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
         for place in places[1:]:
             shutil.rmtree(place, ignore_errors=True)
 

@@ -350,13 +350,17 @@ def test_a_program_by_itself_goes_on(name: str, tmp_path: Path, monkeypatch: pyt
     def killed() -> None:
         raise Killed
 
+    def full() -> None:
+        raise RuntimeError("No space left on device")
+
     keep = ["--checkpoint", str(tmp_path / "kept"), "--every", "0s"]
     handler = signal.getsignal(signal.SIGTERM)
     try:
         first = run("first.pt")
         with pytest.raises(SystemExit) as end:
-            run("w.pt", *keep, fatal={5: lambda: os.kill(os.getpid(), signal.SIGTERM)})
-        assert end.value.code == 143 and "goes on from there" in capsys.readouterr().err
+            run("w.pt", *keep, fatal={3: full, 5: lambda: os.kill(os.getpid(), signal.SIGTERM)})
+        said = capsys.readouterr().err
+        assert end.value.code == 143 and "goes on from there" in said and "No space left on device; the run goes on" in said
         with pytest.raises(Killed):
             run("w.pt", *keep, fatal={"finish" if name == "finish" else 20: killed})
         again = run("w.pt", *keep)
