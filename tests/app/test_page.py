@@ -119,8 +119,9 @@ def test_pictures(folder):
     assert [bar.get_width() for bar in axes.patches][:2] == [22.0, 21.0]
 
 
-def test_without_what_it_needs(folder, monkeypatch, capsys):
-    monkeypatch.setitem(__import__("sys").modules, "jinja2", None)
+@pytest.mark.parametrize("package", ["jinja2", "latex2mathml", "matplotlib"])
+def test_without_what_it_needs(folder, monkeypatch, capsys, package):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
     assert main(["report", str(folder)]) == 2
     assert "fccomodel[report]" in capsys.readouterr().err
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from fccomodel.app.results import Stored
 
 TEMPLATE = "page.html.j2"
+#: What a page is made by.
+PACKAGES = ("jinja2", "latex2mathml", "matplotlib")
 #: Constraints that get a row of their own.
 MOST = 60
 #: The grey of pictures that is not seen on a dark page.
@@ -32,10 +35,13 @@ DARK = "#404040"
 
 def html(stored: Stored) -> str:
     """The page of a stored result. F0529 where jinja2, latex2mathml or matplotlib is missing."""
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        raise FccoError([errors.no_page("jinja2")]) from None
+    for package in PACKAGES:
+        try:
+            import_module(package)
+        except ImportError:
+            raise FccoError([errors.no_page(package)]) from None
+    from jinja2 import Environment
+
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.filters["number"] = lambda value: display.number(value, 5)
     environment.filters["residual"] = display.residual
