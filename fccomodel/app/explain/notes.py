@@ -10,7 +10,7 @@ from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
 #: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values of its own.
-PER_ROW = 120
+PER_ROW = 130
 
 
 def warnings(analysis: Analysis) -> list[str]:
