@@ -289,7 +289,8 @@ def table(args: argparse.Namespace) -> None:
     fresh = [(f"Seed {seed}, fresh", [seed]) for seed in args.fresh]
     fresh += [(f"Seeds {', '.join(map(str, args.fresh))}, fresh", args.fresh)] if len(args.fresh) > 1 else []
     for title, which in seeds + fresh:
-        print(f"{title}: chosen within a factor {WITHIN:g} of the best\n\n" + "\n".join(shares(read(args.record, which))) + "\n")
+        runs = read(args.record, which)
+        print(f"{title}, {len(runs)} models: chosen within a factor {WITHIN:g} of the best\n\n" + "\n".join(shares(runs)) + "\n")
     print("\n".join(missed(found)) + "\n")
     print(f"{COLUMNS}\n{'|---' * (COLUMNS.count('|') - 1)}|")
     rows = [row(name, covering(name, runs)) for name, runs in found.items()]
