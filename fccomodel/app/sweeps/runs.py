@@ -38,7 +38,7 @@ def sweep(
 ) -> Sweep:
     """A solve for each combination of the params' values, in order, the last param's first; Ctrl-C keeps what is done.
 
-    Each begins where its neighbour ended, on the line through the two before where there are two. Raises what the first solve
+    Each begins where its neighbour ended, on the curve through the four before at most. Raises what the first solve
     raises, and F0518, F0520 for params that there are not and values that they do not take, before any solve.
     """
     names, lists = list(values), [_listed(name, given) for name, given in values.items()]
