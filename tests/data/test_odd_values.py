@@ -11,6 +11,7 @@ import pytest
 import torch
 from bind_tools import problem
 
+import fccomodel
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.progressions import count, numbers
@@ -153,3 +154,10 @@ def test_members_that_come_with_the_data() -> None:
 def test_arguments_named_like_reductions() -> None:
     made = problem("var x; minimize E[e ~ normal(sd = 2, mean = 1)] (e - x)^2;").objective.expr
     assert [a.value for a in made.binders[0].domain.args] == [1.0, 2.0]
+
+
+def test_a_table_of_times_without_rows_says_so() -> None:
+    empty = np.array([], dtype="datetime64[s]")
+    text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] square(dot(w, z.x) - z.y);"
+    with pytest.raises(FccoError, match="no rows"):
+        fccomodel.compile(text).bind(D={"x": np.zeros((0, 2)), "y": empty})

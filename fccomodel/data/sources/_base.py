@@ -215,7 +215,8 @@ def _from_times(values: np.ndarray, dtype: str) -> RawColumn:
     """Times as texts, ``2020-01-31 12:30:00``, all in the coarsest unit that loses nothing: days have no hours."""
     gaps = np.isnat(values)
     unit: Any = next(unit for unit in UNITS if unit == "ns" or ((values == values.astype(f"datetime64[{unit}]")) | gaps).all())
-    texts = np.char.replace(np.datetime_as_string(values, unit=unit), "T", " ").astype(object)
+    written = np.datetime_as_string(values, unit=unit)
+    texts = (np.char.replace(written, "T", " ") if written.size else written).astype(object)
     texts[gaps] = None
     codes, categories = encode_text(texts)
     return RawColumn(values=codes, categories=categories, dtype=dtype)
