@@ -15,6 +15,7 @@ from fccomodel.algorithms.runtime import block_loop, ending, finish, vector_loop
 from fccomodel.algorithms.runtime.schedules import SCHEDULES, Decay, Practical, Schedule, Theory
 from fccomodel.algorithms.runtime.settings import BlockSettings, LoopSettings, VectorSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver, VectorSolver
+from fccomodel.algorithms.runtime.vector_oracle import linearised
 
 CURVATURE = torch.tensor([1.0, 4.0])
 CENTRE = torch.tensor([3.0, -1.0])
@@ -191,3 +192,9 @@ def test_smoothing_parameters_of_settings() -> None:
     wide = h.smoothed(lambda lam: 10 * lam)
     assert (wide.smoothing("y1"), wide.smoothing("y2"), wide.lam_inner) == (5.0, 20.0, 0.3)
     assert (h.smoothing("y1"), h.steep) == (0.5, math.inf)
+
+
+def test_constants_among_inner_functions_have_a_derivative() -> None:
+    found = linearised(lambda w: torch.ones(2, dtype=w.dtype), torch.zeros(3))
+    assert found.pull(torch.ones(2)).tolist() == [0.0] * 3 and found.push(torch.ones(3)).tolist() == [0.0] * 2
+    assert found.matrix().tolist() == [[0.0] * 3] * 2

@@ -16,6 +16,7 @@ def linearised(f, w):
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
         value = f(x)
+        value = value if value.requires_grad else value + 0 * x.sum()  # constants have a derivative too
 
     def pull(s):
         with torch.enable_grad():
