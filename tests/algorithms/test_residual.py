@@ -56,7 +56,8 @@ def test_the_exact_residual_is_that_of_the_report():
 
 
 def test_the_error_of_minibatches_covers_95_percent():
-    _, program, module = program_of(HEAD + "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));", inner_batch=16)
+    text = HEAD + "var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
+    _, program, module = program_of(text, algorithm="sox", inner_batch=16)
     with module.no_grad():
         found = module.solve(module.SOLVER, dict(program.data), iterations=20, seconds=None)
     exact = estimate(module.SOLVER, program, found).residual

@@ -125,12 +125,14 @@ def kills_at_random(folder: Path, written: list[Result], kills: int, seed: int =
 
 
 def full_disks(folder: Path, written: list[Result], disks: int, seed: int = 0) -> Counter:
-    """A folder is written again where files end at random lengths, as on a full disk: an error, and the answer of before."""
+    """A folder is written again where files end at random lengths, as on a full disk: an error, and the answer of before. The
+    lengths are evenly spread, or their logarithms are, two and two."""
     rng = random.Random(seed)
     written[0].save(folder)
     found: Counter = Counter()
     for k in range(disks):
-        limit, before = int(LARGEST ** rng.uniform(0, 1)), read_as(folder, written)
+        limit = rng.randrange(LARGEST) if k % 4 > 1 else int(LARGEST ** rng.uniform(0, 1))
+        before = read_as(folder, written)
 
         def work(limit: int = limit, turn: int = (k + 1) % len(written)) -> None:
             sys.dont_write_bytecode = True  # a module's file that ends early would stay

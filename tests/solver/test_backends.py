@@ -126,7 +126,7 @@ def bound() -> Any:
     ("given", "code", "words"),
     [
         ({"backend": "numba"}, "F0808", "no backend"),
-        ({"backend": "cuda-graph", "device": "cpu"}, "F0818", "not on a GPU"),
+        ({"backend": "cuda-graph", "device": "cpu", "algorithm": "sonex"}, "F0818", "not on a GPU"),
         ({"backend": "compiled", "algorithm": "alexr2"}, "F0818", "count rounds"),
         ({"backend": "compiled", "algorithm": "ascvrg", "unverified": True}, "F0818", "as one vector"),
     ],
