@@ -226,13 +226,15 @@ def test_programs_that_grow_too_large_are_not_built(monkeypatch):
     text = "data D : table(x: real); var w; minimize E[z ~ D] exp(w * z.x);"
     rows = np.linspace(-1, 1, 50)
     assert program_of(text, D={"x": rows})
-    monkeypatch.setattr(cones, "stacked", lambda parts: pytest.fail("no rows are made"))
-    monkeypatch.setattr(cones, "MOST_CURVED", 49)
-    with pytest.raises(NotConic, match="larger program"):
+    with monkeypatch.context() as patched, pytest.raises(NotConic, match="larger program"):
+        patched.setattr(cones, "stacked", lambda parts: pytest.fail("no rows are made"))
+        patched.setattr(cones, "MOST_CURVED", 49)
         program_of(text, D={"x": rows})
+    monkeypatch.setattr(cones, "MOST_CURVED", 49)
     monkeypatch.setattr(Walk, "dot", lambda *_: pytest.fail("no scores are made"))
-    with pytest.raises(NotConic, match="larger program"):
-        program_of("data D : table(x: real[1]); var w[1]; minimize E[z ~ D] exp(dot(w, z.x));", D={"x": rows[:, None]})
+    for body in ("E[z ~ D] exp(dot(w, z.x))", "log(E[z ~ D] exp(dot(w, z.x)))"):
+        with pytest.raises(NotConic, match="larger program"):
+            program_of(f"data D : table(x: real[1]); var w[1]; minimize {body};", D={"x": rows[:, None]})
     monkeypatch.undo()
     monkeypatch.setattr(cones, "MOST_NUMBERS", 99)
     with pytest.raises(NotConic, match="larger program"):

@@ -314,9 +314,12 @@ class Walk(Evaluator):
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
-        if size * (space.total_size if isinstance(space, Listing) else 1) > MOST:
+        size *= space.total_size if isinstance(space, Listing) else 1
+        if size > MOST:
             raise NotConic("more elements than are held at once")
-        self.cones.room(sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body)))
+        kind, options = reductions.of(node), self.options(node)
+        own = size * _curved_by(kind, options) if ir.variables_of(node.body) else 0
+        self.cones.room(own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body)))
         whole = space if isinstance(space, Product) else space.whole()
         self.not_empty(node, space, whole.count, inner)
         if isinstance(whole, Product):
@@ -324,7 +327,6 @@ class Walk(Evaluator):
         else:
             leaves, _ = self.leaves(node.body, space, inner)
             value = self.in_block(node.body, inner, leaves, whole)
-        kind, options = reductions.of(node), self.options(node)
         if kind.linear or not isinstance(value.data, Affine):
             return collapse(kind, whole, value, options)
         full = whole.full(value)
@@ -375,6 +377,15 @@ def _curved(name: str) -> int:
     if isinstance(atom, atoms.ScalarAtom) and atom.cone is not None and len(atom.arguments) == 1:
         atom.cone(tried, tried.variable(()))
     return tried.curved
+
+
+def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
+    """Such cones for each element of a reduction."""
+    tried, few = Cones(), 2
+    if kind.cone is not None:
+        with suppress(NotConic):
+            kind.cone(tried, tried.variable((few,)), np.zeros(few, dtype=np.int64), torch.full((1,), float(few)), options)
+    return tried.curved // few
 
 
 def _root(atom: atoms.Atom, values: list[Named]) -> float:
