@@ -17,7 +17,7 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import with_children
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import draws, elements
+from fccomodel.evaluation import draws, elements, memory
 from fccomodel.library import atoms
 from fccomodel.library.linear import Term, joined, terms
 
@@ -27,10 +27,10 @@ Count = Callable[[ir.Expr], float]
 
 def of(bound: Bound) -> Distributed:
     """The forms of a bound problem, kept with it."""
-    return elements.remember(bound, "distributed", lambda: Distributed(bound))
+    return memory.remember(bound, "distributed", lambda: Distributed(bound))
 
 
-class Distributed(elements.Owned):
+class Distributed(memory.Owned):
     """The forms of one bound problem's expressions. Asking twice for a node gives the same node."""
 
     def __init__(self, bound: Bound):

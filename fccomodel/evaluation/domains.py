@@ -18,9 +18,9 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError, refuse
 from fccomodel.core.rewrite import conjunction, conjuncts, substitute
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, errors, members
-from fccomodel.evaluation.elements import remember
+from fccomodel.evaluation import elements, errors, members, memory
 from fccomodel.evaluation.members import Members
+from fccomodel.evaluation.memory import remember
 from fccomodel.library import atoms, distributions, domains, reductions, sets
 from fccomodel.library.atoms import Domain, Interval, enclosing
 from fccomodel.library.domains import Use
@@ -190,7 +190,7 @@ class _Walk:
 
 
 # ------------------------------------------------------------------------------------------------------------------ judging
-class Judge(elements.Owned):
+class Judge(memory.Owned):
     """Tries uses on the bound data.
 
     doubted  of each use of the problem the arguments that are not known to be what is asked

@@ -15,7 +15,8 @@ from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors
 from fccomodel.evaluation.axes import Named, new_axis, spread, union
-from fccomodel.evaluation.elements import remember, shape
+from fccomodel.evaluation.elements import shape
+from fccomodel.evaluation.memory import remember
 from fccomodel.library import distributions
 
 DRAWS = 20_000

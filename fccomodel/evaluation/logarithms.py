@@ -21,7 +21,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, operands
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import elements, memory
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
@@ -42,10 +42,10 @@ class _Seen:
 
 def of(bound: Bound) -> Logarithms:
     """The stable forms of a bound problem, kept with it."""
-    return elements.remember(bound, "logarithms", lambda: Logarithms(bound))
+    return memory.remember(bound, "logarithms", lambda: Logarithms(bound))
 
 
-class Logarithms(elements.Owned):
+class Logarithms(memory.Owned):
     """The stable forms of one bound problem's expressions. Asking twice for a node gives the same node."""
 
     def __init__(self, bound: Bound):

@@ -14,13 +14,13 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.lazy import torch
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, selections
+from fccomodel.evaluation import elements, memory, selections
 from fccomodel.evaluation.axes import Env, Named, along, new_axis, spread, union
 from fccomodel.evaluation.selections import Selection
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Members(elements.Owned):
+class Members(memory.Owned):
     """The combinations of elements of some binders that a condition accepts; the first binder's elements vary slowest.
 
     lists    ids of each binder's elements, less those that conditions on this binder alone leave out
@@ -93,7 +93,7 @@ def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | Non
 
 def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
     """The members of a family of constraints or of lets, found once for a bound problem."""
-    return elements.remember(bound, ("members", family), lambda: members(bound, family.binders, family.condition))
+    return memory.remember(bound, ("members", family), lambda: members(bound, family.binders, family.condition))
 
 
 def alone(part: Selection) -> Selection:

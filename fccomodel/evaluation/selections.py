@@ -18,21 +18,18 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors, indices
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.elements import (
-    Owned,
     Pointwise,
     accepted,
-    common,
-    deciding,
     extent,
     ids,
     matching,
     name_of,
     names,
-    remember,
     size,
     values,
 )
 from fccomodel.evaluation.indices import Order
+from fccomodel.evaluation.memory import Owned, common, deciding, remember
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 

@@ -98,14 +98,14 @@ def prepare(
 def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:
     """The same model and data for other values of some params; data are read again where these decide sizes or sets."""
     from fccomodel.data import rebinding
-    from fccomodel.evaluation import claims, domains, elements
+    from fccomodel.evaluation import claims, domains, memory
 
     binding = replace(binding, params={**binding.params, **params})
     with quoting(compiled.problem.source):
         again = rebinding.with_values(bound, params)
         if again is None:
             return binding, bind(compiled, binding)
-        claims.check(elements.akin(again, bound))
+        claims.check(memory.akin(again, bound))
         domains.check(again)
     return binding, again
 

@@ -18,7 +18,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, members, selections
+from fccomodel.evaluation import elements, members, memory, selections
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.report.confidence import Intervals, intervals, values
 
@@ -95,7 +95,7 @@ def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford
 def foreseen(bound: Bound, *, seed: int) -> float:
     """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one is much itself, or where
     the problem is not defined there. With other params they are taken to be the same."""
-    return elements.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
+    return memory.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
 
 
 def _foreseen(bound: Bound, seed: int) -> float:

@@ -17,7 +17,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import elements, memory
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
 from fccomodel.library import atoms, reductions
@@ -40,7 +40,7 @@ def least(facts: Facts, declared: Declarations, see: See) -> float | None:
         return None
     if not facts.leaves.keys() <= problem.variables.keys():  # of arguments of outer functions too
         return None
-    lowest = elements.remember(bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see))
+    lowest = memory.remember(bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see))
     if lowest is not None or facts.interval.value.lo < 0:
         return lowest
     match facts.expr:

@@ -10,7 +10,7 @@ from math import prod
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation import elements, memory
 from fccomodel.library.atoms import Interval
 from fccomodel.structure._declarations import interval
 
@@ -23,7 +23,7 @@ def measured(expr: ir.Expr, bound: Bound) -> Interval | None:
     finite somewhere."""
     if any(isinstance(node, ir.Var | ir.Hole | ir.NetCall | ir.Reduce) for node in ir.walk(expr)) or expr.shape:
         return None
-    return elements.remember(bound, ("measured", expr), lambda: _measured(expr, bound))
+    return memory.remember(bound, ("measured", expr), lambda: _measured(expr, bound))
 
 
 def _measured(expr: ir.Expr, bound: Bound) -> Interval | None:

@@ -21,11 +21,11 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import distributed, elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
 from fccomodel.evaluation.draws import DRAWS
-from fccomodel.evaluation.elements import remember
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
+from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.selections import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import squared_distances
