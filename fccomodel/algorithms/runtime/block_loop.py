@@ -182,11 +182,11 @@ def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, price=None, planned=None, keep=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, price=None, room=math.inf, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last. ``price``: counted
-    seconds of a pass, where passes may come in place of steps (``passes_first``).
+    seconds of a pass, where passes may come in place of steps (``passes_first``), of which there is so much ``room``.
 
     A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
     where it has none to the stage's end.
@@ -222,7 +222,7 @@ def solve(
     run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
-    if price is not None and passes_first(price, work.step, G(w), tol):
+    if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
     elif share is not None:
         iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))

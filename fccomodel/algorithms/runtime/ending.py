@@ -16,7 +16,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
-    smooth problem after none, where a pass costs little more than steps do.
+    smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
     take a quarter of it at most.
@@ -62,8 +62,8 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 1.6 * room <= 400 * price:
-        limits["price"] = price
+    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 0.1 * room <= 400 * price:
+        limits |= {"price": price, "room": room}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
     if outcome is None and solver.resume is not None and way == "finish":

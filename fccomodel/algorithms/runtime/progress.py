@@ -43,10 +43,11 @@ def pricing(look=0.0, step=0.0):
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
 
 
-def passes_first(price, step, slope, tol):
-    """Passes need no step before: one costs no more than twenty of them, and the start, by the ``slope`` there, is far from a
-    stationary point, which noise alone would leave."""
-    return price <= 20 * step and float(slope.norm()) > 100 * (tol or 0.0)
+def passes_first(price, step, slope, tol, room):
+    """Passes need no step before: one costs no more than two of them, or than twenty where not even 400 fit into 1.6 times the
+    ``room``; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
+    most = 20 if 400 * price >= 1.6 * room else 2
+    return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
