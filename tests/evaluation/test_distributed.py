@@ -10,7 +10,7 @@ from fccomodel import pipeline
 from fccomodel.core import ir
 from fccomodel.core.source import Source
 from fccomodel.evaluation import distributed, interpret
-from fccomodel.library.distances import squared_distances
+from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.normal import normalise
 
 HEAD = """
@@ -79,7 +79,7 @@ def test_squared_distances(shift: float) -> None:
     u, v = (shift + torch.randn(n, 4, generator=generator, dtype=torch.float64) for n in (30, 20))
     v[:5], v[5:9] = u[:5], u[5:9] + 1e-7
     exact = (u[:, None] - v).square().sum(-1)
-    found = squared_distances(u, v)
+    found = squared_distances(u, beside(v, middle(v)), middle(v))
     assert torch.allclose(found, exact, rtol=1e-9, atol=0.0)
     assert bool((found.diagonal()[:5] == 0).all())
 
@@ -87,7 +87,13 @@ def test_squared_distances(shift: float) -> None:
 def test_gradients_of_squared_distances() -> None:
     generator = torch.Generator().manual_seed(1)
     u, v = (torch.randn(n, 2, generator=generator, dtype=torch.float64, requires_grad=True) for n in (4, 3))
-    assert torch.autograd.gradcheck(lambda a, b: squared_distances(a, torch.cat([b, a[:1]])), (u, v))
+
+
+    def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        b = torch.cat([b, a[:1]])
+        return squared_distances(a, beside(b, middle(b)), middle(b))
+
+    assert torch.autograd.gradcheck(distances, (u, v))
 
 
 def test_the_plan_says_what_is_mapped_once() -> None:

@@ -571,10 +571,11 @@ def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
     return draws / len(batches) + steps / len(batches[:few])
 
 
-def passes_first(price, step, slope, tol):
-    """Passes need no step before: one costs no more than twenty of them, and the start, by the ``slope`` there, is far from a
-    stationary point, which noise alone would leave."""
-    return price <= 20 * step and float(slope.norm()) > 100 * (tol or 0.0)
+def passes_first(price, step, slope, tol, room):
+    """Passes need no step before: one costs no more than two of them, or than twenty where not even 400 fit into 1.6 times the
+    ``room``; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
+    most = 20 if 400 * price >= 1.6 * room else 2
+    return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
@@ -895,11 +896,11 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 def solve(
     solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, price=None, planned=None, keep=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, price=None, room=math.inf, planned=None, keep=None,
 ):  # fmt: skip
     """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
     is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last. ``price``: counted
-    seconds of a pass, where passes may come in place of steps (``passes_first``).
+    seconds of a pass, where passes may come in place of steps (``passes_first``), of which there is so much ``room``.
 
     A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
     where it has none to the stage's end.
@@ -935,7 +936,7 @@ def solve(
     run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
-    if price is not None and passes_first(price, work.step, G(w), tol):
+    if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
     elif share is not None:
         iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
@@ -1846,7 +1847,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
     take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
-    smooth problem after none, where a pass costs little more than steps do.
+    smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
     take a quarter of it at most.
@@ -1886,8 +1887,8 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 1.6 * room <= 400 * price:
-        limits["price"] = price
+    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 0.1 * room <= 400 * price:
+        limits |= {"price": price, "room": room}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
     if outcome is None and solver.resume is not None and way == "finish":

@@ -17,6 +17,7 @@ from fccomodel.algorithms.runtime import ending
 from fccomodel.algorithms.runtime import finish as finishing
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
+from fccomodel.algorithms.runtime.support import log_mean_exp, log_mean_raised, raised
 from fccomodel.algorithms.runtime.sweep import swept
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -73,10 +74,31 @@ def test_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_are_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One product of the table with A, and one table of distances for both sums, in each pass."""
+    """One product of the table with A, and one table of distances and of their exponentials for both sums, in each pass."""
     text = emitted(NCA, monkeypatch).program.text
     whole = text[text.index("def whole(") : text.index("def all_blocks(")]
-    assert whole.count("data.D_x @") == whole.count("squared_distances(") == 1
+    assert whole.count("data.D_x @") == whole.count("squared_distances(") == whole.count(" = raised(") == 1
+    assert whole.count(" = log_mean_raised(") == 2
+
+
+def test_exponentials_under_several_masks() -> None:
+    """Values and gradients as each mask alone has them, where what it lets through is far below the rest or nothing, or the
+    rest is infinite."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(6, 9, generator=generator, dtype=torch.float64)
+    mask = torch.rand(6, 9, generator=generator) < 0.5
+    mask[:, 0], mask[4] = False, False
+    x[1, 0], x[2, 0] = 800.0, 2000.0
+    for dim in (1, 0):
+        for top in (0.0, math.inf):
+            x[3, 0] = top
+            given = (x if dim else x.T).clone().requires_grad_()
+            chosen = mask if dim else mask.T
+            found = log_mean_raised(raised(given, dim), dim, chosen)
+            wanted = log_mean_exp(given.masked_fill(~chosen, -math.inf), dim)
+            assert torch.allclose(found, wanted, rtol=1e-13)
+            (slope,), (exact,) = (torch.autograd.grad(value.sum(), given, retain_graph=True) for value in (found, wanted))
+            assert torch.allclose(slope, exact, rtol=1e-12, atol=0.0)
 
 
 def test_sweep() -> None:

@@ -28,7 +28,7 @@ from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.selections import Conditions
 from fccomodel.library import atoms, reductions
-from fccomodel.library.distances import squared_distances
+from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
@@ -212,7 +212,8 @@ class Evaluator(Conditions):
         """The squared distances of vectors along an axis each."""
         if u.axes > v.axes:
             u, v = v, u
-        return Named(squared_distances(u.data, v.data), u.axes + v.axes)
+        centre = middle(v.data)
+        return Named(squared_distances(u.data, beside(v.data, centre), centre), u.axes + v.axes)
 
     def dot(self, u: Named, v: Named) -> Named:
         if u.axes and not v.axes:

@@ -10,9 +10,10 @@ from typing import ClassVar
 from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower._records import Segment
 from fccomodel.solver.operations import Axis, Op, Val
+from fccomodel.solver.operations._base import python
 from fccomodel.solver.operations.entrywise import masked, number, truth
 from fccomodel.solver.operations.segments import log_segment, segment
-from fccomodel.solver.operations.sums import chunked, log_mean_axes, swept
+from fccomodel.solver.operations.sums import chunked, log_mean_axes, log_mean_raised, raised, swept
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,10 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Logarithms(Numbers):
-    """The same for numbers that are known by their logarithms: a value of the graph is log x."""
+    """The same for numbers that are known by their logarithms: a value of the graph is log x. In ``full`` passes means under
+    several masks share their exponentials."""
 
+    full: bool = False
     by_segment = log_segment
 
     def swept(self, x: Val, axis: Axis) -> None:
@@ -69,11 +72,20 @@ class Logarithms(Numbers):
         have = tuple(a for a in x.axes if a in tuple(axes))
         if not have:
             return x
+        if self.full and x.op is masked and len(have) == 1 and shares(*x.args):
+            whole, mask = x.args
+            return self.graph.make(log_mean_raised, [self.graph.make(raised, [whole], over=have), mask.args[0]], over=have)
         return self.graph.make(log_mean_axes, [x], over=have)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         axes = tuple(axes)
         return self.times(self.graph.const(math.prod(axis.size for axis in axes)), self.average(x, axes))
+
+
+def shares(whole: Val, mask: Val) -> bool:
+    """Numbers of pairs, and a truth value of each that lies along the same axes."""
+    plain = whole.varying and len(whole.axes) > 1 and not whole.event and {*mask.axes} <= {*whole.axes}
+    return plain and mask.op is number and bool(mask.axes) and truth(mask.args[0]) and not python(mask.args[0])
 
 
 def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> Val:

@@ -76,7 +76,8 @@ class Reductions:
         if kind.condition:
             body = g.make(number, [body])
         elements = {*body.axes, *ranged.axes}
-        body = self.averaged(node, kind.total, ranged, body, env, Logarithms(g) if kind.logarithmic else Numbers(g))
+        algebra = Logarithms(g, self.state.full) if kind.logarithmic else Numbers(g)
+        body = self.averaged(node, kind.total, ranged, body, env, algebra)
         if self.state.full:
             return body
         if oracle(node):

@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import distributed
 from fccomodel.solver.lower._state import Env, Lower, State
 from fccomodel.solver.operations import Val
-from fccomodel.solver.operations.scores import squared_distances
+from fccomodel.solver.operations.scores import beside, middle, squared_distances
 
 
 class Rows:
@@ -34,4 +34,7 @@ class Rows:
             return None
         u, v = sorted((self.lower(side, env, False) for side in sides), key=lambda side: [a.order for a in side.axes])
         apart = len(u.axes) == len(v.axes) == 1 and u.axes != v.axes and u.event == v.event
-        return self.state.graph.make(squared_distances, [u, v]) if apart else None
+        if not apart:
+            return None
+        g, centre = self.state.graph, self.state.graph.make(middle, [v])
+        return g.make(squared_distances, [u, g.make(beside, [v, centre]), centre])

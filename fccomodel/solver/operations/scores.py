@@ -106,19 +106,49 @@ class TableScoreT(Op):
         return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
 
 
+class Middle(Op):
+    """The middle of vectors along an axis, where distances to them are taken from."""
+
+    name, arguments = "middle", ("v",)
+    constant = "distances are the same from anywhere"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"middle({writer.ref(val.args[0])})"
+
+
+class Beside(Op):
+    """Vectors along an axis, from their middle, with what else distances to them need: once for all slices of a full pass."""
+
+    name, arguments = "beside", ("v", "centre")
+    constant = FULL_PASS
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return (args[0].event[0] + 2,)
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"beside({', '.join(map(writer.ref, val.args))})"
+
+
 class SquaredDistances(Op):
     """|u - v|^2 of vectors along an axis each."""
 
-    name, arguments = "squared_distances", ("u", "v")
+    name, arguments = "squared_distances", ("u", "right", "centre")
     constant = FULL_PASS
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
         return ()
 
     def fault(self, val: Val) -> str:
-        u, v = val.args
+        u, v, _ = val.args
         apart = len(u.axes) == len(v.axes) == 1 and u.axes[0].order < v.axes[0].order
-        return "" if apart and u.event == v.event and len(u.event) == 1 else "they are no vectors along an axis each, in order"
+        fits = len(u.event) == 1 and v.event == (u.event[0] + 2,)
+        return "" if apart and fits else "they are no vectors along an axis each, in order"
 
     def text(self, writer: Writer, val: Val) -> str:
         return f"squared_distances({', '.join(map(writer.ref, val.args))})"
@@ -165,6 +195,8 @@ score = Score()
 score_t = ScoreT()
 table_score = TableScore()
 table_score_t = TableScoreT()
+middle = Middle()
+beside = Beside()
 squared_distances = SquaredDistances()
 net = Net()
 table_net = TableNet()

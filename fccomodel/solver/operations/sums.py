@@ -77,6 +77,31 @@ class LogMean(Over):
         to.give(val.args[0], g.apply("mul", g.apply("div", adjoint, n), share))
 
 
+class Raised(Op):
+    """Exponentials along an axis, with what they belong to: means of them under different masks share these."""
+
+    name, arguments, attributes = "raised", ("exponents",), {"over": tuple[Axis, ...]}
+    constant = FULL_PASS
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"raised({writer.ref(val.args[0])}, {dims(val.args[0], val.attrs['over'])})"
+
+
+class LogMeanRaised(Over):
+    """log mean exp over an axis of what a mask lets through, over the number of all."""
+
+    name, arguments = "log_mean_raised", ("raised", "mask")
+    constant = FULL_PASS
+
+    def fault(self, val: Val) -> str:
+        values, mask = val.args
+        return "" if values.op is raised and {*mask.axes} <= {*values.axes} else "its mask does not lie on its exponentials"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        values, mask = val.args
+        return f"log_mean_raised({writer.ref(values)}, {dims(values, val.attrs['over'])}, {writer.ref(mask, values.axes, 0)})"
+
+
 class Contract(Over):
     """The sum over axes of outer products, without the products."""
 
@@ -170,6 +195,8 @@ def average(g: Builder, val: Val, axes: Axes) -> Val:
 mean_axes = Mean()
 sum_axes = Sum()
 log_mean_axes = LogMean()
+raised = Raised()
+log_mean_raised = LogMeanRaised()
 contract = Contract()
 sum_event = SumEvent()
 chunked = Chunked()
