@@ -18,9 +18,9 @@ def beside(v, centre):
 
 
 def squared_distances(u, right, centre):
-    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k), of which ``right`` is ``beside(v, centre)``, by |u'|^2 + |v'|^2 - 2 u'.v'
-    of rows moved to the middle of v, one product of matrices; from their differences where that would cancel, so that the
-    relative error is some 1e4 roundings at most."""
+    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k), of which ``right`` is ``beside(v, centre)``, by |u'|^2 + |v'|^2 -
+    2 u'.v' of rows moved to the middle of v, one product of matrices; from their differences where that would cancel, so that
+    the relative error is some 1e4 roundings at most."""
     u = u - centre
     uu = u.square().sum(-1, keepdim=True)
     distances = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1) @ right.T
