@@ -19,14 +19,16 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic import cost as costs
 from fccomodel.solver.conic.affine import NotConic as NotConic
 from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
-from fccomodel.solver.conic.walk import Conic, conic
+from fccomodel.solver.conic.program import Conic as Conic
+from fccomodel.solver.conic.walk import conic
 
 #: Accuracy that is asked for, of gap and residuals, what is taken where no more is reached, and the share of the way to the
 #: boundary that a step takes: at first, and where that ends without progress.
 FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
+#: The same of the method for few variables and many rows; where it has less, the other one follows.
+OWN = (1e-11, 1e-8)
 SOLVED = ("Solved", "AlmostSolved")
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
 SMALL, ABSOLUTE = 1e-3, 1e-7
@@ -54,14 +56,21 @@ def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
 
 
 def cost(built: Conic) -> float:
-    """Seconds of one core that ``solve`` takes, foreseen by counts; building the program took a tenth of them."""
-    return costs.seconds(built.program)
+    """Seconds of one core that ``solve`` takes, foreseen by counts."""
+    return built.seconds
 
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     """The optimum, or why there is none: ``infeasible`` or ``unbounded``, proved, or ``unknown``."""
     began = time.perf_counter()
-    result = minimised(built.program, seconds=seconds)
+    result: Any = None
+    if built.parts is not None:
+        from fccomodel.solver.conic import barrier
+
+        result = barrier.minimised(built.parts, OWN, seconds)
+    if result is None or result.status not in SOLVED:
+        left = None if seconds is None else seconds - (time.perf_counter() - began)
+        result = minimised(built.program, seconds=left)
     if str(result.status) not in (*SOLVED, "PrimalInfeasible", "DualInfeasible", "MaxTime"):
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         result = minimised(built.program, SECOND, left)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
@@ -29,30 +28,11 @@ from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic import inner, levels
 from fccomodel.solver.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
-from fccomodel.solver.conic.cones import Assembled, Cones, assembled
+from fccomodel.solver.conic.cones import Cones, assembled
+from fccomodel.solver.conic.program import Conic
 
 #: Numbers that one value may have.
 MOST = 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Conic:
-    """A problem as a conic program.
-
-    layout  by variable: its first column and its shape       rows   by label: its first row in the program, and its sign there
-    sign    -1 where the model's objective is maximised
-    """
-
-    program: Assembled
-    sign: float
-    layout: dict[str, tuple[int, tuple[int, ...]]]
-    rows: dict[str, tuple[int, float]]
-
-    @property
-    def finite(self) -> bool:
-        """Every number in it is."""
-        program = self.program
-        return all(np.isfinite(part).all() for part in (program.P.data, program.q, program.A.data, program.b))
 
 
 def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
