@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
-from fccomodel.core.rewrite import const
+from fccomodel.core.rewrite import const, with_children
 from fccomodel.library import atoms
 
 #: terms from which a sum is built as a tree
@@ -173,3 +173,43 @@ def without(factors: tuple[Factor, ...], divisor: Sequence[Factor]) -> tuple[Fac
         else:
             rest.pop(k)
     return folded((*rest, *turned))
+
+
+# ----------------------------------------------------------------------------------------------------------- sides of a pair
+Sides = tuple[ir.Expr | None, ir.Expr | None]
+
+
+def sides(node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], Collection[ir.Binder]]) -> Sides | None:
+    """(a, b) with a + b = node, a without the own binders and b of them alone, where a or b may be nothing; None where there are
+    none. ``free``: the binders that an expression depends on."""
+    inside = [b in own for b in free(node)]
+    if not any(inside):
+        return node, None
+    if all(inside):
+        return None, node
+    if not isinstance(node, ir.Apply):
+        return None
+    if atoms.signed(node) is not None:
+        parts = [sides(arg, own, free) for arg in node.args]
+        pairs = [part for part in parts if part is not None]
+        if len(pairs) < len(parts):
+            return None
+        return _added(node, [a for a, _ in pairs]), _added(node, [b for _, b in pairs])
+    mixed = [len({b in own for b in free(arg)}) == 2 for arg in node.args]
+    atom = atoms.of(node)
+    if atom is None or atom.variadic or len(mixed) != 2 or sum(mixed) != 1 or not atom.linear(mixed):
+        return None
+    place = mixed.index(True)
+    inner = sides(node.args[place], own, free)
+    if inner is None or any(free(arg) for k, arg in enumerate(node.args) if k != place):
+        return None
+    a, b = (part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner)
+    return a, b
+
+
+def _added(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:
+    """A sum, difference or negative of what is there of its arguments."""
+    if None not in parts:
+        return with_children(node, tuple(part for part in parts if part is not None))
+    first, last = parts[0], parts[-1]
+    return first if last is None else make("neg", last) if node.op == "sub" else last

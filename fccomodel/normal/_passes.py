@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import distributed, elements
+from fccomodel.library import identities
+from fccomodel.library.identities.comonotone import comonotone_tails
 from fccomodel.normal.separation import Separation
 
 
@@ -29,6 +31,19 @@ def without_pairs(
             yield problem.text(node), "separated", f"each row enters alone: {cost(node, bound)}"
     if bound is not None:
         yield from mapped_once(problem, bound)
+    yield from in_one_order(problem)
+
+
+def in_one_order(problem: ir.Problem) -> Iterator[tuple[str, str, str]]:
+    """The means of tails that are a tail of means."""
+    facts = identities.known(problem)
+    for node in ir.walk(*problem.roots):
+        if isinstance(node, ir.Reduce) and comonotone_tails.apply(node, facts) is not None:
+            inner = node.body
+            assert isinstance(inner, ir.Reduce)
+            kind, of = inner.kind, ", ".join(b.name for b in node.binders)
+            elements_of = ", ".join(b.name for b in inner.binders)
+            yield problem.text(node), "one order", f"by {elements_of} alone, whatever {of}: it is the {kind} of means over {of}"
 
 
 def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, str]]:

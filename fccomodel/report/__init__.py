@@ -21,10 +21,12 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members
+from fccomodel.evaluation import members, memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
+from fccomodel.library import identities
+from fccomodel.library.identities.comonotone import comonotone_tails
 from fccomodel.report import estimated
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.advice import Ending as Ending
@@ -140,7 +142,9 @@ def report(
     """
     threads = nullcontext() if bound.nets else one_thread()  # many small operations: a second thread costs more than it gives
     with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
-        began, meter = time.perf_counter(), work or Meter(BUDGET_S)
+        began, meter, written = time.perf_counter(), work or Meter(BUDGET_S), bound
+        bound = memory.remember(written, "report", lambda: _ordered(written)) or written
+        analysis = analysis if bound is written else None
 
         def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
             system = System(rows, point, seed=seed, multipliers=multipliers)
@@ -162,6 +166,13 @@ def report(
             errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed),)
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
+
+
+def _ordered(bound: Bound) -> Bound | None:
+    """The same functions, with one tail of means for means of tails in one order: kinks that all change at once are one kink.
+    None where there is nothing of this kind."""
+    problem = identities.after(bound.problem, comonotone_tails)
+    return None if problem is bound.problem else memory.akin(dataclasses.replace(bound, problem=problem), bound)
 
 
 def _report(

@@ -14,7 +14,7 @@ from fccomodel.core.source import Source
 from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret, selections
-from fccomodel.evaluation.interpret import concave, pairs
+from fccomodel.evaluation.interpret import concave, net_rows, pairs
 from fccomodel.language import check, parse
 from fccomodel.library.sets.capped_simplex import project_capped
 
@@ -174,7 +174,19 @@ def test_blocks_and_shortcuts_change_nothing(name, chunk, shortcuts):
     made = bound(f"minimize {CASES[name][0]};")
     variable, options = variable_of(CASES[name][0]), {"chunk": chunk, "shortcuts": shortcuts}
     assert value(made, **options) == pytest.approx(value(made), rel=1e-12)
-    np.testing.assert_allclose(gradient(made, variable, **options), gradient(made, variable), rtol=1e-10, atol=1e-13)
+    expected = gradient(made, variable)
+    np.testing.assert_allclose(gradient(made, variable, **options), expected, rtol=1e-10, atol=1e-13)
+    way = np.random.default_rng(2).normal(size=expected.shape)
+    np.testing.assert_allclose(along(made, variable, way, **options), (expected * way).sum(), rtol=1e-10, atol=1e-12)
+
+
+def along(made: Bound, name: str, way: np.ndarray, **options) -> float:
+    """The derivative along a direction: the gradient of a multiple, differentiated in the multiple."""
+    tensors = {key: torch.tensor(array, requires_grad=True) for key, array in POINT.items()}
+    multiple = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    total = multiple * interpret.evaluate(made, made.problem.objective.expr, tensors, **options)
+    (slope,) = torch.autograd.grad(total, tensors[name], create_graph=True)
+    return float(torch.autograd.grad((slope * torch.from_numpy(way)).sum(), multiple)[0])
 
 
 KERNELS = [
@@ -414,3 +426,22 @@ def test_acceptance_models(name, monkeypatch):
         env = {b: selections.ids(made, b.domain) for b in constraint.binders}
         found = interpret.evaluate(made, constraint.body, {problem.variable: torch.as_tensor(w)}, env)
         assert found.reshape(-1).tolist() == pytest.approx(list(constraints.values()), rel=1e-10)
+
+
+def test_a_net_at_many_rows_is_the_net(monkeypatch):
+    """Value, gradient, and the derivative along a direction."""
+    monkeypatch.setattr(net_rows, "ROWS", 5)
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(D, 4), torch.nn.Tanh(), torch.nn.Linear(4, 2)).double()
+    weights, rows = torch.nn.utils.parameters_to_vector(module.parameters()).detach(), torch.from_numpy(X)
+    ways = [torch.randn(x.shape, dtype=torch.float64) for x in (weights, rows)]
+    found = []
+    for apply in (net_rows.net_apply, net_rows.NetRows.apply):
+        inputs = [x.clone().requires_grad_() for x in (weights, rows)]
+        outer = torch.ones(N, 2, dtype=torch.float64, requires_grad=True)
+        value = apply(module, *inputs)
+        slopes = torch.autograd.grad(value, inputs, outer, create_graph=True)
+        total = sum((slope * way).sum() for slope, way in zip(slopes, ways, strict=True))
+        found.append([value.detach(), *(slope.detach() for slope in slopes), torch.autograd.grad(total, outer)[0]])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-13)

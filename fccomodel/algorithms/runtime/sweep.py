@@ -26,7 +26,6 @@ class Sweep(torch.autograd.Function):
         return total
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, adjoint):
         gradients = iter(ctx.saved_tensors)
         return None, None, *(adjoint * next(gradients) if wanted else None for wanted in ctx.needs_input_grad[2:])

@@ -123,6 +123,9 @@ def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[
             continue
         axes = frozenset(evaluator.axes(node, inner))
         mine = axes & over
+        if mine and axes != mine and (form := evaluator.rewritten(node)) is not None:
+            stack.append((form, sign))
+            continue
         if len(mine) > 1 or mine and axes != mine or evaluator.heavy(node, inner):
             return None
         part = evaluator.value(node, inner)

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from fccomodel.evaluation.axes import Named
+from fccomodel.evaluation.interpret.pulled import directional, pulled
 from fccomodel.evaluation.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
 from fccomodel.library.reductions import Here, Reduction, Slope
 
@@ -151,41 +152,57 @@ class Streamed(Blocks):
         self.kept["value"] = self.kind.value(self, self.options)
         return self.kept["value"].clone()
 
-    def backward(
-        self, leaves: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
-    ) -> list[torch.Tensor | None]:
+    def pull(self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor) -> list[torch.Tensor | None]:
         """The gradient of every wanted leaf: blocks are computed again, one at a time."""
-        self.at = leaves
-        slope = self.kind.slope(self, self.kept["value"], self.options)
+        slope = self._slope(x)
         if slope.over is not None:
             gradient = gradient / slope.over
-        totals = [torch.zeros_like(leaf) if want else None for leaf, want in zip(leaves, wanted, strict=True)]
-        first = 0
-        for block, pieces in self.blocks():
-            inputs = [piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)]
-            with torch.enable_grad():
-                full = block.full(self.body(block, inputs))
-            first, start = first + full.numel(), first
+        totals = [torch.zeros_like(leaf) if want else None for leaf, want in zip(x, wanted, strict=True)]
+        for block, inputs, full, first in self._again(wanted):
             if not full.requires_grad:
                 continue
-            outer = self._pulled(slope, gradient, block, full.detach(), start)
+            outer = self._weights(slope, block, full.detach(), first) * block.at(gradient)
             varying = [piece for piece in inputs if piece.requires_grad]
             with torch.enable_grad():
-                whole = (full * outer).sum()
+                whole = (full * block.only(outer.expand_as(full))).sum()
             gradients = iter(torch.autograd.grad(whole, varying, allow_unused=True))
             for total, leaf, piece in zip(totals, self.leaves, inputs, strict=True):
                 if total is not None and (part := next(gradients)) is not None:
                     block.give(Named(total, leaf.axes), part.reshape(piece.shape))
         return totals
 
+    def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
+        """The derivative along directions of the leaves."""
+        slope = self._slope(x)
+        named = [None if way is None else Named(way, leaf.axes) for way, leaf in zip(along, self.leaves, strict=True)]
+        total = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
+        for block, inputs, full, first in self._again([way is not None for way in along]):
+            ways = [None if way is None else block.take(way).data for way in named]
+            with torch.enable_grad():
+                moved = directional(full, inputs, ways)
+            block.add(total, (self._weights(slope, block, full.detach(), first) * moved).to(torch.float64))
+        return total if slope.over is None else total / slope.over
+
+    def _slope(self, leaves: Sequence[torch.Tensor]) -> Slope:
+        self.at = leaves
+        return self.kind.slope(self, self.kept["value"], self.options)
+
+    def _again(self, wanted: Sequence[bool]) -> Iterator[tuple[Block, list[torch.Tensor], torch.Tensor, int]]:
+        """Every block with its pieces of the leaves, its elements with their graph, and the number of the first of all."""
+        first = 0
+        for block, pieces in self.blocks():
+            inputs = [piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)]
+            with torch.enable_grad():
+                full = block.full(self.body(block, inputs))
+            yield block, inputs, full, first
+            first += full.numel()
+
     @staticmethod
-    def _pulled(slope: Slope, gradient: torch.Tensor, block: Block, e: torch.Tensor, first: int) -> torch.Tensor:
-        """The gradient of a block's elements, ``first`` of all being the first of them."""
-        outer = block.at(gradient)
+    def _weights(slope: Slope, block: Block, e: torch.Tensor, first: int) -> torch.Tensor:
+        """The derivative in a block's elements, ``first`` of all being the first of them; the cells' own factor apart."""
         if slope.weight is None:
-            return block.only(outer.expand_as(e))
-        part = Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape))
-        return block.only(outer * slope.weight(e, part))
+            return torch.ones((), dtype=e.dtype)
+        return slope.weight(e, Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape)))
 
 
 @contextmanager
@@ -210,12 +227,11 @@ class _Blocks(torch.autograd.Function):
             return streamed.forward(leaves)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         with one_thread():
-            return (None, *ctx.streamed.backward(ctx.saved_tensors, ctx.needs_input_grad[1:], gradient))
+            return (None, *pulled(ctx.streamed, ctx, gradient, first=1))
 
 
 def stream(streamed: Streamed) -> Named:
-    """The value of a reduction done block by block, differentiable in its leaves (once)."""
+    """The value of a reduction done block by block, differentiable in its leaves (see ``pulled``)."""
     return streamed.space.finish(_Blocks.apply(streamed, *(leaf.data for leaf in streamed.leaves)))

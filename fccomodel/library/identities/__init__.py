@@ -1,8 +1,8 @@
 """Identities: ways of writing one function that are equal everywhere, and the one of them that the compiler reads."""
 
 from fccomodel.library.identities._base import Identity, Known
-from fccomodel.library.identities._canonical import Canonical, all, canonical
+from fccomodel.library.identities._canonical import Canonical, after, all, canonical, known
 from fccomodel.library.identities._equal import equal
 from fccomodel.library.identities._multiples import multiples
 
-__all__ = ["Canonical", "Identity", "Known", "all", "canonical", "equal", "multiples"]
+__all__ = ["Canonical", "Identity", "Known", "after", "all", "canonical", "equal", "known", "multiples"]

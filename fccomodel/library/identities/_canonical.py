@@ -34,6 +34,17 @@ def canonical(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None =
     return Canonical(known(problem, size)).problem(problem)
 
 
+def after(problem: ir.Problem, identity: Identity) -> ir.Problem:
+    """The same problem where one identity was applied, from the inside out; the very same where there is no place for it."""
+    facts = known(problem)
+    return _unless_same(problem, rewrite_problem(problem, lambda node: identity.apply(node, facts)))
+
+
+def _unless_same(problem: ir.Problem, new: ir.Problem) -> ir.Problem:
+    """The problem itself where no expression of the new one is new."""
+    return new if [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b] else problem
+
+
 def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Known:
     """What the declarations of a problem say."""
 
@@ -80,8 +91,8 @@ class Canonical:
     def problem(self, problem: ir.Problem) -> ir.Problem:
         """Objective and constraints in canonical form, the very same expressions where they are so already."""
         while True:
-            new = self._spread(rewrite_problem(problem, self.rule))
-            if not [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b]:
+            new = _unless_same(problem, self._spread(rewrite_problem(problem, self.rule)))
+            if new is problem:
                 return problem
             problem = new
 

@@ -16,7 +16,9 @@ def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     around = single(node.body)
     inner = around.core
-    if not isinstance(inner, ir.Reduce) or inner.options or not _alike(node, inner) or not _independent(node, inner):
+    if not isinstance(inner, ir.Reduce) or inner.options or not _alike(node, inner):
+        return None
+    if not independent(node, inner) and not (reductions.of(node).total and _alone(node, inner)):
         return None
     if (around.factors or around.sign < 0) and not reductions.of(node).linear:
         return None
@@ -35,17 +37,20 @@ def _associative(kind: reductions.Reduction) -> bool:
     return kind.additive or kind.extreme
 
 
-def _independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
-    """Every element around has the same elements below; of a sum they may differ."""
+def independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
+    """Every element around has the same elements below."""
+    related = inner.condition is not None and not set(node.binders).isdisjoint(ir.free_binders(inner.condition))
+    return not related and _alone(node, inner)
+
+
+def _alone(node: ir.Reduce, inner: ir.Reduce) -> bool:
+    """Every element around has the same elements below, but for the condition."""
     outer = set(node.binders)
     domains = [b.domain for b in inner.binders]
     if any(isinstance(d, ir.VectorSet) for d in (*domains, *(b.domain for b in node.binders))):
         return False
     args = [a for d in domains if isinstance(d, ir.Distribution) for a in d.args]
-    if not outer.isdisjoint(b for a in args for b in ir.free_binders(a)) or any(_depends(d, outer) for d in domains):
-        return False
-    related = inner.condition is not None and not outer.isdisjoint(ir.free_binders(inner.condition))
-    return not related or reductions.of(node).total
+    return outer.isdisjoint(b for a in args for b in ir.free_binders(a)) and not any(_depends(d, outer) for d in domains)
 
 
 def _depends(domain: ir.Set, outer: set[ir.Binder]) -> bool:

@@ -168,6 +168,7 @@ class Reduction:
     logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements that it is, or None
     curvature     jointly in the elements: affine, convex, concave or none
     increasing    non-decreasing in every element        homogeneous  R(c e) = c R(e) for c >= 0, so |R(e)| <= lipschitz * max |e|
+    comonotone    R(d + e) = R(d) + R(e) where d and e stand in one order, and homogeneous
     domain        where the elements must lie
     range         where R(e) lies at a site              lipschitz the largest sum of |dR/de| there, wherever R is convex
     bend          a bound of d^2R in direction v by max |v|^2; None where there are kinks
@@ -211,6 +212,7 @@ class Reduction:
     curvature: Callable[[Site], str] = always("none")
     increasing: bool = False
     homogeneous: bool = False
+    comonotone: bool = False
     domain: Interval = Interval()
     range: Callable[[Site], Interval] = everywhere
     lipschitz: Callable[[Site], Amount] = always(NONE)

@@ -47,6 +47,7 @@ CVAR = Reduction(
     curvature=always("convex"),
     increasing=True,
     homogeneous=True,
+    comonotone=True,
     range=among,
     lipschitz=always(ONE),
     sampled=True,

@@ -38,6 +38,7 @@ MAX = Reduction(
     curvature=always("convex"),
     increasing=True,
     homogeneous=True,
+    comonotone=True,
     range=among,
     lipschitz=always(ONE),
     sampled=True,

@@ -37,6 +37,7 @@ MIN = Reduction(
     curvature=always("concave"),
     increasing=True,
     homogeneous=True,
+    comonotone=True,
     range=among,
     lipschitz=always(ONE),
     sampled=True,

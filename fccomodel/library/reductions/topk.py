@@ -46,6 +46,7 @@ TOPK = Reduction(
     curvature=always("convex"),
     increasing=True,
     homogeneous=True,
+    comonotone=True,
     range=among,
     lipschitz=always(ONE),
     worst=True,

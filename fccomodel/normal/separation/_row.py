@@ -10,6 +10,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.library import atoms, piecewise, reductions
+from fccomodel.library.linear import sides
 from fccomodel.library.piecewise import Pieces
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
@@ -173,33 +174,8 @@ class Row:
     # ---------------------------------------------------------------------------------------------------------- sums of sides
     def split(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """(a, b) with a + b = node, a without the own binder and b of it alone; None where there are none."""
-        a, b = self.sides(node) or (None, None)
+        a, b = sides(node, self.node.binders, self.free) or (None, None)
         return None if a is None or b is None else (a, b)
-
-    def sides(self, node: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None] | None:
-        """``split``, where a or b may be nothing."""
-        if not self.varies(node):
-            return node, None
-        if not self.mixed(node):
-            return None, node
-        if not isinstance(node, ir.Apply):
-            return None
-        if _is_sum(node):
-            parts = [self.sides(arg) for arg in node.args]
-            pairs = [sides for sides in parts if sides is not None]
-            if len(pairs) < len(parts):
-                return None
-            return _joined(node, [a for a, _ in pairs]), _joined(node, [b for _, b in pairs])
-        mixed = [self.mixed(arg) for arg in node.args]
-        atom = atoms.of(node)
-        if atom is None or atom.variadic or len(mixed) != 2 or sum(mixed) != 1 or not atom.linear(mixed):
-            return None
-        place = mixed.index(True)
-        inner = self.sides(node.args[place])
-        if inner is None or any(self.free(arg) for k, arg in enumerate(node.args) if k != place):
-            return None
-        a, b = (part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner)
-        return a, b
 
 
 def _is_sum(node: ir.Expr) -> bool:
@@ -217,14 +193,6 @@ def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr |
     children = [of(child) for child in node.children]
     mapped = tuple(child for child in children if child is not None)
     return with_children(node, mapped) if len(mapped) == len(children) else None
-
-
-def _joined(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:
-    """A sum, difference or negative of what is there of its arguments."""
-    if None not in parts:
-        return with_children(node, tuple(part for part in parts if part is not None))
-    first, last = parts[0], parts[-1]
-    return first if last is None else make("neg", last) if node.op == "sub" else last
 
 
 def _sum(left: ir.Expr | None, right: ir.Expr) -> ir.Expr:

@@ -97,7 +97,7 @@ class Record:
             "biased": self.biased,
             "nonconvex": not self.plan.convex and "finish" in self.after,
             "curved": tuple(s.name for s in lowered.centred if s.penalty is None and not kinked(s.original)),
-            "thin": dict(thinning.thin),
+            "thin": thinning.thin,
             **self.form.values,
             "inside": dict(lowered.whole.inside) if lowered.whole else {},
         }

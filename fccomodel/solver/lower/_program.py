@@ -11,6 +11,8 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, selections
+from fccomodel.library import identities
+from fccomodel.library.identities.comonotone import comonotone_tails
 from fccomodel.normal import reformulations
 from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import Plan
@@ -46,12 +48,11 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     """Every value that the functions of a plan's program compute, on bound data; an error where one of them is in no program."""
     steps = vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
     lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
-    reference = shared(reformulations.chain(problem, {"inner maximum"}).problem)
+    reference = shared(reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem)
     exact = on_all_rows(lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres])
     whole = smoothed_problem(lowering, plan) if plan.whole else None
     constrained = for_restoring(lowering, reference) if plan.polish else None
-    cells = {i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take}
-    assert not set(exact.state.thinning.thin) & cells, "rows that index centres are never thinned"
+    exact.state.thinning.whole |= {i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take}
     return Lowered(
         problem=problem, bound=bound, plan=plan, layout=laid_out(steps.state, plan), steps=steps, exact=exact,
         whole=whole, constrained=constrained,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,12 +16,16 @@ FEWEST = 256
 
 @dataclass(eq=False)
 class Thinning:
-    """``thin``: how many rows of a set a quick evaluation takes; ``heavy``: pairs are many; ``nests``: the row sets, with their
-    lengths, of the passes that are being lowered."""
+    """Which rows a quick evaluation takes.
 
-    thin: dict[str, int] = field(default_factory=dict)
-    heavy: bool = False
+    passes  over which row sets, of which lengths, those over many pairs go, and over how many
+    nests   the row sets, with their lengths, of the passes that are being lowered
+    whole   row sets that are never thinned
+    """
+
+    passes: list[tuple[dict[str, int], float]] = field(default_factory=list)
     nests: list[dict[str, int]] = field(default_factory=list)
+    whole: set[str] = field(default_factory=set)
 
     @contextmanager
     def over(self, pairs: float) -> Iterator[None]:
@@ -30,17 +34,26 @@ class Thinning:
         try:
             yield
         finally:
-            self.take(self.nests.pop(), pairs)
+            self.passes.append((self.nests.pop(), pairs))
 
-    def take(self, axes: Mapping[str, int], pairs: float) -> None:
-        """Row sets to be thinned, the largest first, until a quick evaluation takes at most ``QUICK`` pairs."""
-        sizes = dict(axes)
-        self.heavy |= pairs > HEAVY
-        while pairs > QUICK and sizes:
-            key = max(sizes, key=lambda k: sizes[k])
-            kept = max(FEWEST, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))
-            if kept >= sizes[key]:
-                break
-            pairs *= kept / sizes[key]
-            sizes[key] = kept
-        self.thin |= {k: min(n, self.thin.get(k, n)) for k, n in sizes.items() if n < axes[k]}
+    @property
+    def heavy(self) -> bool:
+        """Pairs are many."""
+        return any(pairs > HEAVY for _, pairs in self.passes)
+
+    @property
+    def thin(self) -> dict[str, int]:
+        """How many rows of each set a quick evaluation takes: of each pass the largest set is thinned first, until it takes at
+        most ``QUICK`` pairs."""
+        found: dict[str, int] = {}
+        for axes, pairs in self.passes:
+            sizes = {key: n for key, n in axes.items() if key not in self.whole}
+            while pairs > QUICK and sizes:
+                key = max(sizes, key=lambda k: sizes[k])
+                kept = max(FEWEST, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))
+                if kept >= sizes[key]:
+                    break
+                pairs *= kept / sizes[key]
+                sizes[key] = kept
+            found |= {k: min(n, found.get(k, n)) for k, n in sizes.items() if n < axes[k]}
+        return found
