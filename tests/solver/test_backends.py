@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import runpy
 import sys
 from collections.abc import Callable
@@ -11,13 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitted_models import HEAD, NET, Case, Made, make, mlp, table
+from emitted_models import HEAD as DATA
+from emitted_models import NET, Case, Made, make, mlp, table
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import fccomodel
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.solver import backends
 from fccomodel.solver.backends import compiled, cuda_graph
 from fccomodel.solver.backends._leap import Leap
+from fccomodel.solver.backends._loops import Loops
+from fccomodel.solver.backends._loops.head import HEAD
+from fccomodel.solver.backends._loops.values import Buffer, View, kind
 from fccomodel.solver.backends._several import STEPS, Several
 
 PAIRS = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p)))) + 0.01 * sumsq(w);"
@@ -31,7 +37,7 @@ def model(body: str, net: bool = False) -> Case:
     for row in "znp":
         body = body.replace(f"SCORE({row})", f"s(w; {row}.x)" if net else f"dot(w, {row}.x)")
     nets = {"nets": lambda: {"s": mlp()}} if net else {}
-    head = NET.replace("var v", "var w") if net else HEAD
+    head = NET.replace("var v", "var w") if net else DATA
     return Case(text=f"model several;{head}{body}", data=lambda: {"D": table()}, **nets)
 
 
@@ -86,21 +92,64 @@ def test_captured_steps_are_the_steps_one_by_one(name):
     assert captured.made  # it has taken some
 
 
-class Exported:
-    """In the place of a library: the graph that it would be made of."""
+@pytest.fixture
+def quickly(monkeypatch, tmp_path):
+    """Libraries in a folder of their own, made without much care."""
+    if compiled.missing("cpu"):
+        pytest.skip(compiled.missing("cpu"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(compiled, "FLAGS", ("-O1", *compiled.FLAGS[1:]))
 
-    def __init__(self, steps: Several):
-        self.graph = compiled.traced(steps).module()
 
-    def run(self, arrays: list[torch.Tensor]) -> list[torch.Tensor]:
-        return self.graph(*arrays)
-
-
-def test_the_graph_of_steps_has_no_number_of_a_run_in_it():
-    """Traced before a run, it takes that run's step sizes, weights and batches: by numbers of a schedule that moves them."""
-    body, net, algorithm, options, _ = CASES["decay"]
+#: what is compiled has no number of a run in it: a schedule that moves them
+@pytest.mark.parametrize("name", ["together", "decay", "rounds", "net"])
+def test_compiled_steps_are_the_steps_one_by_one(name, quickly):
+    rounds = (PAIRS, False, "alexr2", {"inner_steps": 2}, 1)
+    body, net, algorithm, options, together = {**CASES, "rounds": rounds}[name]
     made = make("several", model(body, net), algorithm=algorithm, **options)
-    same(run(made), run(made, Leap(steps := several(made), compiled.Library(Exported(steps)))))
+    leap, said = compiled.leap(several(made))
+    assert "made for this run" in said
+    same(run(made, together=together), run(made, leap, together=together))
+
+
+def everything(x, y, b, rows, places):
+    """Operations of all kinds that loops have."""
+    u = x.clone()
+    u.index_put_((places,), b[:, None])
+    u.t().mul_(2.0).add_(y, alpha=0.5)
+    z = torch.softmax(x, 1) + torch.nn.functional.elu(x) * torch.where(x > 0, x.exp(), x.tanh())
+    held = torch.bmm(x.expand(2, 3, 5), torch.stack([y, -y])) + torch.addmm(b[:3], x, y)
+    values, order = (x * 7).round_().sort(1, descending=True)
+    more = [x.amin(0), x.mean((0, 1)), (x > 0).sum(1), x[:, ::2].clamp(-1, None), torch.nn.functional.pad(x, (1, 2), value=9)]
+    more += [x.cumsum(1), x.gather(1, order), y[rows, places], x[None, :, 1:].pow(3.0), x.lerp(y.t(), 0.7), (x @ y).logsumexp(1)]
+    more += [torch.cat([x, y.t()], 1).erf(), y @ b, b @ x, torch.arange(2, 8, 2) * rows, x.sign()]
+    return [u, z, held, values, order, *more]
+
+
+def test_loops_do_what_torch_does(quickly, tmp_path):
+    generator = torch.Generator().manual_seed(0)
+    x, y = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((3, 5), (5, 3)))
+    given = [x, y, torch.randn(5, dtype=torch.float64)[:3].repeat(1), torch.tensor([4, 0, -1]), torch.tensor([2, 1, 0])]
+    loops, graph = Loops(), make_fx(everything, decomposition_table=compiled.table(), tracing_mode="fake")(*given)
+    found = [*given, *(torch.empty_like(r.contiguous()) for r in everything(*given))]
+    heads = []
+    for k, x in enumerate(found):
+        heads.append(f"{kind(x.dtype)} *a{k} = a[{k}];")
+    holders = [View(Buffer(f"a{k}", x.dtype, x.numel()), tuple(x.shape), x.stride()) for k, x in enumerate(found)]
+    for node in graph.graph.nodes:
+        if node.op == "placeholder":
+            loops.values[node] = holders.pop(0)
+        elif node.op == "call_function":
+            loops.run(node)
+        elif node.op == "output":
+            for result in node.args[0]:
+                loops.copied(holders.pop(0), loops.view(result))
+    text = "\n".join([HEAD, "PRODUCT(double)", "void all(void **a, char *room) {", *heads, *loops.lines, "}"])
+    compiled.build(text, tmp_path / "all.so")
+    room = torch.zeros(loops.room + 64, dtype=torch.uint8)
+    ctypes.CDLL(str(tmp_path / "all.so")).all(compiled.pointers(found), ctypes.c_void_p(room.data_ptr() + -room.data_ptr() % 64))
+    for result, expected in zip(found[len(given) :], everything(*given), strict=True):
+        assert torch.allclose(result, expected, rtol=1e-12, atol=1e-12), (result, expected)
 
 
 def test_libraries_are_kept_by_the_text_of_steps_and_by_sizes():
@@ -127,7 +176,7 @@ def bound() -> Any:
     [
         ({"backend": "numba"}, "F0808", "no backend"),
         ({"backend": "cuda-graph", "device": "cpu", "algorithm": "sonex"}, "F0818", "not on a GPU"),
-        ({"backend": "compiled", "algorithm": "alexr2"}, "F0818", "count rounds"),
+        ({"backend": "compiled", "algorithm": "msvr"}, "F0818", "not there as they begin"),
         ({"backend": "compiled", "algorithm": "ascvrg", "unverified": True}, "F0818", "as one vector"),
     ],
 )

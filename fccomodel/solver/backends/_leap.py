@@ -18,25 +18,27 @@ Call = Callable[..., Results]
 
 
 class Leap:
-    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes; where fewer are left before settings
-    change or the budget ends, one as the loop itself takes it."""
+    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes, ``least`` to ``most``; where fewer are
+    left before settings change or the budget ends, one as the loop itself takes it."""
 
-    def __init__(self, several: Several, call: Call):
+    def __init__(self, several: Several, call: Call, least: int = STEPS, most: int = STEPS):
         self.several, self.call, self.one = several, call, several.module.one_step
+        self.least, self.most = least, most
         self.settings = itemgetter(*several.settings)
         self.fixed: tuple[Any, list[torch.Tensor]] = (None, [])
         self.made: dict[Any, torch.Tensor] = {}
 
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
         """The next steps of a run."""
-        if len(run.ahead) < STEPS or run.count + STEPS > (iterations or math.inf):
+        count = int(min(self.most, len(run.ahead), (iterations or math.inf) - run.count))
+        if count < self.least:
             self.one(run, solver, data, h, now, iterations)
             return
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
-        rows = tuple(self.row(run, solver, h, now, iterations, k) for k in range(STEPS))
-        weights = tuple(self.weight(run, solver, run.done + k) for k in range(STEPS))
-        drawn = [part for batch in run.ahead[:STEPS] for part in batch]
+        rows = tuple(self.row(run, solver, h, now, iterations, k) for k in range(count))
+        weights = tuple(self.weight(run, solver, run.done + k) for k in range(count))
+        drawn = [part for batch in run.ahead[:count] for part in batch]
         moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
         arrays = self.array(rows), self.array(weights)
@@ -44,9 +46,9 @@ class Leap:
         vars(run.state).update(zip(tensors(run.state), moved, strict=True))
         vars(run.u).update(zip(tensors(run.u), kept, strict=False))
         vars(run.c).update(zip(tensors(run.c), kept[len(tensors(run.u)) :], strict=True))
-        run.state.met = (run.state.met + STEPS) % now.together if self.several.pooled else run.state.met
-        run.done, run.count = run.done + STEPS, run.count + STEPS
-        del run.ahead[:STEPS]
+        run.state.met = (run.state.met + count) % now.together if self.several.pooled else run.state.met
+        run.done, run.count = run.done + count, run.count + count
+        del run.ahead[:count]
 
     def row(self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, k: int) -> tuple[float, ...]:
         """The numbers that a step goes by."""

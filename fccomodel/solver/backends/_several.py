@@ -40,7 +40,7 @@ def numbers(space: SimpleNamespace) -> dict[str, Any]:
 @dataclass(eq=False, kw_only=True)
 class Several:
     """The steps of a program (``module``) on arrays as a run has them: ``data``, ``state``, estimates ``u``, centres ``c``,
-    settings ``h``, and so many minibatches as there are steps."""
+    settings ``h``, and so many minibatches as there are steps. ``after``: what its numbers are then, where they may change."""
 
     module: ModuleType
     text: str
@@ -52,6 +52,7 @@ class Several:
     c: SimpleNamespace
     h: Any
     batches: list[Sequence[torch.Tensor]]
+    after: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         self.moving(self.state, self.state.w)
@@ -85,6 +86,11 @@ class Several:
     def settings(self) -> list[str]:
         """The numbers that steps go by."""
         return [name for name, value in vars(self.h).items() if isinstance(value, float)]
+
+    @property
+    def numbers(self) -> int:
+        """So many numbers a step's row has."""
+        return len(self.settings) + len(FLAGS)
 
     @property
     def pooled(self) -> bool:
@@ -133,8 +139,8 @@ class Several:
 
     def example(self) -> list[torch.Tensor]:
         """Arguments as a run begins."""
-        rows = torch.ones(STEPS, len(self.settings) + len(FLAGS), device=self.device, dtype=self.dtype)
-        weights = torch.zeros(STEPS, device=self.device, dtype=self.dtype)
+        rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
+        weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
         drawn = [part for batch in self.batches for part in batch]
         moving = self.moving(self.state, self.state.w.clone())
         return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
@@ -168,6 +174,8 @@ class Several:
             for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
                 self.step(data, state, u, c, taken(self.batches[0]), row.unbind(), pooled and self.pooled)
                 average = average.lerp(state.w, weight)
+            if self.after is not None:
+                self.after.update(numbers(state))
             for place, x in zip(kept, self.kept(u, c), strict=False):
                 if x is not place:
                     place.copy_(x)
@@ -184,11 +192,14 @@ class Several:
         flags, h, before = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))), self.h.copy(), dict(vars(state))
         vars(h).update(zip(self.settings, row, strict=False))
         held, clones = dict(vars(h)), {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
+        pooling = {"sum"} if pooled else set()
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.module.SOLVER.advance(self.module.SOLVER, data, state, u, c, batch, h)
         if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
             raise Unfit("its steps change their own settings")
-        if any(before.get(name) != x for name, x in numbers(state).items()):
+        if tensors(state).keys() != {name for name, x in before.items() if isinstance(x, torch.Tensor)} | pooling:
+            raise Unfit("its steps keep arrays that are not there as they begin")
+        if self.after is None and any(before.get(name) != x for name, x in numbers(state).items()):
             raise Unfit("its steps count rounds of their own")
         for name in clones.keys() - {"w_prev", "sum"}:
             setattr(state, name, torch.where(flags.last > 0, getattr(state, name), clones[name]))
