@@ -5,6 +5,7 @@ from __future__ import annotations
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
+from fccomodel.library import reductions
 
 TAIL = Code("F0601", "tail in the wrong place")
 NO_DUAL = Code("F0602", "no dual")
@@ -21,8 +22,19 @@ def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnost
         f"{problem.text(node)} stands where a smaller value is not always better",
         span=node.span,
         reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
-        fix="minimise it, bound it from above, or write the upper tail of the negated quantity.",
+        fix="minimise it, bound it from above, or write the upper tail of the negated quantity. Where larger is better, let its "
+        f"weights be variables: `var q[I] in {_weights(problem, node)};` (for rows, `set I = {{z in D}};`), and in its place "
+        "`(sum[i in I] q[i] * ..)`, which has its value at the best q.",
     )
+
+
+def _weights(problem: ir.Problem, node: ir.Expr) -> str:
+    """The set of weights with which its largest weighted sum is this reduction."""
+    option = reductions.of(node).option if isinstance(node, ir.Reduce) else None
+    if option is None or not isinstance(node, ir.Reduce):
+        return "simplex(I)"
+    size = problem.text(node.options[option.name])
+    return f"capped_simplex(I, {size} / n)" if option.counts else f"capped_simplex(I, {size})"
 
 
 def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:

@@ -118,7 +118,7 @@ class Smoother:
                 envelope = self.envelope(node, inner)
                 if envelope is not None:
                     return envelope
-                rewritten = self.opposite(node) or self.entrywise(node)
+                rewritten = self.opposite(node) or self.entrywise(node) or self.between(node)
                 if rewritten is not None:
                     within, self.stated = self.stated, node
                     made = self(rewritten, inner=inner)
@@ -230,6 +230,14 @@ class Smoother:
             apart = make("pos", make("sub", u, v, span=node.span), span=node.span)
             u = make("add", v, apart, span=node.span) if _extreme(node) > 0 else make("sub", u, apart, span=node.span)
         return u
+
+    def between(self, node: ir.Expr) -> ir.Expr | None:
+        """``clip(u, lo, hi)``, which is bent both ways, as ``lo + pos(u - lo) - pos(u - hi)``; None for anything else."""
+        if not (isinstance(node, ir.Apply) and node.op == "clip"):
+            return None
+        u, low, high = node.args
+        over, beyond = (make("pos", make("sub", u, end, span=node.span), span=node.span) for end in (low, high))
+        return make("sub", make("add", low, over, span=node.span), beyond, span=node.span)
 
     def _add(
         self,

@@ -36,6 +36,8 @@ KINKED, PASS_S, NUMBER_S, DEAR = 300, 4e-4, 3e-9, 0.25
 NEAR = 10.0
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
+#: So often a run goes on beside a point that only conditions of first order call solved.
+ESCAPES = 5
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
@@ -65,11 +67,39 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     if known is None and (built := interior(planned)) is not None:
         known = _patience(built)
     if known is None or not _open(planned):
-        return _judged(*run(planned, progress, until=until.run), sensitive, until)
+        return _escaped(_judged(*run(planned, progress, until=until.run), sensitive, until), progress, sensitive, until)
     if built is not None and _sooner(planned, built) and (found := _first(planned, built, sensitive, until)) is not None:
         return found
     route = (lambda: built) if built is not None else partial(interior, planned)
     return ended(planned, route, known, progress, sensitive=sensitive, until=until)
+
+
+def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
+    """Where conditions of first order hold and the report knows a better point beside (at a saddle, or a kink that is bent
+    downwards, as where two centres coincide), passes over all rows go on from there: the better answer."""
+    from fccomodel.pipeline.starts import begun
+    from fccomodel.plan.start import Start
+
+    for k in range(ESCAPES):
+        better, planned, solution = found.report.better, found.planned, found.solution
+        asked = planned.plan.polish and options.parse_budget(planned.options["budget"][0])[0] is not None
+        if better is None or not asked or solution.status != "converged":
+            break
+        if time.perf_counter() > until.run:
+            return found._replace(solution=replace(solution, timed=True))
+        planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
+        again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
+        if again.solution.status != "converged" or again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
+            break
+        gain = found.report.objective - again.report.objective
+        if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
+            break
+        found = again
+    return found
+
+
+def _tol(planned: Planned) -> float:
+    return float(planned.options["tol"][0])
 
 
 def _patience(route: Conic) -> float:
@@ -224,7 +254,10 @@ def ended(
         raise failed or AssertionError(found)
     if first is None and found != solution.status:
         failure = conic.conflict(route) if found == "infeasible" else None
-        if failure is None:
+        way = conic.endless(route) if found == "unbounded" else None
+        if way is not None:
+            solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
+        elif failure is None:
             planned, program, solution = run(planned, progress, until=until.run, part="again")
         else:
             solution = replace(solution, failure=failure)

@@ -80,6 +80,7 @@ class KKTReport:
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
+    better            a better point, where one was found beside this one; not written
     """
 
     objective: float
@@ -100,16 +101,19 @@ class KKTReport:
     gap: Gap | None = None
     qualification: Qualification | None = None
     sensitivity: Sensitivity | None = None
+    better: Mapping[str, np.ndarray] | None = field(default=None, repr=False)
     exact: bool = True
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, texts and mappings."""
-        return dataclasses.asdict(self) | {
+        written = dataclasses.asdict(dataclasses.replace(self, better=None)) | {
             "constraints": {label: row._asdict() for label, row in self.constraints.items()},
             "notes": list(self.notes),
         }
+        del written["better"]
+        return written
 
 
 def report(
@@ -234,6 +238,7 @@ def _report(
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
+        better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
         exact=not system.evaluator.sampled,
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *([LATE] if meter.timed else [])),
     )

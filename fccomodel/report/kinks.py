@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import torch
 
 from fccomodel.core import ir
@@ -18,16 +19,28 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
 from fccomodel.evaluation.axes import Env, Named, align, new_axis
 from fccomodel.evaluation.interpret import Evaluator, inner_maximum, ranging
-from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.evaluation.interpret.spaces import Listing, Product
 from fccomodel.library import atoms, reductions, sets
 from fccomodel.library.kinks import kinked
 from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report import largest
 from fccomodel.report.weights import Weights
 
-#: Numbers that the terms of a kink may be; terms of a kink whose own kinks are weighed too.
+#: Numbers that the terms of a kink may be; terms of a kink all of whose own kinks are weighed too, of others those near theirs.
 MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
-Terms = Callable[[Evaluator, ir.Expr, Env], Named | None]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lists:
+    """The elements of a reduction where a condition gives each cell a list of its own: by length, the cells with so many, and
+    their elements (axes kept, cells, elements); ``finish`` makes the axes of a result (axes kept, cells) again."""
+
+    shape: tuple[int, ...]
+    parts: tuple[tuple[torch.Tensor, torch.Tensor], ...]
+    finish: Callable[[torch.Tensor], Named]
+
+
+Terms = Callable[[Evaluator, ir.Expr, Env], Named | Lists | None]
 
 
 # ------------------------------------------------------------------------------------------------------------------- kinks
@@ -37,7 +50,9 @@ class Kink:
 
     ``signed``: weights may be negative.
     ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
+    ``nested``: it is inside a kink of which there is one for every row, or which has many terms.
     ``smooth``: it is phi(t) and a function without a kink.
+    ``beside``: the node is the sum of this kink, another one and a constant.
     """
 
     node: ir.Expr
@@ -46,7 +61,9 @@ class Kink:
     sign: float = 1.0
     signed: bool = False
     rows: bool = False
+    nested: bool = False
     smooth: bool = False
+    beside: Kink | None = None
 
     @property
     def weighed(self) -> tuple[ir.Expr, ...]:
@@ -62,14 +79,14 @@ class Kink:
 
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The kinks of some expressions by node id, outermost ones and, inside those of few terms outside the sampling, the next,
-    at any depth; and those that are too many or further inside, with the reason."""
+    """The kinks of some expressions by node id, outermost ones and those inside them, at any depth, where each is in one of the
+    outer ones' terms or these are few; and those that are too many or in many terms, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
-    stack = [(root, False, False) for root in roots]
+    stack: list[tuple[ir.Expr, bool, bool, frozenset[ir.Binder] | None]] = [(root, False, False, None) for root in roots]
     while stack:
-        node, rows, nested = stack.pop()
+        node, rows, nested, apart = stack.pop()
         if id(node) in seen or not ir.variables_of(node):
             continue
         seen.add(id(node))
@@ -77,20 +94,27 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
         if kink is not None and rows and not _countable(bound, node):
             left[id(node)] = (node, "inside an expectation")
             _inside(_bodies(node), "inside an expectation", left)
+        elif kink is not None and apart is not None and not apart <= set(ir.free_binders(node)):
+            left[id(node)] = (node, "inside many terms of another such function")
+            _inside(_bodies(node), "inside another such function", left)
         elif kink is not None:
-            kinks[id(node)] = replace(kink, rows=rows or (nested and bool(ir.free_binders(node))))
-            if rows or not _few(bound, node):
-                _inside(kink.weighed, "inside another such function", left)
+            many = apart is not None
+            each = rows or (nested and bool(ir.free_binders(node)))
+            beside = None if kink.beside is None else replace(kink.beside, rows=each, nested=many)
+            kinks[id(node)] = replace(kink, rows=each, nested=many, beside=beside)
+            if rows or many or not _few(bound, node):
+                own = node.binders if isinstance(node, ir.Reduce) else ()
+                stack.extend((body, True, True, frozenset((*ir.free_binders(node), *own))) for body in kink.weighed)
             else:
-                stack.extend((body, False, True) for body in kink.weighed)
+                stack.extend((body, False, True, None) for body in kink.weighed)
         elif isinstance(node, ir.Reduce):
-            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested))
+            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested, apart))
         elif isinstance(node, ir.LetRef):
-            stack.append((node.let.body, rows, nested))
+            stack.append((node.let.body, rows, nested, apart))
         else:
             if kinked(node):
                 left[id(node)] = (node, "inside an expectation" if rows else "")
-            stack.extend((child, rows, nested) for child in node.children)
+            stack.extend((child, rows, nested, apart) for child in node.children)
     return kinks, [item for key, item in left.items() if key not in kinks]
 
 
@@ -125,6 +149,7 @@ def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr,
 
 
 SIMPLEX, BOX = Weights(kind="simplex"), Weights(kind="box", low=-1.0, high=1.0)
+SHARE = Weights(kind="box", low=0.0, high=1.0)
 
 
 def of(node: ir.Expr) -> Kink | None:
@@ -162,6 +187,9 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
     if (root := _below_root(node)) is not None:
         weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
         return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
+    if node.op == "clip":
+        one, other = (Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=k), sign=(1, -1)[k - 1]) for k in (1, 2))
+        return replace(one, signed=True, beside=other)
     pieces = () if atom.variadic else atom.affine_pieces(*atom.typical)
     if len(pieces) < 2:
         scalars = not any(ir.free_binders(arg) for arg in node.args[1:])
@@ -260,6 +288,13 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(value.data.unsqueeze(-1), value.axes)
 
 
+def _past(evaluator: Evaluator, node: ir.Expr, env: Env, end: int) -> Named:
+    """Of clip(u, lo, hi) = lo + pos(u - lo) - pos(u - hi): u - lo, and hi - u, of which the least multiple is -pos(u - hi)."""
+    assert isinstance(node, ir.Apply)
+    (u, limit), axes = align([evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True)
+    return Named((u - limit if end == 1 else limit - u).unsqueeze(-1), axes)
+
+
 def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     """(u - x) J / 2 for each place x where the slope jumps by J: the rest has the mean of both slopes there."""
     atom = atoms.of(node)
@@ -314,10 +349,12 @@ def _arguments(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     return Named(torch.stack(torch.broadcast_tensors(*tensors), -1), axes)
 
 
-def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """The elements of a reduction; None where a condition gives each outer element its own list of them."""
+def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | Lists | None:
+    """The elements of a reduction."""
     assert isinstance(node, ir.Reduce)
     space, inner = ranging.space(evaluator, node, env)
+    if isinstance(space, Listing):
+        return _listed(evaluator, node, space, inner)
     if (
         not isinstance(space, Product)
         or math.prod(space.lengths.values()) > MOST_NUMBERS
@@ -328,6 +365,25 @@ def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     full = space.full(evaluator.value(node.body, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
     return Named(full.permute(order).reshape((*space.shape, -1)), space.kept)
+
+
+def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Lists | None:
+    if space.over or elements.shape(evaluator.bound, node.shape):
+        return None
+    if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > MOST_NUMBERS:
+        return None
+    block = space.whole()
+    cell = block.cell.numpy()
+    count = np.bincount(cell, minlength=space.entries)
+    evaluator.not_empty(node, space, torch.from_numpy(count).to(torch.float64), inner)
+    value = evaluator.in_block(node.body, inner, evaluator.leaves(node.body, space, inner)[0], block)
+    full, order, first = block.full(value), np.argsort(cell, kind="stable"), np.cumsum(count) - count
+    parts = []
+    for length in np.unique(count).tolist():
+        cells = np.flatnonzero(count == length)
+        places = order[first[cells][:, None] + np.arange(length)]
+        parts.append((torch.from_numpy(cells), full[..., torch.from_numpy(places)]))
+    return Lists(shape=space.shape, parts=tuple(parts), finish=space.finish)
 
 
 def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:

@@ -66,6 +66,7 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
     pairs: list[Pair] = []
     topped: list[Pair] = []
     tops = [record.top() for record in system.records]
+    inside = {record: _by_instance(uses) for record, uses in system.inside.items()}
     place = len(system.kept)
 
     def add(function: int, factor: int, record: int, instances: Array, slope: Array, free: bool) -> None:
@@ -84,8 +85,9 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
         )  # fmt: skip
         (pairs if free else topped).append(pair)
         fixed = pair.held if free else top
-        for instance, term, inner, places, slopes in system.inside.get(record, ()):
-            for row in np.flatnonzero(instances == instance):
+        within = inside.get(record, {})
+        for row in np.flatnonzero(np.isin(instances, list(within))).tolist() if within else ():
+            for term, inner, places, slopes in within[int(instances[row])]:
                 if term in terms[row]:
                     add(function, int(at[row, list(terms[row]).index(term)]), inner, places, slope[row] * slopes, free)
                 elif fixed[row, term]:
@@ -96,6 +98,14 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
         for record, (instances, slope) in slopes.items():
             add(function, function - 1, record, instances, slope, free)
     return pairs, topped
+
+
+def _by_instance(uses: Iterable[tuple[int, int, int, Array, Array]]) -> dict[int, list[tuple[int, int, Array, Array]]]:
+    """What is inside each instance of a kink: term, record, instances of that, slopes."""
+    found: dict[int, list[tuple[int, int, Array, Array]]] = {}
+    for instance, term, record, instances, slopes in uses:
+        found.setdefault(instance, []).append((term, record, instances, slopes))
+    return found
 
 
 def summed(system: System, charges: Iterable[Charge]) -> dict[int, Array]:

@@ -8,7 +8,7 @@ and from both sides to where a divisor is 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,25 +21,30 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.recording import Recorder
-from fccomodel.report.system import Array, System, functions
+from fccomodel.report.system import Array, System, functions, norm
 
 #: Entries of the variables that are tried one by one; how near a divisor's zero is approached, relative to the way there.
 ENTRIES, NEAR = 50, (1e-2, 1e-4, 1e-6)
 #: How far from the origin a feasible point is looked for, each distance thrice.
 FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
+#: So many kinks are left to either side, by steps of these lengths relative to 1 + |w|, of which the shorter gains this share of
+#: the longer's at least where the slope is not 0, and the longer that share of a gain that counts; how near to its kink a
+#: function is, relative to its terms; a longer step that gains more is doubled so often.
+KINKS, LENGTHS, LINEAR, FALL, TIED, DOUBLED = 40, (1e-3, 1e-4), 0.05, 1e-2, 1e-6, 10
 #: The share of a promised gain that a step must make; the violation that its end may have where the point has less.
 SHARE, ALLOWED = 0.5, 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Better:
-    """A feasible point whose objective is better by ``gain``, and ``where`` it is.
+    """A feasible ``point`` whose objective is better by ``gain``, and ``where`` it is.
 
     divisor   it is near a zero of this divisor
     """
 
     gain: float
     where: str
+    point: Mapping[str, np.ndarray]
     divisor: ir.Expr | None = None
 
 
@@ -52,8 +57,61 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
         meter.spend(2 * system.forward_s)
         found = _gain(system, step)
         if found is not None and found >= SHARE * promised:
-            return Better(gain=found, where=where, divisor=divisor)
+            return Better(gain=found, where=where, point=_arrays(_moved(system, step)), divisor=divisor)
+    return _beside_kinks(system, gain, meter)
+
+
+def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
+    """A step to a side of a kink that is bent downwards: along it the objective falls at once, whatever cancels at the kink."""
+    size = norm(torch.cat([value.reshape(-1) for value in system.point.values()]).numpy())
+    for way in _ways(system):
+        if 2 * len(LENGTHS) * system.forward_s > meter.left:
+            return None
+        for step in (way, -way):
+            meter.spend(len(LENGTHS) * system.forward_s)
+            longer, shorter = (length * (1 + size) * step for length in LENGTHS)
+            far, near = _gain(system, longer), _gain(system, shorter)
+            if far is not None and near is not None and far >= FALL * gain and near >= LINEAR * far:
+                gain, longer = _extended(system, longer, far, meter)
+                return Better(gain=gain, where="beside a kink", point=_arrays(_moved(system, longer)))
     return None
+
+
+def _extended(system: System, step: Array, gain: float, meter: Meter) -> tuple[float, Array]:
+    """A step doubled for as long as it gains more."""
+    for _ in range(DOUBLED):
+        if system.forward_s > meter.left:
+            break
+        meter.spend(system.forward_s)
+        more = _gain(system, 2 * step)
+        if more is None or more <= gain:
+            break
+        gain, step = more, 2 * step
+    return gain, step
+
+
+def _ways(system: System) -> Iterator[Array]:
+    """Of each kink that is bent downwards, and at which the point is: the direction in which two of its terms part, less what the
+    variables' sets hold."""
+    tried = 0
+    for k, instance in system.concave():
+        record = system.records[k]
+        terms = record.terms.detach().numpy()[instance : instance + 1]
+        if record.weights.margin(record.kink.sign * terms)[0] > TIED * (1 + np.abs(terms).max()):
+            continue
+        weights = np.zeros(tuple(record.terms.shape))
+        if record.weights.kind == "simplex":
+            top = np.argsort(-record.kink.sign * terms[0], kind="stable")
+            edge = min(int(1 / record.weights.high), terms.shape[1] - 1)
+            weights[instance, top[edge - 1]], weights[instance, top[edge]] = 1.0, -1.0
+        else:
+            weights[instance, np.abs(terms[0]).argmin()] = 1.0
+        way = system.tangent(system.pull([(record.terms, weights)]))
+        if (length := norm(way)) > 0:
+            yield way / length
+            tried += 1
+        if tried >= KINKS:
+            return
 
 
 def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
@@ -145,6 +203,10 @@ def _moved(system: System, step: Array) -> dict[str, torch.Tensor]:
             moved = simple.project(moved, *simple.prepare(*args))
         point[name] = moved
     return point
+
+
+def _arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    return {name: value.numpy() for name, value in point.items()}
 
 
 def _divisor(system: System, divisor: ir.Expr, step: Array) -> float | None:

@@ -8,6 +8,7 @@ Algorithms II, 1993, chapter XI); the reports count what is missed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,14 +18,14 @@ import torch
 from fccomodel.core import ir
 from fccomodel.evaluation.axes import Env, Named, new_axis
 from fccomodel.evaluation.interpret import Evaluator
-from fccomodel.report.kinks import MOST_NUMBERS, Kink
+from fccomodel.report.kinks import MOST_NUMBERS, Kink, Lists
 from fccomodel.report.weights import Weights
 
 #: Terms of the rows of a kink that may be weighed; more keep the subgradient that automatic differentiation takes.
 MOST_TERMS = 1 << 17
 #: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or ``AT`` of 1 + their terms' mean
-#: size where all rows are at theirs; of so few instances, all are weighed.
-NEAR, AT, ALL = 1e-3, 1e-7, 1000
+#: size where all rows are at theirs; of so few instances, all are weighed. So many, the nearest, of those inside other kinks.
+NEAR, AT, ALL, NESTED = 1e-3, 1e-7, 1000, 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,23 +68,40 @@ class Recorder:
         return {key: self.cut for key in self.kinks}
 
     def cut(self, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named:
-        kink, call = self.kinks[id(node)], self.calls + 1
-        self.calls = call
+        kink = self.kinks[id(node)]
+        if kink.beside is None:
+            found = self.part(kink, evaluator, node, env)
+            return evaluator.uncut(node, env) if found is None else found
+        whole = evaluator.uncut(node, env)
+        rest, place = whole.data, len(self.records)
+        for part in (kink, kink.beside):
+            found, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
+            assert isinstance(terms, Named)
+            if found is not None:  # the part by its leaf, in the place of the part that automatic differentiation takes
+                top = part.weights(evaluator, 1).top(part.sign * terms.data.detach().numpy())
+                rest = rest + found.data - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
+        return Named(rest, whole.axes) if len(self.records) > place else whole
+
+    def part(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+        """The value of a kink from leaves on; None where none of its instances is weighed."""
+        self.calls = call = self.calls + 1
         earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == call), None)
         values = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
+        if isinstance(values, Lists):
+            return self.of_lists(kink, evaluator, node, values)
         if values is None or self.frozen is not None and earlier is None:
             self.refused += [node] if values is None else []
-            return evaluator.uncut(node, env)
+            return None
         shape, count = values.data.shape[:-1], values.data.shape[-1]
         terms = values.data.reshape(-1, count)
         weights, plain = kink.weights(evaluator, count), kink.sign * terms.detach().numpy()
         if earlier is None and weights.curved and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all()):
-            return evaluator.uncut(node, env)  # it has one subgradient, here and nearby
+            return None  # it has one subgradient, here and nearby
         near, within = (earlier.near, earlier.within) if earlier is not None else self.chosen(kink, weights, plain)
         instances = len(plain) if near is None else len(near)
         if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_NUMBERS:
             self.refused += [node] if instances else []
-            return evaluator.uncut(node, env)
+            return None
         if near is None:
             phi = kink.sign * weights.support(plain)
         else:
@@ -96,14 +114,36 @@ class Recorder:
         rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1) if kink.smooth else 0.0
         return Named(whole.reshape(shape) + rest, values.axes)
 
+    def of_lists(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, values: Lists) -> Named | None:
+        """One record for each length of the lists, whose weights have a set of their own."""
+        held = sum(r.terms.numel() for r in self.records) + sum(terms.numel() for _, terms in values.parts)
+        if math.prod(values.shape) > ALL or held > MOST_NUMBERS:
+            self.refused.append(node)
+            return None
+        whole = torch.zeros(values.shape, dtype=torch.float64)
+        for cells, part in values.parts:
+            terms = part.reshape(-1, part.shape[-1])
+            weights = kink.weights(evaluator, part.shape[-1])
+            earlier = None if self.frozen is None else self.frozen[len(self.records)]
+            phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
+            value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
+            self.records.append(Record(kink=kink, weights=weights, call=self.calls, terms=terms, value=value))
+            whole = whole.index_copy(-1, cells, value.reshape(part.shape[:-1]))
+        return values.finish(whole)
+
     def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
         """Which instances of a kink are weighed, and how far from it they are at most; None for all."""
         if not kink.rows and len(terms) <= ALL:
             return None, 0.0
         margin = weights.margin(terms)
-        nearest = margin.argsort(kind="stable")[: max(1, MOST_TERMS // terms.shape[1])]
+        nearest = margin.argsort(kind="stable")[: most(kink, terms.shape[1])]
         near = np.sort(nearest[margin[nearest] <= max(NEAR * margin.mean(), AT * (1 + np.abs(terms).mean()))])
         return near, float(margin[near].max(initial=0.0))
+
+
+def most(kink: Kink, terms: int) -> int:
+    """So many instances of a kink of so many terms are weighed where not all are."""
+    return min(max(1, MOST_TERMS // terms), NESTED if kink.nested else MOST_TERMS)
 
 
 def at_rows(kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: Named, chosen: np.ndarray) -> torch.Tensor:
@@ -116,7 +156,7 @@ def at_rows(kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: N
         places = tuple(along[a] for a in value.axes)
         rows[binder] = Named(value.data[places], (axis,)) if places else value
     terms = kink.terms(evaluator, node, {**env, **rows})
-    assert terms is not None
+    assert isinstance(terms, Named)
     return terms.data[(torch.arange(len(chosen)), *map(torch.from_numpy, place[len(values.axes) :]))]
 
 
@@ -129,11 +169,14 @@ def notes(
         yield f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an upper bound"
     for node in dict.fromkeys(refused):
         yield f"{say(node)}: too many terms to weigh, so the largest take all weight; the stationarity is an upper bound"
-    for record in records:
-        if record.near is not None:
-            count = len(record.near)
-            most = " (the nearest)" if count >= MOST_TERMS // record.terms.shape[1] else ""
-            yield (
-                f"{say(record.kink.node)}: {count:,} row{'s' * (count > 1)}{most} within {record.within:.1e} of the kink: the "
-                "subgradients there are chosen, and what they miss is counted in the stationarity"
-            )
+    by_node: dict[int, list[Record]] = {}
+    for record in (r for r in records if r.near is not None):
+        by_node.setdefault(id(record.kink.node), []).append(record)
+    for met in by_node.values():
+        kink, sizes = met[0].kink, [len(r.near) for r in met if r.near is not None]
+        nearest = any(size >= most(kink, r.terms.shape[1]) for size, r in zip(sizes, met, strict=True))
+        count, within = sum(sizes), max(r.within for r in met)
+        yield (
+            f"{say(kink.node)}: {count:,} row{'s' * (count > 1)}{' (the nearest)' * nearest} within {within:.1e} of the kink: "
+            "the subgradients there are chosen, and what they miss is counted in the stationarity"
+        )

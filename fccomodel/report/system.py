@@ -100,6 +100,20 @@ def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entr
     return found
 
 
+def _of_terms(terms: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entries]:
+    """``jacobian`` of a matrix, row after row: by columns, where an entry of the inputs is in several columns of one row."""
+    rows, columns = terms.shape
+    flat = terms.reshape(-1)
+    if columns == 1 or len(flat) <= FEW or rows <= columns or not terms.requires_grad or not inputs:
+        return jacobian(flat, inputs)
+    by_column = [jacobian(column, inputs) for column in terms.unbind(1)]
+    found: list[Entries] = []
+    for j in range(len(inputs)):
+        at = np.concatenate([entries[j][0] * columns + k for k, entries in enumerate(by_column)])
+        found.append((at, np.concatenate([e[j][1] for e in by_column]), np.concatenate([e[j][2] for e in by_column])))
+    return found
+
+
 def _by_row(entries: Entries) -> Iterator[tuple[int, Array, Array]]:
     """Each row that has entries: its number, their columns, and they."""
     rows, columns, values = entries
@@ -180,6 +194,22 @@ class System:
         refuse(errors.value(quantity, value, span), source=self.problem.source)
 
     # ---------------------------------------------------------------------------------------------------------- gradients
+    @property
+    def used(self) -> set[int]:
+        """The records that a function depends on, itself or by the terms of others."""
+        inner = {inside for uses in self.inside.values() for _, _, inside, _, _ in uses}
+        return inner.union(*(slopes.keys() for slopes in self.slopes))
+
+    def concave(self) -> Iterator[tuple[int, int]]:
+        """The kinks (record, instance) that a function falls in where they are maxima, or rises in where they are minima: at such
+        a kink subgradients that cancel need not keep the function from falling."""
+        found: set[tuple[int, int]] = set()
+        uses = [(k, *use) for slopes in self.slopes for k, use in slopes.items()]
+        uses += [(inner, places, slopes) for within in self.inside.values() for _, _, inner, places, slopes in within]
+        for k, instances, slopes in uses:
+            found |= {(k, int(i)) for i in instances[self.records[k].kink.sign * slopes < 0]}
+        yield from sorted(found)
+
     def _kept(self, multipliers: Mapping[str, float]) -> Array:
         """Which constraints may have multipliers: equalities, those with a multiplier given, and the largest values."""
         count, most = len(self.values), max(MOST_KEPT, 2 * self.d + SPARE)
@@ -205,7 +235,7 @@ class System:
         values = [record.value for record in self.records]
         for k, record in enumerate(self.records):
             nonzero = []
-            for j, entries in enumerate(jacobian(record.terms.reshape(-1), values)):
+            for j, entries in enumerate(_of_terms(record.terms, values)):
                 for place, instances, derivatives in _by_row(entries):
                     nonzero.append((*divmod(place, record.terms.shape[1]), j, instances, derivatives))
             if nonzero:

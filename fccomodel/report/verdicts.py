@@ -213,7 +213,8 @@ def _moving(failure: Failure) -> str:
 def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
     """What a reader must know to trust the numbers."""
     yield from _sampled(system)
-    yield from recording.notes(system.left, system.refused, system.records, lambda node: _quoted(system, node))
+    used = [system.records[k] for k in sorted(system.used)]
+    yield from recording.notes(system.left, system.refused, used, lambda node: _quoted(system, node))
     if not optimal.weighed:
         yield (
             "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "

@@ -45,7 +45,7 @@ CASES = {
     "bounded domain": (SMOOTH.replace("w[d]", "w[d] in ball(2)", 1), "proved", SMOOTH, "w is unbounded"),
     "separable steps": (SMOOTH, "proved", SMOOTH.replace("w[d]", "w[d] in simplex", 1), "simplex"),
     "outer smooth": (MEAN, "proved", WORST, "max has kinks"),
-    "outer prox": (WORST, "proved", BEST, "not weakly convex"),
+    "outer prox": (WORST, "proved", BEST.replace(RISK, f"sqrt({RISK})"), "not even once"),
     "outer weakly convex": (WORST, "proved", BEST, "not weakly convex"),
     "outer convex": (WORST, "proved", BEST, "not convex"),
     "outer monotone": (WORST, "proved", FALLING, "decreasing"),
@@ -236,6 +236,8 @@ def test_a_function_of_an_envelope_is_not_said_to_have_an_exact_prox() -> None:
     """What is run of exp(abs(E g)) is exp of an envelope: smooth, and no Moreau envelope itself."""
     found = decide("outer prox", "var w[d];\nminimize mean[k in K] exp(abs(E[z ~ D | z.g == k] dot(w, z.x)));")
     assert found.holds and "its prox is exact" not in found.why and str(found.standing) == "assumed"
+    bent = decide("outer prox", BEST)
+    assert bent.holds and "smooth once min" in bent.why and str(bent.standing) == "assumed"
     exact = decide("outer prox", "var w[d];\nminimize mean[k in K] abs(E[z ~ D | z.g == k] dot(w, z.x));")
     assert exact.holds and "its prox is exact" in exact.why
 

@@ -135,7 +135,7 @@ def test_kinks_under_an_exponential_are_smoothed_as_smooth_functions_are_taken()
 
 
 def test_an_explanation_names_no_theorem_where_none_covers() -> None:
-    made, told = planned(f"var w[d];\nminimize min[k in K] {RISK};", unverified=True)
+    made, told = planned(f"var w[d];\nminimize min[k in K] sqrt({RISK});", unverified=True)
     assert made.unverified and told.count("no theorem covers") == 1
     assert made.promise is not None and made.promise.name not in told and "iterations" not in told.partition("Rejected")[0]
     assert "no theorem covers the run" in made.summary[0]

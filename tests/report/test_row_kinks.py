@@ -6,10 +6,13 @@ import warnings
 import cvxpy as cp
 import numpy as np
 import pytest
+import torch
 from test_kkt import bound
 
+import fccomodel
 from fccomodel import report
 from fccomodel.core.work import Meter
+from fccomodel.evaluation.interpret import evaluate
 from fccomodel.report import bounded, min_norm, multipliers
 from fccomodel.report.groups import Cone, Part, Simple, Weighing
 from fccomodel.report.squares import Squares
@@ -312,3 +315,75 @@ def project(groups, size):
     for group in groups:
         group.project(z)
     return z
+
+
+NET = "(sum[k in H] v[k] * relu(dot(W[k], z.x)))"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"E[z ~ D] pos(1 - z.y * {NET})",
+        f"E[z ~ D] min(1, pos(1 - z.y * {NET}))",
+        f"E[z ~ D] min(z.y * exp({NET}), z.y * clip(exp({NET}), 0.9, 1.1))",
+    ],
+)
+def test_kinks_inside_those_of_rows_have_subgradients_too(text):
+    """At a point made stationary by a linear term, from one choice of all subgradients, no other choice is needed."""
+    random = np.random.default_rng(3)
+    x, y = random.normal(size=(12, 3)), np.sign(random.normal(size=12))
+    W, v = random.normal(size=(2, 3)), np.array([0.7, -0.4])
+    x[0] -= W[0] * (W[0] @ x[0]) / (W[0] @ W[0])  # a row at the inner kink
+    x[1] -= W[1] * (W[1] @ x[1]) / (W[1] @ W[1])
+    head = "dim d; set H = {1, 2}; data D : table(x: real[d], y: real); data s : real[H, d]; data t : real[H];"
+    whole = f"{head} var W[H, d]; var v[H]; minimize ({text}) - sum[k in H] (dot(s[k], W[k]) + t[k] * v[k]);"
+    point = {"W": W, "v": v}
+
+    def slopes(away):
+        """The gradient where rows are moved off their kinks to one side."""
+        moved = x.copy()
+        moved[0] += away * W[0]
+        moved[1] -= away * W[1]
+        data = {"D": {"x": moved, "y": y}, "s": np.zeros((2, 3)), "t": np.zeros(2)}
+        problem = fccomodel.compile(whole).bind(data=data).bound
+        leaves = {name: torch.tensor(value, requires_grad=True) for name, value in point.items()}
+        value = evaluate(problem, problem.problem.objective.expr, leaves)
+        return np.concatenate([g.numpy().ravel() for g in torch.autograd.grad(value, [leaves["W"], leaves["v"]])])
+
+    mixed = 0.3 * slopes(1e-9) + 0.7 * slopes(-1e-9)
+    data = {"D": {"x": x, "y": y}, "s": mixed[:6].reshape(2, 3), "t": mixed[6:]}
+    found = report.report(fccomodel.compile(whole).bind(data=data).bound, point)
+    assert found.stationarity < 1e-6 and not any("one subgradient" in note for note in found.notes)
+
+
+def test_tail_means_of_groups_have_weights():
+    """Each group has a list of its own; the largest of their tail means at its optimum."""
+    random = np.random.default_rng(5)
+    g, r = np.array(["a"] * 30 + ["b"] * 45), random.normal(size=(75, 4))
+    x, t = cp.Variable(4, nonneg=True), cp.Variable(2)
+    tails = [t[k] + cp.sum(cp.pos(-r[g == name] @ x - t[k])) / (0.2 * (g == name).sum()) for k, name in enumerate("ab")]
+    cp.Problem(cp.Minimize(cp.maximum(*tails)), [cp.sum(x) == 1]).solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11)
+    text = (
+        "dim d; set G; data R : table(r: real[d], g: G); var x[d] in simplex(d);"
+        "minimize max[k in G] cvar(tail = 0.2)[z ~ R | z.g == k] -dot(z.r, x);"
+    )
+    found = report.report(fccomodel.compile(text).bind(data={"R": {"r": r, "g": g}}).bound, {"x": x.value / x.value.sum()})
+    assert found.stationarity < 1e-5 and not any("too many terms" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("of", ["({})", "pos(1 + {})"])
+def test_what_cancels_at_kinks_bent_both_ways_is_no_solution(of):
+    """Both are increasing functions of x: 0 is in the sum of their subdifferentials, not in that of their sum."""
+    text = of.format("relu(z.a * x) - relu(-z.a * x)")
+    problem = fccomodel.compile(f"data D : table(a: real); var x; minimize E[z ~ D] {text};").bind(data={"D": {"a": np.ones(2)}})
+    found = report.report(problem.bound, {"x": np.array(0.0)})
+    assert found.stationarity < 1e-9 and not found.solved and found.better is not None and float(found.better["x"]) < 0
+
+
+def test_centres_that_coincide_part():
+    """All centres begin at the origin, and the gradients of those that coincide are the same."""
+    p = np.random.default_rng(0).normal(size=(200, 2))
+    p += 3 * np.eye(4)[np.random.default_rng(0).integers(0, 4, 200)][:, :2]
+    text = "set K = 1 .. 3; data D : table(p: real[2]); var c[K, 2]; minimize E[z ~ D] min[k in K] sumsq(c[k] - z.p);"
+    found = fccomodel.compile(text).bind(data={"D": {"p": p}}).solve(seed=0)
+    assert found.report.solved and found.objective == pytest.approx(1.6101, rel=1e-4)  # scikit-learn's, of twenty starts

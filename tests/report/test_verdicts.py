@@ -257,7 +257,7 @@ def test_data_that_are_scaled_are_not_to_be_scaled():
 
 
 def test_a_saddle_is_not_a_matter_of_curvature():
-    better = Better(gain=1.0, where="along `x`")
+    better = Better(gain=1.0, where="along `x`", point={})
     made = fccomodel.compile("var x[2]; minimize x[1] * x[2];").bind().bound
     system = System(made, {"x": np.zeros(2)})
     judged = Judged(grade=BEATEN, better=better)

@@ -378,6 +378,12 @@ def test_conflicts_by_multipliers():
     assert said.startswith("Infeasible, proved: every point violates a constraint. Constraints that conflict")
 
 
+def test_a_ray_from_a_feasible_point_proves_that_the_objective_falls_for_ever():
+    point, failure = conic.endless(program_of("var x[2]; maximize 0.002 * x[1] + 0.001 * x[2]; subject to a: sum(x) == 1;"))
+    assert failure.kind == "unbounded" and abs(point["x"].sum() - 1) < 1e-8 and point["x"] @ [0.002, 0.001] > 0.002
+    assert conic.endless(program_of("var x; minimize x; subject to a: x >= 1;")) is None
+
+
 NONE = {"sum(w) s.t. c: w[1] >= 0;": "unbounded", "t s.t. a: t >= 1; b: t <= 0;": "infeasible"}
 
 

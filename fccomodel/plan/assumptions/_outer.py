@@ -60,10 +60,10 @@ def prox(setting: Setting) -> Finding:
 def _prox(setting: Setting, block: Block) -> Finding:
     """Its own envelope where that is known; else a smooth function with envelopes in the place of its kinks."""
     f = block.f
-    if not f.weakly_convex:
-        return _weakly_convex(block)
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
-    if not after.linear and not after.whole and after.made:
+    if not f.weakly_convex and not after.made:
+        return _weakly_convex(block)
+    if not f.weakly_convex or not after.linear and not after.whole and after.made:
         kink = short(setting.reformed.text(why.written(after.made[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
         if not after.smooth:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,29 @@ def conflict(built: Conic) -> Failure | None:
     largest = max(weights.values(), default=0.0)
     kept = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > 1e-3 * largest}
     return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf) if kept else None
+
+
+def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
+    """A feasible point, and that the objective falls for ever from there: along a ray of all the constraints' directions of
+    recession on which it falls; None where either is not found."""
+    result = minimised(built.program)
+    if str(result.status) != "DualInfeasible":
+        return None
+    inside = minimised(replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q))
+    if str(inside.status) not in SOLVED:
+        return None
+    ray, point = np.asarray(result.x), np.asarray(inside.x)
+    parts = {name: slice(first, first + int(np.prod(shape))) for name, (first, shape) in built.layout.items()}
+    name, steepest = max(((n, ray[part]) for n, part in parts.items()), key=lambda pair: np.abs(pair[1]).max(initial=0.0))
+    if not np.abs(steepest).max(initial=0.0) > 0:
+        return None
+    moved = point + (1 + np.linalg.norm(point)) / np.linalg.norm(ray) * ray
+    k = int(np.abs(steepest).argmax())
+    shape = built.layout[name][1]
+    places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape)) if shape else ""
+    along = (f"{name}[{places}]" if places else name, bool(steepest[k] > 0))
+    variables = {n: moved[part].reshape(built.layout[n][1]) for n, part in parts.items()}
+    return variables, Failure(kind="unbounded", along=along)
 
 
 def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
