@@ -110,14 +110,15 @@ def from_the_first(full, first, most=40):
     count.value, count.size = held
 
 
-def first_point(full, history, step=0.0):
+def first_point(full, history, step=0.0, times=8):
     """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
-    constraints that conflict, where the stages before could not lower their violation. ``step``: the first, where it is known."""
+    constraints that conflict, where the stages before could not lower their violation. ``step``: the first, where it is known;
+    else by so many differences of gradients."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
         h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
-    step = step or cautious_step(full.at, w)
+    step = step or cautious_step(full.at, w, times)
     enough = max(tol, (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
@@ -233,7 +234,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
-        run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0))
+        times = 2 if solver.nonconvex and not outcome.iterations else 8  # the first round mends a step far from a minimum
+        run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times)
         run.now.pairs = getattr(outcome, "pairs", [])
     now = run.now
     while now.inner is not None or (unfinished(now, full) and not full.limit() and run.rounds < 100 and now.failure is None):

@@ -8,9 +8,9 @@ from fccomodel.algorithms.runtime.progress import smoothness
 from fccomodel.core.lazy import torch
 
 
-def cautious_step(at, w):
-    """Half of one over the gradient's Lipschitz constant near w."""
-    largest = smoothness(lambda x: at(x)[1], w)
+def cautious_step(at, w, times=8):
+    """Half of one over the gradient's Lipschitz constant near w, by so many differences of gradients."""
+    largest = smoothness(lambda x: at(x)[1], w, times)
     return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
 
 

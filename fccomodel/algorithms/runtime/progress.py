@@ -243,11 +243,12 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
         h.rho *= 4
 
 
-def smoothness(G, w):
-    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients."""
+def smoothness(G, w, times=8):
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients, so many
+    times."""
     base = G(w).clone()
     direction, size, largest = base, 1e-3 * (1.0 + float(w.norm())), 0.0
-    for _ in range(8):
+    for _ in range(times):
         length = float(direction.norm())
         if not math.isfinite(length) or length == 0.0:
             break

@@ -36,7 +36,7 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
             settings |= {"keep": keeper}
         try:
             torch.set_num_threads(module.THREADS)
-            with module.no_grad():
+            with module.no_grad(), process.holding_memory():
                 solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
                 final = solve(module.SOLVER, dict(program.data), stop=stop, **settings)
                 final.w = final.w.cpu().clone()
