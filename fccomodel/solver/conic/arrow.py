@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -73,6 +74,22 @@ class Arrow:
 
     #: seconds that none is foreseen to take less than
     LEAST: ClassVar[float] = ITERATIONS * ONCE_S
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        """Of the inequalities with a t_c: which they are, and their ``of``, ``a``, ``g``, ``turn``."""
+        local = self.of >= 0
+        return local, self.of[local], self.a[local], self.g[local], self.turn[local]
+
+    @cached_property
+    def transposed(self) -> sparse.csr_matrix:
+        """A'."""
+        return self.A.T.tocsr()
+
+    @cached_property
+    def quadratic(self) -> np.ndarray:
+        """P's part of x."""
+        return self.P[self.shared][:, self.shared].toarray()
 
     @property
     def numbers(self) -> int:

@@ -35,8 +35,7 @@ class Step:
     def __init__(self, parts: Arrow, d: np.ndarray) -> None:
         self.parts, self.d = parts, d
         (count, size), turns = parts.own.shape, parts.place.shape[1]
-        local, has = parts.of >= 0, parts.row >= 0
-        of, a, g, turn = (part[local] for part in (parts.of, parts.a, parts.g, parts.turn))
+        (local, of, a, g, turn), has = parts.rows, parts.row >= 0
         weighted = d[local, None] * a
         B, C, diagonal = parts.curved.copy(), np.zeros((count, size, turns)), np.arange(size)
         for i in range(size):
@@ -45,7 +44,7 @@ class Step:
                 B[:, i, j] += np.bincount(of, weighted[:, i] * a[:, j], count)
                 B[:, j, i] = B[:, i, j]
         B[:, diagonal, diagonal] *= 1 + ADDED
-        self.inverse = np.linalg.inv(B) if size > 1 else 1 / B
+        self.inverse = _inverse(B)
         self.v = -(self.inverse @ C)
         ahead = np.einsum("mk,mkj->mj", a, self.v[of])
         ahead[np.arange(len(of)), turn] += g
@@ -67,7 +66,7 @@ class Step:
         S += V.T @ V
         shared = parts.shared
         if parts.P.nnz:
-            S += parts.P[shared][:, shared].toarray()
+            S += parts.quadratic
         ne, p = len(parts.e), len(shared)
         K = np.zeros((p + ne, p + ne))
         K[:p, :p] = S
@@ -125,7 +124,7 @@ class Step:
         dz, dy = self(f, r)
         off = math.inf
         for _ in range(times):
-            left = f - parts.P @ dz - parts.A.T @ (self.d * (parts.A @ dz)) - parts.E.T @ dy
+            left = f - parts.P @ dz - parts.transposed @ (self.d * (parts.A @ dz)) - parts.E.T @ dy
             under = r - parts.E @ dz
             now = max(np.abs(left).max(initial=0.0), np.abs(under).max(initial=0.0))
             if not ENOUGH < now < 0.5 * off:
@@ -134,6 +133,19 @@ class Step:
             more, beside = self(left, under)
             dz, dy = dz + more, dy + beside
         return dz, dy
+
+
+def _inverse(B: np.ndarray) -> np.ndarray:
+    """The inverses of many small positive definite matrices, by sweeps of all of them at once."""
+    swept = np.array(np.moveaxis(B, 0, -1))
+    for k in range(len(swept)):
+        column, pivot = swept[:, k].copy(), 1 / swept[k, k]
+        row = swept[k] * pivot
+        row[k], column[k] = pivot, 0.0
+        swept[:, k] = 0.0
+        swept -= column[:, None] * row[None]
+        swept[k] = row
+    return np.ascontiguousarray(np.moveaxis(swept, -1, 0))
 
 
 class Point(NamedTuple):
@@ -175,7 +187,7 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
 def _begin(parts: Arrow) -> Point:
     """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and quadratic cone program solvers)."""
     m = len(parts.b)
-    z, y = Step(parts, np.ones(m)).refined(parts.A.T @ parts.b - parts.q, parts.e)
+    z, y = Step(parts, np.ones(m)).refined(parts.transposed @ parts.b - parts.q, parts.e)
     u = parts.A @ z - parts.b
     return Point(z, _inside(-u), _inside(u), y)
 
@@ -190,11 +202,11 @@ def _next(parts: Arrow, now: Point) -> Point:
     """One step: how far the plain one gets says how much to centre."""
     z, s, u, y, _ = now
     m, step = max(len(s), 1), Step(parts, u / s)
-    dual = parts.P @ z + parts.q + parts.A.T @ u + parts.E.T @ y
+    dual = parts.P @ z + parts.q + parts.transposed @ u + parts.E.T @ y
     primal, equal = parts.A @ z + s - parts.b, parts.E @ z - parts.e
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        dz, dy = step.refined(-dual - parts.A.T @ (step.d * primal - product / s), -equal, times)
+        dz, dy = step.refined(-dual - parts.transposed @ (step.d * primal - product / s), -equal, times)
         moved = primal + parts.A @ dz
         return dz, -moved, step.d * moved - product / s, dy
 
@@ -214,7 +226,7 @@ def _reach(s: np.ndarray, ds: np.ndarray) -> float:
 
 def _measured(parts: Arrow, point: Point) -> Point:
     z, s, u, y, _ = point
-    Pz, Au = parts.P @ z, parts.A.T @ u + parts.E.T @ y
+    Pz, Au = parts.P @ z, parts.transposed @ u + parts.E.T @ y
     Az, Ez = parts.A @ z, parts.E @ z
     size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Az, s, Ez, parts.b, parts.e)), 1.0)
     primal = max(float(np.abs(Az + s - parts.b).max(initial=0.0)), float(np.abs(Ez - parts.e).max(initial=0.0))) / size
