@@ -78,10 +78,10 @@ def _twice(system: System, terms: list[Term], weights: Weights) -> Array | None:
         return np.zeros((system.d, system.d))
     try:
         slopes = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
-        entries = torch.cat([slope.reshape(-1) for slope in slopes])
-        if not entries.requires_grad:
+        if not any(slope.requires_grad for slope in slopes):
             return None
-        return np.stack([_slopes(entry, leaves, again=True) for entry in entries])
+        # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
+        return np.stack([_slopes(entry, leaves, again=True) for slope in slopes for entry in slope.reshape(-1)])
     except RuntimeError:
         return None
 
