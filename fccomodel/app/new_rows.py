@@ -24,7 +24,7 @@ from fccomodel.report import margins, population
 from fccomodel.report.confidence import FEWEST, deviations, difference, student, values
 from fccomodel.report.confidence import GROUPS as REPLICATED
 from fccomodel.report.margins import Margin, Margins
-from fccomodel.solver import conic, errors
+from fccomodel.solver import errors
 from fccomodel.solver.run import Progress
 from fccomodel.solver.run.machine import interruptible
 
@@ -101,6 +101,8 @@ def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int
 
 def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | None:
     """The variables that solve a problem on other rows; None where there are none, or not in time."""
+    from fccomodel.solver import conic
+
     route = routes.interior(dataclasses.replace(planned, bound=bound))
     if route is not None:
         found = conic.solve(route, seconds=seconds)

@@ -32,6 +32,8 @@ SOON, PATIENCE, TIMES = 0.3, 3.0, 2.0
 #: Passes that a run makes over rows that kinks ask for, foreseen; counted seconds of one, and for each number of these rows; and
 #: from how many of all of them on another method goes first.
 KINKED, PASS_S, NUMBER_S, DEAR = 300, 4e-4, 3e-9, 0.25
+#: Elements times variables up to which a conic program costs less than the least patience is worth.
+LIGHT = 20_000
 #: By how much the report may find the residual of an answer above the tolerance.
 NEAR = 10.0
 #: A gap that does not count, relative to the objective or to this size of one.
@@ -64,7 +66,9 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
         if again.report.solved and _settled(again):
             return again
     known, built = None if start is None else start.patience, None
-    if known is None and (built := interior(planned)) is not None:
+    if known is None and _light(planned):
+        known = SOON
+    elif known is None and (built := interior(planned)) is not None:
         known = _patience(built)
     if known is None or not _open(planned):
         return _escaped(_judged(*run(planned, progress, until=until.run), sensitive, until), progress, sensitive, until)
@@ -100,6 +104,17 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
 
 def _tol(planned: Planned) -> float:
     return float(planned.options["tol"][0])
+
+
+def _light(planned: Planned) -> bool:
+    """The interior-point method would cost less than the least patience, by the numbers of the data: it is looked at where the
+    run does not converge so soon."""
+    from fccomodel.evaluation import elements
+    from fccomodel.report import estimated
+
+    shapes = [elements.shape(planned.bound, variable.shape) for variable in planned.problem.variables.values()]
+    numbers = estimated.amount(planned.bound) * sum(map(math.prod, shapes))
+    return _open(planned) and numbers <= LIGHT and all(len(shape) <= 1 for shape in shapes)
 
 
 def _patience(route: Conic) -> float:
@@ -199,10 +214,14 @@ def _open(planned: Planned) -> bool:
 
 def _convex_set(analysis: Analysis) -> bool:
     """The constraints hold on a convex set, by what is known of each."""
-    from fccomodel.solver.conic import levels
-
     kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
-    return all(c.kind != "eq" and levels.convex(c.body, analysis.see) for c in kept)
+    if any(c.kind == "eq" for c in kept):
+        return False
+    if all(analysis.see(c.body).convex for c in kept):
+        return True
+    from fccomodel.solver.conic import levels  # loads much
+
+    return all(levels.convex(c.body, analysis.see) for c in kept)
 
 
 def ended(
@@ -216,9 +235,6 @@ def ended(
 ) -> Found:
     """A run of no more work than its ``patience``, and where the report does not find it at the optimum, the interior-point
     method: the better of both, or a run with the whole budget where this method finds nothing."""
-    from fccomodel.solver import conic
-    from fccomodel.solver.run.machine import interruptible
-
     failed: FccoError | None = None
     first: Found | None = None
     solution: Solution | None = None
@@ -233,6 +249,9 @@ def ended(
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
+    from fccomodel.solver import conic
+    from fccomodel.solver.run.machine import interruptible
+
     with interruptible() as asked:
         left = until.run - time.perf_counter()
         found = conic.solve(route, seconds=None if math.isinf(left) else max(left, PATIENCE))

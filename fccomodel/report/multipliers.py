@@ -8,12 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from fccomodel.core.work import Meter, multiplied, priced
-from fccomodel.report import bounded, interior, min_norm
+from fccomodel.report import bounded, min_norm
 from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.squares import Squares
 
 #: Iterations at most; without progress for this many, the solver stops. From ``MANY`` unknowns on, vertices are too many.
 ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
+#: Up to so many unknowns in polyhedra, their vertices come first: no library is loaded for that.
+FEW = 8
 #: Counted seconds for an exact answer, before one by projected gradients is tried.
 PATIENCE_S = 10.0
 #: From so many multiplications on, or with fewer counted seconds left, projected gradients are tried before an exact answer, for
@@ -39,23 +41,33 @@ def solve(squares: Squares, start: Array, meter: Meter) -> Array:
         return start
     if squares.tangent is not None or not squares.dense:
         return descend(squares, start, meter).z
+    polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
+    if polyhedral and len(start) <= FEW and (found := _by_vertices(squares, start, meter)).exact:
+        return found.z
     if (found := _by_cones(squares, start, meter)).exact:
         return found.z
     reduced = squares.compressed()
     if len(start) > MANY and (len(reduced.offset) ** 2 * len(start) > DEAR or meter.left < LITTLE):
         found = descend(reduced, start, meter, FIRST)
-    polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
     if not found.exact and len(start) > MANY and polyhedral:
         found = _bounded(reduced, found.z, meter)
     if not found.exact:
-        part = meter.part(PATIENCE_S)
-        found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), found.z, part))
-        meter.spend(part.spent)
+        found = _by_vertices(squares, found.z, meter)
     return found.z if found.exact else descend(reduced, found.z, meter).z
+
+
+def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
+    """By the vertices and rays of the sets."""
+    part = meter.part(PATIENCE_S)
+    found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
+    meter.spend(part.spent)
+    return found
 
 
 def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
     """By the interior point on the sets' cones, where it is no worse than the start."""
+    from fccomodel.report import interior
+
     found = interior.solve(squares, meter)
     if found is None:
         return Found(start, False)

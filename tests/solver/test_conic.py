@@ -292,7 +292,7 @@ def test_few_variables_and_many_rows(text, size):
 
 def test_it_goes_first_where_passes_are_dear(monkeypatch):
     random = np.random.default_rng(0)
-    rows = {"x": random.normal(size=(900, 12)), "y": random.normal(size=900)}
+    rows = {"x": random.normal(size=(1800, 12)), "y": random.normal(size=1800)}
     text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] abs(z.y - dot(w, z.x));"
     bound = fccomodel.compile(text).bind(D=rows)
     monkeypatch.setattr(routes, "DEAR", 0.0)

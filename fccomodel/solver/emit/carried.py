@@ -42,8 +42,9 @@ def source(thing: Carried) -> str:
     file, word = inspect.getsourcefile(thing), "class" if inspect.isclass(thing) else "def"
     assert file is not None and thing.__qualname__ == thing.__name__, f"{thing.__qualname__} stands in no file by itself"
     lines = linecache.getlines(file)
-    first = next(k for k, line in enumerate(lines) if re.match(rf"{word} {thing.__name__}\b", line))
-    last = next((k for k, line in enumerate(lines) if k > first and re.match(r"[^\s)]", line)), len(lines))
+    head = f"{word} {thing.__name__}"
+    first = next(k for k, line in enumerate(lines) if line.startswith(head) and not f"x{line[len(head)]}".isidentifier())
+    last = next((k for k in range(first + 1, len(lines)) if lines[k][0] not in ") \t\r\n\f\v"), len(lines))
     while lines[first - 1].startswith("@"):
         first -= 1
     return "".join(lines[first:last]).rstrip()

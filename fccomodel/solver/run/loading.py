@@ -76,9 +76,11 @@ def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
 def _needed(part: types.CodeType) -> tuple[str, ...] | None:
     """The names that a class takes from the module around it, in its functions too; None for a part that is no class alone."""
     bodies = [code for code in part.co_consts if isinstance(code, types.CodeType)]
+    if dis.opmap["LOAD_BUILD_CLASS"] not in part.co_code[::2]:
+        return None
     instructions = list(dis.get_instructions(part))
     stored = [i.argval for i in instructions if i.opname == "STORE_NAME"]
-    if len(bodies) != 1 or stored != [bodies[0].co_name] or not any(i.opname == "LOAD_BUILD_CLASS" for i in instructions):
+    if len(bodies) != 1 or stored != [bodies[0].co_name]:
         return None
     own = {i.argval for i in dis.get_instructions(bodies[0]) if i.opname == "STORE_NAME"}
     read = dict.fromkeys(name for how, name in _read(part) if name not in stored and (how != "LOAD_NAME" or name not in own))
