@@ -1848,7 +1848,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 30 passes
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes
     fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
     smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
@@ -1863,7 +1863,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     if needed < (0.25 if annealed else 1.6) * room:
         way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
-    elif 30 * price < 0.75 * room and not annealed:
+    elif 25 * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)

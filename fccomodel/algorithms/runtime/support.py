@@ -75,7 +75,12 @@ def by_segment(values, dim, cells, sizes, shape, how):
 def log_mean_exp(x, dim):
     """log mean exp(x) along ``dim``; at least -1e30, where everything is at -inf."""
     count = math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
-    return (torch.logsumexp(x, dim) - math.log(count)).clamp(min=-1e30)
+    if not x.requires_grad:
+        return (torch.logsumexp(x, dim) - math.log(count)).clamp(min=-1e30)
+    top = x.detach().amax(dim, keepdim=True)  # the same, its exponentials kept for the gradient
+    top = top.clamp(-1e30, torch.finfo(x.dtype).max)
+    total = (x - top).exp_().sum(dim).clamp(min=torch.finfo(x.dtype).tiny)
+    return (top.squeeze(dim) + total.log() - math.log(count)).clamp(min=-1e30)
 
 
 def raised(x, dim):
