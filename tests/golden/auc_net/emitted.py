@@ -144,6 +144,8 @@ class LayeredNet:
         self.layers = self.row(module)
         self.sizes = [p.numel() for p in module.parameters()]
         self.tape: tuple = ()
+        self.views: list = []
+        self.rows: tuple = ((), None)
 
     @classmethod
     def row(cls, module):
@@ -151,21 +153,44 @@ class LayeredNet:
         inside = type(module) is torch.nn.Sequential
         return [layer for part in module for layer in cls.row(part)] if inside else [module]
 
+    def layered(self, w):
+        """Each layer with its weights and its bias, views of w. Those of the last two vectors are kept: steps change these in
+        place."""
+        inference = torch.is_inference_mode_enabled()
+        for vector, mode, views in () if w.requires_grad else self.views:
+            if vector is w and mode is inference:
+                return views
+        parts, views = iter(w.split(self.sizes)), []
+        for layer in self.layers:
+            linear = type(layer) is torch.nn.Linear
+            weights = next(parts).view(layer.weight.shape) if linear else None
+            views.append((layer, weights, next(parts) if linear and layer.bias is not None else None))
+        if not w.requires_grad:
+            self.views = [(w, inference, views), *self.views[:1]]
+        return views
+
+    def joined(self, inputs):
+        """The rows of all inputs. A few are kept as they were put together: a step asks for the same at two iterates."""
+        asked = (*inputs, torch.is_inference_mode_enabled())
+        known, rows = self.rows
+        if len(known) == len(asked) and all(x is y for x, y in zip(known, asked, strict=True)):
+            return rows
+        parts = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
+        rows = torch.cat(parts) if len(parts) > 1 else parts[0]
+        if not rows.requires_grad and rows.numel() <= 1 << 20:
+            self.rows = asked, rows
+        return rows
+
     def forward(self, w, inputs):
         """Outputs, and the trace: each layer with its weights, its input and its output."""
-        parts, trace = iter(w.split(self.sizes)), []
-        rows = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
-        y = torch.cat(rows) if len(rows) > 1 else rows[0]
-        for layer in self.layers:
-            x, weights = y, None
-            if type(layer) is torch.nn.Linear:
-                weights = next(parts).view(layer.weight.shape)
-                y = torch.nn.functional.linear(x, weights, None if layer.bias is None else next(parts))
-            else:
-                y = layer.forward(x)
+        y, trace, k = self.joined(inputs), [], self.rank
+        for layer, weights, bias in self.layered(w):
+            x, y = y, layer.forward(y) if weights is None else torch.nn.functional.linear(y, weights, bias)
             trace.append((layer, weights, x, y))
-        outs = zip(y.split([len(x) for x in rows]), inputs, strict=True)
-        return [o.view(x.shape[: x.dim() - self.rank] + y.shape[1:]) for o, x in outs], trace
+        if len(inputs) == 1 and inputs[0].dim() == k + 1:
+            return [y], trace
+        outs = zip(y.split([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
+        return [o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs], trace
 
     def __call__(self, w, *inputs):
         """Outputs for the rows of each input, with a gradient where w asks for one."""
