@@ -20,7 +20,9 @@ def log_corrected(old, g, g_prev, gamma, gamma_prime):
 
     Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as the batch did.
     """
-    kept, change = old + log_weight(1 - gamma), log_weight(gamma_prime) + torch.maximum(g, g_prev)
-    change = change + (-torch.expm1(-(g - g_prev).abs())).log()
-    less = kept + torch.where(change < kept, torch.log1p(-(change - kept).clamp(max=0).exp()), g - g_prev)
-    return torch.logaddexp(torch.where(g < g_prev, less, torch.logaddexp(kept, change)), g + log_weight(gamma))
+    kept = old + log_weight(1 - gamma)
+    top = torch.maximum(kept, g)
+    now = (g - top).exp()
+    m = torch.add((kept - top).exp(), now - (g_prev - top).exp(), alpha=gamma_prime)
+    falls = torch.logaddexp(kept + (g - g_prev), g + log_weight(gamma))
+    return torch.where(m > 0, torch.add(m, now, alpha=gamma).log() + top, falls)

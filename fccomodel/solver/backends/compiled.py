@@ -186,7 +186,7 @@ def table() -> dict[Any, Any]:
     """How torch's operations are made of fewer kinds."""
     aten = torch.ops.aten
     kept = {aten.mv.default, aten.addmv.default, aten.dot.default, aten.addcmul.default, aten.addcdiv.default}
-    kept |= {getattr(aten, name).__getattr__(form) for name in ("lerp", "lerp_") for form in ("Scalar", "Tensor")}
+    kept |= {aten.lerp.Scalar, aten.lerp.Tensor, aten.lerp_.Scalar, aten.lerp_.Tensor}
     kept |= {aten.addcmul_.default, aten.addcdiv_.default, aten.baddbmm.default, aten.square.default}
     more = torch._decomp.get_decompositions([aten._softmax, aten._log_softmax])
     return {op: how for op, how in {**torch._decomp.core_aten_decompositions(), **more}.items() if op not in kept}

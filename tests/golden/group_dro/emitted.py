@@ -241,7 +241,7 @@ def adam_step(state, G, h):
     sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
     """
     state.v.lerp_(G, h.beta)
-    state.s.mul_(1 - h.beta_prime).addcmul_(G, G, value=h.beta_prime)
+    state.s.lerp_(G.square(), h.beta_prime)
     step = h.eta / (state.s.sqrt() + h.eps)
     state.w.addcmul_(state.v, step, value=-1)
     return step
