@@ -12,7 +12,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
-from fccomodel.evaluation import members
+from fccomodel.evaluation import members, together
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -316,12 +316,13 @@ class System:
         if used:
             values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
             wanted = list(outer_of.values())
+            slopes: tuple[torch.Tensor | None, ...]
             if len(directions) == 1:
                 total = sum(((g * way[0]).sum() for g, way in zip(values, along, strict=True)), torch.zeros(()))
                 slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
-                slopes = torch.autograd.grad(values, wanted, along, retain_graph=True, allow_unused=True, is_grads_batched=True)
+                slopes = together.pulled(values, wanted, along)
             by_part = dict(zip(outer_of, slopes, strict=True))
         return [by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))]
 
