@@ -241,6 +241,8 @@ class Library:
         """All arguments change in place."""
         steps, _, room = self.function(pooled)
         if self.fixed[0] is not fixed:
+            expected = [(x.shape, x.stride(), x.dtype) for x in self.several.fixed(self.several.data)]
+            assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, "data are those of another program"
             self.fixed = fixed, pointers(fixed)
         moving = [x if x.is_contiguous() else x.contiguous() for x in moving]
         assert [x.numel() for x in (*moving, *kept)] == self.sizes, "arrays are those of another program"
