@@ -20,6 +20,9 @@ from fccomodel.library import atoms
 
 _serial = itertools.count()
 
+#: What is added to 0 below a root; slopes beyond so many are infinite.
+TINY, STEEPEST = 1e-300, 1e100
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Named:
@@ -84,6 +87,12 @@ def literal(value: float, *, whole: bool = False) -> str:
     return f"({text})" if value < 0 else text
 
 
+def off_the_edge(u: torch.Tensor) -> torch.Tensor:
+    """``u`` with zeros replaced by a number so small that a root of it is 0 for every purpose, but its slope is finite: what does
+    not depend on the variables there (the distance of a point to itself) has derivative 0, not 0 times infinity."""
+    return torch.where(u == 0, u + TINY, u) if u.requires_grad else u
+
+
 def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) -> Named:
     """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as Python numbers."""
     atom = atoms.get(op)
@@ -104,4 +113,6 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
     site = atoms.Site(
         shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in fixed)
     )
+    if op == "sqrt":
+        tensors = [off_the_edge(tensors[0])]
     return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)

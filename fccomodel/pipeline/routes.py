@@ -243,7 +243,11 @@ def ended(
     except FccoError as error:
         failed, program = error, emit(planned)
     if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
-        first = _judged(planned, program, solution, sensitive, until)
+        try:
+            first = _judged(planned, program, solution, sensitive, until)
+        except FccoError as error:  # it ended where a function has no gradient
+            failed, solution = error, None
+    if first is not None and solution is not None:
         gap = first.report.gap
         if solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
@@ -264,7 +268,10 @@ def ended(
         second = _judged(planned, program, interiors(found, solution), sensitive, until)
         if solution is None or _settled(second):
             return second
-        first = first or _judged(planned, program, solution, sensitive, until)
+        try:
+            first = first or _judged(planned, program, solution, sensitive, until)
+        except FccoError:
+            return second
         if not _better(second, first) and not first.report.solved and ending(planned, solution).how == "budget":
             longer = run(planned, progress, until=until.run, part="again")  # its patience ended it, not the budget
             first = _judged(*longer, sensitive, until)

@@ -13,6 +13,7 @@ from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation import members, together
+from fccomodel.evaluation.axes import STEEPEST
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -249,6 +250,7 @@ class System:
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
+        gradient = np.where(np.abs(gradient) > STEEPEST, np.copysign(np.inf, gradient), gradient)
         return gradient if np.isfinite(gradient).all() else self._held(gradient)
 
     def _held(self, gradient: Array) -> Array:

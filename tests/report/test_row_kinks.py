@@ -387,3 +387,14 @@ def test_centres_that_coincide_part():
     text = "set K = 1 .. 3; data D : table(p: real[2]); var c[K, 2]; minimize E[z ~ D] min[k in K] sumsq(c[k] - z.p);"
     found = fccomodel.compile(text).bind(data={"D": {"p": p}}).solve(seed=0)
     assert found.report.solved and found.objective == pytest.approx(1.6101, rel=1e-4)  # scikit-learn's, of twenty starts
+
+
+def test_a_root_of_0_that_no_variable_moves_has_derivative_0():
+    """As of the distance of a point to itself, under any metric."""
+    text = "data T : table(n: real[2]); var w[2] >= 0; maximize (E[z ~ T] sqrt(dot(w, z.n))) - sum(w);"
+    n = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    problem = fccomodel.compile(text).bind(data={"T": {"n": n}})
+    found = report.report(problem.bound, {"w": np.full(2, 1 / 36)})
+    assert found.stationarity < 1e-12
+    with pytest.raises(fccomodel.FccoError, match="F0701"):
+        report.report(problem.bound, {"w": np.zeros(2)})
