@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from books.model import Model, classes, maximum, minimum, tail
+from books.model import Array, Model, classes, maximum, minimum, tail
 
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];"
 
@@ -170,6 +170,40 @@ def ranking() -> Model:
     return Model(text=text, data={"D": {"x": x, "y": y}}, problem=problem)
 
 
+def partial_ranking() -> Model:
+    """The area under a curve at few false alarms: pairs with the worst tenth of the negatives (Narasimhan, Agarwal, A structural
+    SVM based approach for optimizing partial AUC, 2013)."""
+    x, pairs = _opposite(25, 300, 57)
+    w = cp.Variable(6)
+    text = (
+        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
+        "minimize mean[p in P] cvar(tail = 0.1)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.02 * sumsq(w);"
+    )
+    losses = [tail(cp.square(cp.pos(1 - pairs[p] @ w)), 0.1) for p in range(25)]
+    return Model(text=text, data={"D": x}, problem=minimum(sum(losses) / 25 + 0.02 * cp.sum_squares(w)))
+
+
+def two_way_partial_ranking() -> Model:
+    """Pairs of the worst positives and the worst negatives (Yang, Xu, Bao, He, Cao, Huang, When all we need is a piece of the
+    pie: a generic framework for optimizing two-way partial AUC, 2021)."""
+    x, pairs = _opposite(25, 100, 58)
+    w = cp.Variable(6)
+    text = (
+        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
+        "minimize cvar(tail = 0.5)[p in P] cvar(tail = 0.2)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.02 * sumsq(w);"
+    )
+    losses = cp.hstack([tail(cp.square(cp.pos(1 - pairs[p] @ w)), 0.2) for p in range(25)])
+    return Model(text=text, data={"D": x}, problem=minimum(tail(losses, 0.5) + 0.02 * cp.sum_squares(w)))
+
+
+def _opposite(positive: int, negative: int, seed: int) -> tuple[dict[str, Array], Array]:
+    """Rows of two classes that overlap, and the differences of each positive one from each negative one."""
+    random = np.random.default_rng(seed)
+    y = (np.arange(positive + negative) < positive).astype(int)
+    x = random.normal(size=(len(y), 6)) + 0.8 * y[:, None]
+    return {"x": x, "y": y}, x[:positive, None] - x[None, positive:]
+
+
 def worst_share() -> Model:
     """The largest losses alone (Fan, Lyu, Ying, Hu, Learning with average top-k loss, 2017)."""
     x, y = classes(1000, 8, 57, noise=0.3)
@@ -197,5 +231,6 @@ def bradley_terry() -> Model:
 
 MODELS = [
     support_vectors, sparse_support_vectors, hard_margin, one_class, several_classes_by_margin, several_classes_by_likelihood,
-    logistic, neyman_pearson, fairness_by_covariance, equal_risks, worst_group, ranking, worst_share, bradley_terry,
+    logistic, neyman_pearson, fairness_by_covariance, equal_risks, worst_group, ranking, partial_ranking, two_way_partial_ranking,
+    worst_share, bradley_terry,
 ]  # fmt: skip
