@@ -20,7 +20,6 @@ NAMED = {
     "Drusvyatskiy and Paquette 2019": "drusvyatskiy-2019",
     "Huo et al. 2018": "huo-2018",
 }
-INTERIOR = "clarabel-2024"
 LIBRARY = """@software{{fccomodel,
   title = {{fccomodel: a modelling language and compiler for constrained stochastic compositional optimisation}},
   version = {{{version}}}
@@ -44,5 +43,5 @@ def cite(record: Mapping[str, Any]) -> str:
     algorithm = get(record["algorithm"])
     theorems = [*([algorithm.theorem] if algorithm is not None else []), record.get("theorem") or ""]
     wanted = dict.fromkeys(key for theorem in theorems for key in keys(theorem))
-    wanted |= {INTERIOR: None} if record.get("interior") else {}
+    wanted |= {paper: None} if (paper := record.get("paper")) else {}
     return "\n".join([*(papers()[key] for key in wanted), LIBRARY.format(version=__version__)])

@@ -310,6 +310,7 @@ def interiors(answer: Answer, solution: Solution | None) -> Solution:
         ended="converged",
         stopped=f"an interior-point method converged in {answer.iterations} iterations",
         interior=answer.iterations,
+        paper=answer.paper,
     )
 
 

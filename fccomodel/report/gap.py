@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.work import Meter
+from fccomodel.evaluation import members
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report import sublevels
 from fccomodel.report.kinks import Kink
@@ -94,6 +95,14 @@ def _up(value: float) -> str:
 Hessians = dict[tuple, Array]
 
 
+@dataclass(frozen=True)
+class Known:
+    """What several candidates share: Hessians, and intervals of the variables, without the objective's level set and with it."""
+
+    hessians: Hessians = field(default_factory=dict)
+    boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
+
+
 class _Refused(Exception):
     """Why nothing is certified."""
 
@@ -109,13 +118,20 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
         if composed := _composed(system, analysis):
             multipliers = [dict(zip(system.labels, c.multipliers.tolist(), strict=True)) for c in admissible]
             admissible = [optimum(system, shared, meter, by_label, held=composed) for by_label in multipliers]
-        known: Hessians = {}
-        gaps = [replace(_with(system, analysis, candidate, meter, known), loose=bool(composed)) for candidate in admissible]
-        why = "" if gaps else "no multipliers"
     except _Refused as refusal:
-        gaps, why = [], str(refusal)
-    gaps = [gap if _known(gap) else Gap(why=BEYOND) for gap in (*gaps, _by_range(system, analysis, why))]
-    return min(gaps, key=lambda gap: math.inf if gap.value is None else gap.value)
+        return _closest(_by_range(system, analysis, str(refusal)))
+    known, gaps, why = Known(), list[Gap](), "no multipliers"
+    for candidate in admissible:
+        try:
+            gaps.append(replace(_with(system, analysis, candidate, meter, known), loose=bool(composed)))
+        except _Refused as refusal:
+            why = str(refusal)
+    return _closest(*gaps, _by_range(system, analysis, "" if gaps else why))
+
+
+def _closest(*gaps: Gap) -> Gap:
+    known = [gap if _known(gap) else Gap(why=BEYOND) for gap in gaps]
+    return min(known, key=lambda gap: math.inf if gap.value is None else gap.value)
 
 
 def _known(gap: Gap) -> bool:
@@ -160,7 +176,7 @@ def _admissible(system: System, optimal: Optimum) -> bool:
     return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Hessians) -> Gap:
+def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Known) -> Gap:
     functions = roots(system, optimal.multipliers)
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
@@ -172,14 +188,16 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     if system.projected:
         alone = _bounded(system, optimal, None, _supports(system, analysis, level=feasible), base).value
     if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
-        bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known)
+        bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known.hessians)
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
         supports = _supports(system, analysis, level=level)
         found = _bounded(system, optimal, bent, supports, base)
         if found.value < math.inf:
             return found, supports
-        supports |= sublevels.boxes(system, supports, meter, level=level)
+        if level not in known.boxes:
+            known.boxes[level] = sublevels.boxes(system, supports, meter, level=level, affine=_affine(system, analysis))
+        supports |= known.boxes[level]
         return _bounded(system, optimal, bent, supports, base), supports
 
     best, supports = within(level=feasible)
@@ -192,6 +210,12 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
     return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
+
+
+def _affine(system: System, analysis: Analysis) -> list[bool]:
+    """Of the objective and of every constraint."""
+    families = [(analysis.constraints[c.label].affine, len(members.of(system.bound, c))) for c in system.problem.constraints]
+    return [analysis.objective.affine, *(affine for affine, count in families for _ in range(count))]
 
 
 class _Bound(NamedTuple):

@@ -31,18 +31,28 @@ FAR, ASIDE, ROUNDING = (0.618, 3.303, 10.76, 37.07, 117.2), 1e-7, 1e-9
 
 
 def boxes(
-    system: System, supports: Mapping[str, Sequence[Support]], meter: Meter, *, level: bool
+    system: System, supports: Mapping[str, Sequence[Support]], meter: Meter, *, level: bool, affine: Sequence[bool]
 ) -> dict[str, list[Support]]:
-    """Intervals of the variables without a support, of those points that are feasible and, with ``level``, no worse than w."""
+    """Intervals of the variables without a support, of those points that are feasible and, with ``level``, no worse than w.
+
+    ``affine``: the objective and each constraint, whose planes are the same at all points.
+    """
     free = [name for name in system.names if not bounded(system.point[name], supports[name])]
     sizes = {name: int(system.point[name].numel()) for name in free}
-    work = PRICE * system.forward_s * 2 * len(FAR) * sum(sizes.values())
+    points = 0 if all(affine) else 2 * len(FAR) * sum(sizes.values())
+    work = PRICE * system.forward_s * (1 + points)
     if not free or len(system.labels) > FUNCTIONS or work > SHARE * meter.left:
         return {}
     meter.spend(work)
     high = {name: np.array([_reach(system, name, e, supports[name]) for e in np.eye(sizes[name])]) for name in free}
     low = {name: -np.array([_reach(system, name, -e, supports[name]) for e in np.eye(sizes[name])]) for name in free}
-    cuts = {(name, k): list(_cuts(system, name, k, level)) for name in free for k in range(sizes[name])}
+    flat = list(_planes(system, next(_besides(system, 0)), level, affine))
+    curved = [not one for one in affine]
+    cuts = {
+        (name, k): [*flat, *(_cuts(system, name, k, level, curved) if any(curved) else ())]
+        for name in free
+        for k in range(sizes[name])
+    }
     for _ in range(ROUNDS):
         known: dict[str, Sequence[Support]] = {**supports}
         known |= {name: [*supports[name], partial(_interval, low[name], high[name])] for name in free}
@@ -91,27 +101,39 @@ def _interval(low: Array, high: Array, s: torch.Tensor) -> float:
     return float((flat[flat != 0] * ends).sum())
 
 
-def _cuts(system: System, name: str, k: int, level: bool) -> Iterator[tuple[dict[str, Array], float]]:
+def _cuts(system: System, name: str, k: int, level: bool, which: Sequence[bool]) -> Iterator[tuple[dict[str, Array], float]]:
     """Planes s.x <= most by points on both sides of an entry."""
-    here, aside = float(system.point[name].reshape(-1)[k]), torch.Generator().manual_seed(k)
+    here = float(system.point[name].reshape(-1)[k])
+    points = _besides(system, k)
     for far in (sign * far * max(1.0, abs(here)) for far in FAR for sign in (1.0, -1.0)):
-        point = {}
-        for other, value in system.point.items():  # beside all kinks that the point itself is at
-            noise = torch.randn(value.shape, generator=aside, dtype=value.dtype)
-            point[other] = (value.detach() + ASIDE * (1 + value.detach().abs()) * noise).clone()
+        point = next(points)
         point[name].view(-1)[k] += far
-        yield from _planes(system, point, level)
+        yield from _planes(system, point, level, which)
 
 
-def _planes(system: System, point: Mapping[str, torch.Tensor], level: bool) -> Iterator[tuple[dict[str, Array], float]]:
+def _besides(system: System, seed: int) -> Iterator[dict[str, torch.Tensor]]:
+    """Points beside all kinks that the point itself is at."""
+    aside = torch.Generator().manual_seed(seed)
+    while True:
+        noise = {name: torch.randn(value.shape, generator=aside, dtype=value.dtype) for name, value in system.point.items()}
+        yield {
+            name: (value.detach() + ASIDE * (1 + value.detach().abs()) * noise[name]).clone()
+            for name, value in system.point.items()
+        }
+
+
+def _planes(
+    system: System, point: Mapping[str, torch.Tensor], level: bool, which: Sequence[bool]
+) -> Iterator[tuple[dict[str, Array], float]]:
+    """Of the objective and of each constraint of these."""
     leaves = {name: value.requires_grad_(True) for name, value in point.items()}
     try:
         f, values, _, equal = functions(Evaluator(system.bound, leaves, seed=system.seed))
     except FccoError:
         return
     goal = system.sign * system.objective
-    functions_of = [(system.sign * f, goal)] if level else []
-    for c, both in zip(values, equal, strict=True):
+    functions_of = [(system.sign * f, goal)] if level and which[0] else []
+    for c, both in (pair for pair, wanted in zip(zip(values, equal, strict=True), which[1:], strict=True) if wanted):
         functions_of += [(c, 0.0), (-c, 0.0)] if both else [(c, 0.0)]
     for h, most in functions_of:
         if not h.requires_grad or not bool(torch.isfinite(h)):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 import torch
 
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
@@ -165,6 +166,7 @@ class System:
         self.kept = self._kept(multipliers or {})
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
+        self.roots = any(isinstance(node, ir.Apply) and node.op == "sqrt" for node in ir.walk(*self.problem.roots))
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
         self._pulled: tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]] | None = None
@@ -250,7 +252,8 @@ class System:
         if not total.requires_grad:
             return np.zeros(self.d)
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
-        gradient = np.where(np.abs(gradient) > STEEPEST, np.copysign(np.inf, gradient), gradient)
+        if self.roots:  # of 0 among them, whose slope is infinite
+            gradient = np.where(np.abs(gradient) > STEEPEST, np.copysign(np.inf, gradient), gradient)
         return gradient if np.isfinite(gradient).all() else self._held(gradient)
 
     def _held(self, gradient: Array) -> Array:

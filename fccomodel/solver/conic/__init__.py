@@ -36,12 +36,14 @@ SMALL, ABSOLUTE = 1e-3, 1e-7
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Answer:
-    """The optimum: variables by name, multipliers by label, the objective in the model's sense, and the number of iterations."""
+    """The optimum: variables by name, multipliers by label, the objective in the model's sense, the number of iterations, and the
+    paper of the method."""
 
     variables: dict[str, np.ndarray]
     multipliers: dict[str, float]
     objective: float
     iterations: int
+    paper: str
 
 
 def of(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic | None:
@@ -64,13 +66,14 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     """The optimum, or why there is none: ``infeasible`` or ``unbounded``, proved, or ``unknown``."""
     began = time.perf_counter()
     result: Any = None
+    paper = "mehrotra-1992"
     if built.parts is not None:
         from fccomodel.solver.conic import barrier
 
         result = barrier.minimised(built.parts, OWN, seconds)
     if result is None or result.status not in SOLVED:
         left = None if seconds is None else seconds - (time.perf_counter() - began)
-        result = minimised(built.program, seconds=left)
+        result, paper = minimised(built.program, seconds=left), "clarabel-2024"
     if str(result.status) not in (*SOLVED, "PrimalInfeasible", "DualInfeasible", "MaxTime"):
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         result = minimised(built.program, SECOND, left)
@@ -83,7 +86,8 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     }
     multipliers = {label: float(sign * duals[row]) for label, (row, sign) in built.rows.items()}
     objective = built.sign * (float(result.obj_val) + built.program.constant)
-    return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=int(result.iterations))
+    count = int(result.iterations)
+    return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=count, paper=paper)
 
 
 def conflict(built: Conic) -> Failure | None:

@@ -57,7 +57,7 @@ class Solution:
     ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
     ``worked``: its counted seconds, of no more than its ``patience`` where it had one.
     ``planned``: the steps of its budget, or those that its last stage was to end at.
-    ``interior``: iterations of the interior-point method that found the answer after the program's own run, 0 where it did not.
+    ``interior``: iterations of the interior-point method that found the answer, 0 where none did; ``paper``: its key.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
     ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
     is no solution, if that was found. ``kept`` is what another run can go on from.
@@ -77,6 +77,7 @@ class Solution:
     passes: int = 0
     way: str = ""
     interior: int = 0
+    paper: str = ""
     failure: Failure | None = None
     timed: bool = False
     worked: float = 0.0
