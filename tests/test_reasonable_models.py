@@ -87,8 +87,8 @@ def test_it_runs(name: str) -> None:
 
 
 def test_what_nothing_covers_is_refused() -> None:
-    """A minimum of smooth functions of expectations, minimised: its kinks point upwards, and no theorem here takes them."""
-    text = f"model m;\n{HEAD}var w[d]; minimize min(E[z ~ D] square(z.t - dot(w, z.x)), E[z ~ D] square(dot(w, z.x)));"
+    """A minimum of which a part is not smooth: its kinks point upwards, and no envelope makes the whole smooth."""
+    text = f"model m;\n{HEAD}var w[d]; minimize min(sqrt(E[z ~ D] square(z.t - dot(w, z.x))), E[z ~ D] square(dot(w, z.x)));"
     with pytest.raises(fccomodel.FccoError, match="F0605"):
         fccomodel.compile(text).bind(**DATA).plan()
 

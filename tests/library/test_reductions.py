@@ -364,6 +364,18 @@ def test_what_it_needs(kind):
         assert bool(wrong) == bool(why) or kind.domain.lo > -2 and fix
 
 
+@BOOK.checks("comonotone")
+@kinds
+def test_elements_in_one_order_are_added_alike(kind):
+    """R(d + e) = R(d) + R(e) where d and e stand in one order, and R(c e) = c R(e)."""
+    same = []
+    for options, seed in itertools.product(settings(kind), range(6)):
+        e, f = (drawn(kind, seed=s).sort().values for s in (seed, seed + 50))
+        apart = value(kind, e, options) + value(kind, f, options)
+        same.append(value(kind, e + f, options) == pytest.approx(apart, rel=1e-12, abs=1e-12))
+    assert all(same) == (kind.comonotone or kind.linear) and (not kind.comonotone or kind.homogeneous)
+
+
 @BOOK.checks("linear", "total", "twin", "homogeneous", "degree")
 @kinds
 def test_sums_means_and_polynomials(kind):

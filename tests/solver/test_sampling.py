@@ -292,10 +292,11 @@ def test_whole_batches_are_exact() -> None:
 
 def test_values_between_stages_take_a_moderate_part_of_many_pairs():
     """Of 8e8 pairs, each evaluation between stages sees few enough to take a second."""
-    thinning = Thinning()
-    thinning.take({"P": 2747, "N": 283_301}, 2747 * 283_301)
+    thinning = Thinning(passes=[({"P": 2747, "N": 283_301}, 2747 * 283_301)])
     kept = {"P": 2747, "N": 283_301} | thinning.thin
     assert thinning.heavy and min(kept.values()) >= 256 and 1 << 22 <= kept["P"] * kept["N"] <= 1 << 24
+    thinning.whole.add("N")  # centres stand at its rows
+    assert set(thinning.thin) == {"P"}
 
 
 def test_tails_are_thinned_as_means_are(monkeypatch):
@@ -303,7 +304,7 @@ def test_tails_are_thinned_as_means_are(monkeypatch):
     monkeypatch.setattr(_thinning, "QUICK", 64)
     monkeypatch.setattr(_thinning, "FEWEST", 4)
     monkeypatch.setattr(_reductions, "DENSE", 8)
-    body = "mean[p in P] cvar(tail = 0.3)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.1 * sumsq(w)"
+    body = "mean[p in P] cvar(tail = 0.3)[n ~ N] square(1 - dot(w, p.x - n.x)) + 0.1 * sumsq(w)"  # in an order for each p
     case = Case(text=f"model m;{HEAD}minimize {body};", options={"algorithm": "bsgd", "unverified": True})
     assert set(make("m", case).solver.SOLVER.thin) == {"P", "N"}
 
