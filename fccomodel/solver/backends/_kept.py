@@ -8,6 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import torch
@@ -27,9 +28,19 @@ def key(several: Several, *more: str) -> str:
     apart = {"device", "waiting"}
     values = {name: repr(x) for name, x in sorted(numbers(several.data).items()) if name not in apart}
     counts = {name: repr(x) for name, x in sorted(vars(several.h).items()) if not isinstance(x, float)}
-    machine = (platform.machine(), torch.backends.cpu.get_cpu_capability(), several.module.THREADS)
+    machine = (platform.machine(), torch.backends.cpu.get_cpu_capability(), instructions(), several.module.THREADS)
     known = [__version__, torch.__version__, machine, steps_of(several), shapes, values, counts, *more]
     return hashlib.sha256(json.dumps(known, default=str).encode()).hexdigest()[:32]
+
+
+@cache
+def instructions() -> str:
+    """What the processor can do, as Linux tells it: a folder may be shared by machines that differ."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.lower().startswith(("flags", "features"))), platform.processor())
 
 
 def steps_of(several: Several) -> str:
