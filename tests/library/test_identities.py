@@ -174,6 +174,23 @@ def test_long_sums_are_read_in_time() -> None:
     assert len([n for n in ir.walk(again) if isinstance(n, ir.Apply) and n.op == "exp"]) == 1200
 
 
+def test_tails_of_draws_and_of_other_orders_stay() -> None:
+    """Draws have no list; in these the order of the elements goes by z."""
+    for text in (
+        "mean[z in D] cvar(tail = 0.5)[e ~ normal(0, 1)] pos(b * z.t + e)",
+        "mean[z in D] cvar(tail = 0.5)[u in P] pos(z.t * dot(w, u.x))",
+        "mean[z in D] cvar(tail = 0.5)[u in P] square(dot(w, z.x - u.x))",
+        "mean[z in D] cvar(tail = 0.5)[u in P | u.t >= z.t] exp(dot(w, u.x) + b * z.t)",
+        "mean[z in D] cvar(tail = 0.5)[u in P] (exp(dot(w, u.x) - b * z.t) - u.t)",
+    ):
+        expr = read(compiled(text).problem).objective.expr
+        assert isinstance(expr, ir.Reduce) and identities.all()["comonotone_tails"].apply(expr, known) is None
+        assert isinstance(expr.body, ir.Reduce) and expr.body.kind == "cvar"
+
+
+known = Known(where=lambda node: Interval())
+
+
 def test_draws_stay_apart_where_they_must() -> None:
     """Rows that belong to one another, and empty conditions, are not taken out of their mean."""
     kept = "mean[z in D] (E[u ~ D | u.t >= z.t] exp(b * u.t))"

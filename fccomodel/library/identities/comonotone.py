@@ -30,6 +30,8 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     if not movable(inner) or not all(fixed(option) for option in inner.options.values()):
         return None
+    if any(isinstance(b.domain, ir.Distribution) for b in inner.binders):  # drawn, never listed
+        return None
     if not _Order(known, frozenset(inner.binders), frozenset(node.binders)).shared(inner.body):
         return None
     listed = tuple(replace(b, kind="in") for b in inner.binders)
