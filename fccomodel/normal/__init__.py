@@ -113,6 +113,11 @@ class Forms:
             self.treated[whole] = self._treated(self.stated[first], outer, inner, penalty)
         return self.treated[whole]
 
+    @cached_property
+    def passes(self) -> tuple[tuple[str, str, str], ...]:
+        """What becomes of pairs of rows in full passes, the same in every form."""
+        return tuple(without_pairs(self.problem, self.bound, self.constant))
+
     def _stated(self, coupled: bool, surrogate: str | None) -> Stated:
         forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
         unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
@@ -143,7 +148,7 @@ class Forms:
             terms=stated.terms, kept=tuple(kept), reasons=reasons,
             treatment=(
                 *treatment(reformed, objective, stated.terms, stated.prox, whys, treated),
-                *without_pairs(self.problem, self.bound, constant),
+                *self.passes,
             ),
         )  # fmt: skip
 

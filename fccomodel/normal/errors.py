@@ -30,8 +30,7 @@ def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnost
 
 def _weights(problem: ir.Problem, node: ir.Expr) -> str:
     """The set of weights with which its largest weighted sum is this reduction."""
-    option = reductions.of(node).option if isinstance(node, ir.Reduce) else None
-    if option is None or not isinstance(node, ir.Reduce):
+    if not isinstance(node, ir.Reduce) or (option := reductions.of(node).option) is None:
         return "simplex(I)"
     size = problem.text(node.options[option.name])
     return f"capped_simplex(I, {size} / n)" if option.counts else f"capped_simplex(I, {size})"
