@@ -20,8 +20,8 @@ from fccomodel.library import atoms
 
 _serial = itertools.count()
 
-#: What is added to 0 below a root; slopes beyond so many are infinite.
-TINY, STEEPEST = 1e-300, 1e100
+#: The atom whose slope at 0 is infinite; what is added to 0 there; slopes beyond so many are infinite.
+ROOT, TINY, STEEPEST = "sqrt", 1e-300, 1e100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,6 +113,6 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
     site = atoms.Site(
         shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in fixed)
     )
-    if op == "sqrt":
+    if op == ROOT:
         tensors = [off_the_edge(tensors[0])]
     return Named(_compiled(atom.lower(texts, site), len(texts))(*tensors), axes)

@@ -14,7 +14,7 @@ from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
 from fccomodel.evaluation import members, together
-from fccomodel.evaluation.axes import STEEPEST
+from fccomodel.evaluation.axes import ROOT, STEEPEST
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -166,7 +166,7 @@ class System:
         self.kept = self._kept(multipliers or {})
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
-        self.roots = any(isinstance(node, ir.Apply) and node.op == "sqrt" for node in ir.walk(*self.problem.roots))
+        self.roots = any(isinstance(node, ir.Apply) and node.op == ROOT for node in ir.walk(*self.problem.roots))
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
         self._pulled: tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]] | None = None
