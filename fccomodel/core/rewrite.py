@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 
 from fccomodel.core import ir
+from fccomodel.core.source import Span
 
 Rule = Callable[[ir.Expr], ir.Expr | None]
 
@@ -130,7 +131,7 @@ def const(value: float) -> ir.Const:
     return ir.Const(value=float(value))
 
 
-def apply(op: str, *args: ir.Expr, span: ir.Span = ir.NOWHERE) -> ir.Expr:
+def apply(op: str, *args: ir.Expr, span: Span = ir.NOWHERE) -> ir.Expr:
     """An entrywise atom; the shape is that of the argument with the most dimensions."""
     shape = max((a.shape for a in args), key=len)
     return ir.Apply(op=op, args=args, shape=shape, span=span)

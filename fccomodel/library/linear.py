@@ -9,6 +9,7 @@ from typing import NamedTuple
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
+from fccomodel.core.source import Span
 from fccomodel.library import atoms
 
 #: terms from which a sum is built as a tree
@@ -29,7 +30,7 @@ class Term:
     core: ir.Expr
     sign: int = 1
     factors: tuple[Factor, ...] = ()
-    place: ir.Span = ir.NOWHERE
+    place: Span = ir.NOWHERE
 
     @property
     def positive(self) -> ir.Expr:
@@ -99,7 +100,7 @@ def single(expr: ir.Expr) -> Term:
     return term
 
 
-def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> ir.Span:
+def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
     """Where a summand is written: with its factors only if these are its own."""
     return term.place if len(parts) == 1 and term.factors else part.span
 
@@ -140,7 +141,7 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
     return not rest
 
 
-def joined(parts: Iterable[Term], span: ir.Span) -> ir.Expr:
+def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
     """The sum of some terms, written at a place, left to right; where they are many, as a tree of logarithmic depth."""
     listed = list(parts)
     if len(listed) > MANY:

@@ -1,0 +1,137 @@
+"""What a model declares, its objective and its constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fccomodel.core.ir._expressions import Binder, Expr, Let, Set, Shape, VectorSet
+from fccomodel.core.source import NOWHERE, Source, Span
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ColumnType:
+    """``kind``: ``real``, ``int``, ``values`` (one of ``domain``, a ValueSet or LabelSet)."""
+
+    kind: str
+    shape: Shape = ()
+    domain: Set | None = None
+    span: Span = NOWHERE
+
+
+#: the hidden column of a family of tables
+FAMILY = "__family"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Table:
+    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``FAMILY``,
+    the element of the family's set that a row belongs to: a number, or a label's 0-based position."""
+
+    name: str
+    columns: Mapping[str, ColumnType]
+    family: Binder | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Array:
+    """``data c : real[A, B];``: an array without rows."""
+
+    name: str
+    type: ColumnType
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parameter:
+    """``param``: its bounds are part of its type. ``strict_*`` mark ``>`` and ``<``."""
+
+    name: str
+    shape: Shape = ()
+    lower: float = float("-inf")
+    upper: float = float("inf")
+    strict_lower: bool = False
+    strict_upper: bool = False
+    default: Expr | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Net:
+    """``net s : real[d] -> real assume ...``; an assumption is (name, arguments)."""
+
+    name: str
+    input: Shape
+    output: Shape
+    assume: tuple[tuple[str, tuple[float, ...]], ...] = ()
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Variable:
+    """``var``: its simple sets are projected on. Bounds arrive as a ``box`` (args: lower, upper; infinite where absent)."""
+
+    name: str
+    shape: Shape = ()
+    sets: tuple[VectorSet, ...] = ()
+    net: str | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Objective:
+    """``sense label: expr`` as the user wrote it (``maximize`` is not yet negated)."""
+
+    sense: str
+    expr: Expr
+    label: str | None = None
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constraint:
+    """``label[binders | condition]: body <= 0`` (``kind`` ``le``) or ``== 0`` (``eq``), left minus right side.
+
+    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``. ``written`` is the relation as it
+    stands in the text: left side, ``<=``, ``>=`` or ``==``, right side.
+    """
+
+    label: str
+    body: Expr
+    written: tuple[Expr, str, Expr]
+    kind: str = "le"
+    binders: tuple[Binder, ...] = ()
+    condition: Expr | None = None
+    options: Mapping[str, Expr] = field(default_factory=dict)
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Problem:
+    """A checked model; ``sizes`` are those of dims that are given before any data."""
+
+    name: str
+    source: Source
+    objective: Objective
+    constraints: tuple[Constraint, ...] = ()
+    dims: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    sets: Mapping[str, Set] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    params: Mapping[str, Parameter] = field(default_factory=dict)
+    nets: Mapping[str, Net] = field(default_factory=dict)
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    lets: Mapping[str, Let] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
+    warnings: tuple = ()
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        """The objective, and of each constraint its left side less its right one."""
+        return (self.objective.expr, *(c.body for c in self.constraints))
+
+    def text(self, expr: Expr) -> str:
+        """The user's own text of an expression, on one line."""
+        return " ".join(self.source.text[expr.span.start : expr.span.end].split())
