@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,8 +13,9 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.work import priced
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import errors as evaluation_errors
-from fccomodel.evaluation import members, together
+from fccomodel.evaluation import members
 from fccomodel.evaluation.axes import ROOT, STEEPEST
+from fccomodel.evaluation.derivatives import by_row, jacobian, jacobian_of_rows, vector_products
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.library import sets
 from fccomodel.report import errors
@@ -26,8 +27,6 @@ Array = np.ndarray
 AT_BOUND, STEP = 1e-7, 1e-5
 #: So many constraints may have multipliers: those that come nearest to being violated; of so few, all.
 MOST_KEPT, SPARE = 1000, 20
-#: Of so few functions, each is differentiated by itself.
-FEW = 8
 #: Numbers whose squares may be beyond double precision.
 LARGE = 1e150
 #: Numbers of derivatives along many directions at once.
@@ -52,79 +51,6 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
         labels += family.labels(constraint.label)
         equal += [constraint.kind == "eq"] * len(family)
     return objective, torch.cat(parts), labels, equal
-
-
-#: the places of a matrix's entries that are not 0, and these: rows, columns, entries
-Entries = tuple[Array, Array, Array]
-
-
-def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entries]:
-    """The derivatives of each entry of ``output`` (1-D) in each entry of the inputs, by input.
-
-    Where every entry of the inputs is in one entry of the output alone, three gradients find them all.
-    """
-    nothing = (np.zeros(0, dtype=int), np.zeros(0, dtype=int), np.zeros(0))
-    if not output.requires_grad or not inputs:
-        return [nothing] * len(inputs)
-
-    def gradient(weights: Array) -> list[Array]:
-        total = (output * torch.from_numpy(weights)).sum()
-        found = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
-        return [np.zeros(x.numel()) if g is None else g.numpy().ravel() for g, x in zip(found, inputs, strict=True)]
-
-    count = len(output)
-    if count > FEW and (found := _by_owner(gradient, count)) is not None:
-        return found
-    entries: list[list[Entries]] = [[] for _ in inputs]
-    for row in range(count):
-        for mine, g in zip(entries, gradient((np.arange(count) == row).astype(float)), strict=True):
-            if len(columns := np.flatnonzero(g)):
-                mine.append((np.full(len(columns), row), columns, g[columns]))
-    return [tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing for mine in entries]  # type: ignore[misc]
-
-
-def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entries] | None:
-    """With weights r and r (k + 1), the quotient tells which entry k an input is in; other weights, whether in that one alone."""
-    random = np.random.default_rng(0)
-    r, other = random.uniform(0.5, 1.5, (2, count))
-    found: list[Entries] = []
-    for plain, ranked, again in zip(gradient(r), gradient(r * np.arange(1, count + 1)), gradient(other), strict=True):
-        columns = np.flatnonzero((plain != 0) | (ranked != 0) | (again != 0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            rows = np.rint(np.nan_to_num(ranked[columns] / plain[columns], nan=-1.0, posinf=-1.0, neginf=-1.0)) - 1
-        if ((rows < 0) | (rows >= count)).any():
-            return None
-        rows = rows.astype(int)
-        derivatives = plain[columns] / r[rows]
-        if (np.abs(again[columns] - other[rows] * derivatives) > 1e-9 * np.abs(derivatives)).any():
-            return None
-        found.append((rows, columns, derivatives))
-    return found
-
-
-def _of_terms(terms: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entries]:
-    """``jacobian`` of a matrix, row after row: by columns, where an entry of the inputs is in several columns of one row."""
-    rows, columns = terms.shape
-    flat = terms.reshape(-1)
-    if columns == 1 or len(flat) <= FEW or rows <= columns or not terms.requires_grad or not inputs:
-        return jacobian(flat, inputs)
-    by_column = [jacobian(column, inputs) for column in terms.unbind(1)]
-    found: list[Entries] = []
-    for j in range(len(inputs)):
-        at = np.concatenate([entries[j][0] * columns + k for k, entries in enumerate(by_column)])
-        found.append((at, np.concatenate([e[j][1] for e in by_column]), np.concatenate([e[j][2] for e in by_column])))
-    return found
-
-
-def _by_row(entries: Entries) -> Iterator[tuple[int, Array, Array]]:
-    """Each row that has entries: its number, their columns, and they."""
-    rows, columns, values = entries
-    order = np.argsort(rows, kind="stable")
-    found, starts = np.unique(rows[order], return_index=True)
-    ends = np.append(starts, len(order))
-    for row, first, last in zip(found.tolist(), ends[:-1], ends[1:], strict=True):
-        places = order[first:last]
-        yield row, columns[places], values[places]
 
 
 class System:
@@ -230,7 +156,7 @@ class System:
         slopes: list[dict[int, tuple[Array, Array]]] = [{} for _ in range(1 + len(self.kept))]
         for first, output in ((0, self.f.reshape(1)), (1, self.c[torch.from_numpy(self.kept)])):
             for k, entries in enumerate(jacobian(output, values)):
-                for row, instances, derivatives in _by_row(entries):
+                for row, instances, derivatives in by_row(entries):
                     slopes[first + row][k] = (instances, derivatives)
         return slopes
 
@@ -238,8 +164,8 @@ class System:
         values = [record.value for record in self.records]
         for k, record in enumerate(self.records):
             nonzero = []
-            for j, entries in enumerate(_of_terms(record.terms, values)):
-                for place, instances, derivatives in _by_row(entries):
+            for j, entries in enumerate(jacobian_of_rows(record.terms, values)):
+                for place, instances, derivatives in by_row(entries):
                     nonzero.append((*divmod(place, record.terms.shape[1]), j, instances, derivatives))
             if nonzero:
                 yield k, sorted(nonzero, key=lambda entry: entry[:3])
@@ -327,7 +253,7 @@ class System:
                 slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
-                slopes = together.pulled(values, wanted, along)
+                slopes = vector_products(values, wanted, along)
             by_part = dict(zip(outer_of, slopes, strict=True))
         return [by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))]
 

@@ -13,7 +13,7 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import draws, elements, together
+from fccomodel.evaluation import derivatives, draws, elements
 from fccomodel.evaluation.axes import Named, new_axis, spread
 from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret.minibatch import Minibatch
@@ -256,6 +256,6 @@ def _gradient(value: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
 def _gradients(values: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
     """The gradient of each of some values, one per row."""
     units = torch.eye(len(values), dtype=values.dtype)
-    slopes = together.pulled([values], leaves, [units])
+    slopes = derivatives.vector_products([values], leaves, [units])
     parts = [leaf.new_zeros(len(values), leaf.numel()) if g is None else g for g, leaf in zip(slopes, leaves, strict=True)]
     return torch.cat([part.reshape(len(values), -1) for part in parts], 1)
