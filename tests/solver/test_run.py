@@ -124,6 +124,16 @@ def test_adam_step() -> None:
     np.testing.assert_allclose(state.w, -step.numpy() * 0.1 * g, rtol=1e-6)
 
 
+def test_swept_adam_step_is_the_same() -> None:
+    start, h = torch.linspace(-1.0, 1.0, 50, dtype=torch.float64), SimpleNamespace(beta=0.1, beta_prime=0.01, eps=1e-8, eta=0.2)
+    one, other = (SimpleNamespace(w=start.clone()) for _ in range(2))
+    steps.begin(one, h), steps.begin_late(other, h)
+    for G in (start + 0.3, torch.tensor(2.0, dtype=torch.float64).expand(50), start):
+        steps.adam_step(one, G, h), steps.swept_adam_step(other, G, h)
+        for name in "wvs":
+            torch.testing.assert_close(getattr(one, name), getattr(other, name), rtol=1e-14, atol=1e-15)
+
+
 def test_merit_is_the_exact_penalty() -> None:
     values = (torch.tensor(1.5), {"a": ("le", torch.tensor([0.2, -1.0])), "b": ("eq", torch.tensor(-0.1))})
     point = progress.summary(values)

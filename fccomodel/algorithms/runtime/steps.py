@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fccomodel.algorithms.runtime.settings import BlockSettings
 from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.lazy import torch
@@ -10,6 +12,12 @@ from fccomodel.core.lazy import torch
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
+
+
+def begin_late(state, h):
+    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = ``late``."""
+    begin(state, h)
+    state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
@@ -97,3 +105,14 @@ def adam_step(state, G, h):
     step = h.eta / (state.s.sqrt() + h.eps)
     state.w.addcmul_(state.v, step, value=-1)
     return step
+
+
+def swept_adam_step(state, G, h):
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps), in one sweep over them.
+
+    sonex-alexr2-2025, appendix E. No prox asks for the step size of each coordinate.
+    """
+    torch._fused_adam_(
+        [state.w], [G.contiguous()], [state.v], [state.s], [], [state.late], lr=h.eta, beta1=1 - h.beta, beta2=1 - h.beta_prime,
+        eps=h.eps, weight_decay=0.0, amsgrad=False, maximize=False,
+    )  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from fccomodel.algorithms.runtime.steps import adam_step, swept_adam_step
 from fccomodel.core.work import Rates, priced
 from fccomodel.solver.backends._base import Unfit
 
@@ -81,6 +82,12 @@ class Several:
         return cls(
             module=module, text=program.text, device=device, dtype=dtype, data=data, state=state, u=u, c=c, h=h, batches=batches
         )  # fmt: skip
+
+    @property
+    def solver(self) -> Any:
+        """The record of its steps, Adam's made of operations that take arrays for numbers."""
+        record = self.module.SOLVER
+        return replace(record, update=adam_step) if record.update.__name__ == swept_adam_step.__name__ else record
 
     @property
     def settings(self) -> list[str]:
@@ -194,7 +201,7 @@ class Several:
         held, clones = dict(vars(h)), {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
         pooling = {"sum"} if pooled else set()
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
-        self.module.SOLVER.advance(self.module.SOLVER, data, state, u, c, batch, h)
+        self.solver.advance(self.solver, data, state, u, c, batch, h)
         if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
             raise Unfit("its steps change their own settings")
         if tensors(state).keys() != {name for name, x in before.items() if isinstance(x, torch.Tensor)} | pooling:

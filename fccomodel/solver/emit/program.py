@@ -26,7 +26,7 @@ from fccomodel.solver.emit.projection import Projection
 from fccomodel.solver.emit.record import Record
 from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.emit.template import report
-from fccomodel.solver.emit.update import update
+from fccomodel.solver.emit.update import chosen, update
 from fccomodel.solver.emit.vector import Composition
 from fccomodel.solver.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps
 from fccomodel.solver.lower._records import Buffer
@@ -73,7 +73,8 @@ def emit(lowered: Lowered) -> Program:
     """The text of a lowered plan, section by section."""
     steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws, lowered.shares), Projection(lowered)
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
-    evaluation, record = Evaluation(lowered), Record(lowered=lowered, form=oracle.form)
+    evaluation = Evaluation(lowered)
+    record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}

@@ -29,6 +29,11 @@ class Projection:
         self.lines = [*self.proximal(), *self.projected()]
 
     @property
+    def asks(self) -> bool:
+        """It goes by step sizes."""
+        return any("step" in line for line in self.lines if not line.startswith("#"))
+
+    @property
     def text(self) -> str:
         about = "Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."
         return function("project", about, self.lines or ["return"], "w, step")

@@ -35,19 +35,15 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """``SOLVER``, for a loop that works on ``form``."""
+    """``SOLVER``, for a loop that works on ``form``; ``functions``: the algorithm's own, by the fields that take them."""
 
     lowered: Lowered
     form: Form
+    functions: Mapping[str, Carried]
 
     @property
     def plan(self) -> Plan:
         return self.lowered.plan
-
-    @property
-    def functions(self) -> dict[str, Carried]:
-        """The algorithm's own, by the fields that take them."""
-        return self.plan.algorithm_record.functions(self.plan.step, self.plan.pace)
 
     @property
     def after(self) -> dict[str, Carried]:
@@ -69,7 +65,7 @@ class Record:
 
     def text(self) -> str:
         """The section that makes it; fields that have their default value do not show."""
-        functions = self.functions
+        functions = dict(self.functions)
         pace = ", ".join(f"{name}={functions.pop(name).__name__}" for name in ("falling", "next_stage") if name in functions)
         functions |= {"solve": self.plan.algorithm_record.solve, **self.after}
         given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from fccomodel.algorithms.runtime import steps
 from fccomodel.solver.emit.carried import Carried, carried, source
 from fccomodel.solver.emit.projection import Projection
 from fccomodel.solver.lower import Lowered
@@ -13,11 +14,18 @@ from fccomodel.solver.operations.estimates import track
 def update(lowered: Lowered, projection: Projection, elsewhere: Collection[Carried]) -> str:
     """The algorithm's functions, with what they call that does not stand ``elsewhere`` in the program."""
     algorithm = lowered.plan.algorithm_record
-    steps = algorithm.functions(lowered.plan.step, lowered.plan.pace).values()
-    functions = carried([*estimating(lowered), *steps], elsewhere)
+    functions = carried([*estimating(lowered), *chosen(lowered, projection).values()], elsewhere)
     head = f"# ---- {algorithm.title}: {algorithm.theorem}"
     texts = "\n\n\n".join([*map(source, functions), projection.text])
     return "\n\n\n".join([*map(source, projection.called.values()), f"{head}\n{texts}"])
+
+
+def chosen(lowered: Lowered, projection: Projection) -> dict[str, Carried]:
+    """The algorithm's own functions, by the fields of the record that take them; Adam's in one sweep where that does."""
+    functions = lowered.plan.algorithm_record.functions(lowered.plan.step, lowered.plan.pace)
+    if (functions["begin"], functions["update"]) == (steps.begin, steps.adam_step) and not projection.asks:
+        functions |= {"begin": steps.begin_late, "update": steps.swept_adam_step}
+    return functions
 
 
 def estimating(lowered: Lowered) -> list[Carried]:

@@ -313,16 +313,21 @@ def begin(state, h):
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
-def adam_step(state, G, h):
-    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps).
+def begin_late(state, h):
+    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = ``late``."""
+    begin(state, h)
+    state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
-    sonex-alexr2-2025, appendix E. Returns the step size of each coordinate, which a separable prox must use.
+
+def swept_adam_step(state, G, h):
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps), in one sweep over them.
+
+    sonex-alexr2-2025, appendix E. No prox asks for the step size of each coordinate.
     """
-    state.v.lerp_(G, h.beta)
-    state.s.lerp_(G.square(), h.beta_prime)
-    step = h.eta / (state.s.sqrt() + h.eps)
-    state.w.addcmul_(state.v, step, value=-1)
-    return step
+    torch._fused_adam_(
+        [state.w], [G.contiguous()], [state.v], [state.s], [], [state.late], lr=h.eta, beta1=1 - h.beta, beta2=1 - h.beta_prime,
+        eps=h.eps, weight_decay=0.0, amsgrad=False, maximize=False,
+    )  # fmt: skip
 
 
 def step_sizes(h: BlockSettings, inverse):
@@ -485,9 +490,9 @@ SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
     evaluate=evaluate, blocks=blocks, gradient=gradient, buffers=buffers, whole=whole, all_blocks=all_blocks,
-    regulariser=regulariser, constraint_values=constraint_values, begin=begin, update=adam_step, step_sizes=step_sizes,
-    advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=1057, centred=True,
-    nonconvex=True, oracles=22528, tol=TOL,
+    regulariser=regulariser, constraint_values=constraint_values, begin=begin_late, update=swept_adam_step,
+    step_sizes=step_sizes, advance=advance, solve=solve, finish=finish, one_pass=one_pass, restore=restore, own=1057,
+    centred=True, nonconvex=True, oracles=22528, tol=TOL,
 )
 
 
