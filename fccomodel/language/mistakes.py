@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from lark import Token
 
@@ -56,6 +57,7 @@ _REDUCTIONS = {
     **dict.fromkeys(("norm1",), "sum{0} abs(u)"),
     **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
     **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
+    **dict.fromkeys(("pr", "p", "probability", "chance"), "prob{0} (u <= v)"),
 }
 
 
@@ -259,6 +261,13 @@ def _range_type(s: Slip, column: Token, colon: Token, number: Token) -> Diagnost
     return errors.syntax.number_as_type(number, column, s.at) if s.words[0] == "data" else None
 
 
+def _interval(s: Slip, *_: Token) -> Diagnostic | None:
+    if s.words[0].type not in ("VAR", "PARAM"):
+        return None
+    low, comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
+    return errors.syntax.interval(s.words[1], (low, high) if comma and low and high else ("0", "1"), s.at)
+
+
 def _function_by_let(s: Slip, let: Token, name: Token, bracket: Token) -> Diagnostic | None:
     return errors.syntax.function_by_let(name, s.at) if s.k == 2 else None
 
@@ -301,6 +310,7 @@ MISTAKES = (
     Mistake("NAME LSQB any IN|TILDE", _no_reduction, "minimize logsumexp[k in K] u;"),
     Mistake("RED [] LPAR ... COMMA", _two_bodies, "minimize cvar[z ~ D](0.1, u);"),
     Mistake("any COLON NUMBER", _range_type, "data D : table(k: 1 .. 3);"),
+    Mistake("IN LSQB", _interval, "var p in [0, 1];"),
     Mistake("LET any LPAR", _function_by_let, "let f(z) = u;"),
     Mistake("RED [] name|NUMBER|LPAR", _body_in_brackets, "minimize E[u] v;"),
     Mistake("NUMBER NAME", _number_or_name, "minimize 2u;"),

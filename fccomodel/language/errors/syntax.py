@@ -69,6 +69,16 @@ def number_as_type(number: str, column: str, span: Span) -> Diagnostic:
     )
 
 
+def interval(name: str, ends: Sequence[str], span: Span) -> Diagnostic:
+    """``p in [0, 1]``: bounds are comparisons."""
+    return UNEXPECTED.error(
+        "an interval in square brackets",
+        span=span,
+        reason="Bounds are written as comparisons; after `in` comes a set by its name, such as `simplex` or `ball(2)`.",
+        fix=f"write `{name} >= {ends[0]}, <= {ends[1]}`",
+    )
+
+
 def function_by_let(name: str, span: Span) -> Diagnostic:
     """Functions are declared by ``def``."""
     return UNEXPECTED.error(
