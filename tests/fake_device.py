@@ -66,7 +66,9 @@ class Device:
         self.reads[names[0]] += 1
 
     def stepping(self) -> bool:
-        return any(frame.f_code.co_name in self.step for frame in frames(self.text))
+        """Whether a part of a step runs; arrays of sets move to the device once, as a start or a finish is projected."""
+        names = [frame.f_code.co_name for frame in frames(self.text)]
+        return any(name in self.step for name in names) and (names[0] != "alike" or "gradient" in names or "advance" in names)
 
 
 class Reads(TorchDispatchMode):
@@ -86,9 +88,10 @@ class Reads(TorchDispatchMode):
             if args[0].device.type != "cpu":
                 self.device.read("a number is read")
             return True if READS[name] or args[0].dtype == torch.bool else 0.5 if args[0].is_floating_point() else 0
-        if name == "aten::nonzero":
+        if name in ("aten::nonzero", "aten::nonzero_numpy"):
             self.device.read("a shape depends on numbers")
-            return args[0].new_zeros((args[0].numel(), args[0].dim()), dtype=torch.long)
+            found = args[0].new_zeros((args[0].numel(), args[0].dim()), dtype=torch.long)
+            return found if name == "aten::nonzero" else list(found.unbind(1))
         if name == "aten::index" and any(k is not None and k.dtype == torch.bool for k in args[1]):
             self.device.read("a shape depends on numbers")
             (mask,) = args[1]

@@ -27,7 +27,7 @@ def advance(solver, data, state, u, c, batch, h):
     extrapolated like the constraint's value, and the pull towards w is that of the objective plus each multiplier's. Values are
     those at z and the point before, as in alexr-2025, for the paper's linearisations, which differ by squares of steps.
     """
-    z = state.w if state.k == 0 else state.z
+    z, h = state.w if state.k == 0 else state.z, h.copy()
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
     if inner_step(solver, data, state, u, c, batch, h, h.eta, weight):
         state.w_prev.copy_(state.w)

@@ -447,7 +447,11 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
 
 def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
-    return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
+
+    def copied(x):
+        return x.clone() if torch.is_tensor(x) else copy_state(x) if isinstance(x, SimpleNamespace) else x
+
+    return SimpleNamespace(**{name: copied(x) for name, x in vars(state).items()})
 
 
 def inverse_smoothness(solver: BlockSolver, G, w, value=None):

@@ -80,6 +80,12 @@ CASES = {
     "duals": (HINGE, False, "alexr", {}, 1),
     "decay": (PAIRS, False, "sox", {"schedule": "decay", "eta": 0.01, "budget": "215it"}, 1),
     "net": (PAIRS.partition(" + 0.01")[0] + ";", True, "sonex", {"step": "momentum"}, 1),
+    "first": (PAIRS.partition(" + 0.01")[0] + ";", False, "msvr", {"schedule": "decay", "eta": 0.01, "budget": "215it"}, 1),
+}
+#: with numbers that tell a step's place in a round, and of one that reads numbers from arrays
+COUNTED = {
+    "rounds": (PAIRS, False, "alexr2", {"inner_steps": 2}, 1),
+    "reads": ("param a[d] default 0.3; " + BOUNDED.replace(";", " + sumsq(w - a);", 1), False, "icppac", {"inner_steps": 2}, 1),
 }
 
 
@@ -101,11 +107,11 @@ def quickly(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled, "FLAGS", ("-O1", *compiled.FLAGS[1:]))
 
 
-#: what is compiled has no number of a run in it: a schedule that moves them
-@pytest.mark.parametrize("name", ["together", "decay", "rounds", "net"])
+#: what is compiled has no number of a run in it: a schedule that moves them; arrays that the first step makes, those of a
+#: proximal map
+@pytest.mark.parametrize("name", ["together", "first", "reads", "rounds", "net"])
 def test_compiled_steps_are_the_steps_one_by_one(name, quickly):
-    rounds = (PAIRS, False, "alexr2", {"inner_steps": 2}, 1)
-    body, net, algorithm, options, together = {**CASES, "rounds": rounds}[name]
+    body, net, algorithm, options, together = {**CASES, **COUNTED}[name]
     made = make("several", model(body, net), algorithm=algorithm, **options)
     leap, said = compiled.leap(several(made))
     assert "made for this run" in said
@@ -176,7 +182,6 @@ def bound() -> Any:
     [
         ({"backend": "numba"}, "F0808", "no backend"),
         ({"backend": "cuda-graph", "device": "cpu", "algorithm": "sonex"}, "F0818", "not on a GPU"),
-        ({"backend": "compiled", "algorithm": "msvr"}, "F0818", "not there as they begin"),
         ({"backend": "compiled", "algorithm": "ascvrg", "unverified": True}, "F0818", "as one vector"),
     ],
 )

@@ -43,7 +43,11 @@ from fccomodel.core.work import priced
 
 def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
-    return SimpleNamespace(**{k: x.clone() if torch.is_tensor(x) else x for k, x in vars(state).items()})
+
+    def copied(x):
+        return x.clone() if torch.is_tensor(x) else copy_state(x) if isinstance(x, SimpleNamespace) else x
+
+    return SimpleNamespace(**{name: copied(x) for name, x in vars(state).items()})
 
 
 def drawn(solver: BlockSolver, data, rng, count):

@@ -24,6 +24,15 @@ def read_data(path, sha256, mapped=False):
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
+def alike(arrays, key, like):
+    """The array of this key on the device and in the precision of ``like``: made once of each, and kept beside it."""
+    kept, source = (key, like.device, like.dtype), arrays[key]
+    if kept not in arrays or arrays[kept][0] is not source:
+        with torch.inference_mode(False):
+            arrays[kept] = source, source.to(like)
+    return arrays[kept][1]
+
+
 def gradient_of(value, x, keep=False):
     """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the same pass need."""
     return torch.autograd.grad(value, x, retain_graph=keep)[0] if value.requires_grad else torch.zeros_like(x)

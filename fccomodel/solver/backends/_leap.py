@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.solver.backends._several import STEPS, Several, tensors
+from fccomodel.solver.backends._several import STEPS, Several, holding, tensors
 
 #: the moved arguments, and those changed in place
 Results = tuple[list[torch.Tensor], list[torch.Tensor]]
@@ -19,7 +19,7 @@ Call = Callable[..., Results]
 
 class Leap:
     """In the place of ``one_step``: so many steps of those drawn ahead as a call takes, ``least`` to ``most``; where fewer are
-    left before settings change or the budget ends, one as the loop itself takes it."""
+    left before settings change or the budget ends, or arrays are still to be made, one as the loop itself takes it."""
 
     def __init__(self, several: Several, call: Call, least: int = STEPS, most: int = STEPS):
         self.several, self.call, self.one = several, call, several.module.one_step
@@ -31,7 +31,7 @@ class Leap:
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
         """The next steps of a run."""
         count = int(min(self.most, len(run.ahead), (iterations or math.inf) - run.count))
-        if count < self.least:
+        if count < self.least or not self.several.takes(run.state):
             self.one(run, solver, data, h, now, iterations)
             return
         if self.fixed[0] is not data:
@@ -43,7 +43,7 @@ class Leap:
         pooled = self.several.pooled and now.together > 1
         arrays = self.array(rows), self.array(weights)
         (*moved, run.average), kept = self.call(self.fixed[1], moving, kept, *arrays, drawn, pooled)
-        vars(run.state).update(zip(tensors(run.state), moved, strict=True))
+        vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
         vars(run.u).update(zip(tensors(run.u), kept, strict=False))
         vars(run.c).update(zip(tensors(run.c), kept[len(tensors(run.u)) :], strict=True))
         run.state.met = (run.state.met + count) % now.together if self.several.pooled else run.state.met

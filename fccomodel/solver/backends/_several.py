@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import ModuleType, SimpleNamespace
@@ -25,17 +25,34 @@ from fccomodel.solver.backends._base import Unfit
 STEPS = 4
 #: beside the settings, the entries of a step's row: it is the first or the last of the batches at one w, and their number
 FLAGS = ("first", "last", "together")
+#: arrays of a state that move with each of the batches at one w
+APART = {"w_prev", "sum"}
 Tensors = dict[str, torch.Tensor]
 
 
 def tensors(space: SimpleNamespace) -> Tensors:
-    """Those of a namespace, sorted by name."""
-    return {name: x for name, x in sorted(vars(space).items()) if isinstance(x, torch.Tensor)}
+    """Those of a namespace, sorted by name, and of the namespaces in it as ``outer.inner``."""
+    found: Tensors = {}
+    for name, x in sorted(vars(space).items()):
+        if isinstance(x, torch.Tensor):
+            found[name] = x
+        elif isinstance(x, SimpleNamespace):
+            found |= {f"{name}.{inner}": y for inner, y in tensors(x).items()}
+    return found
+
+
+def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
+    """The same with these in the place of its own, named as by ``tensors``."""
+    made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
+    for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
+        parts = {name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")}
+        setattr(made, outer, holding(inside, parts))
+    return made
 
 
 def numbers(space: SimpleNamespace) -> dict[str, Any]:
     """All else that it has."""
-    return {name: x for name, x in vars(space).items() if not isinstance(x, torch.Tensor)}
+    return {name: x for name, x in vars(space).items() if not isinstance(x, torch.Tensor | SimpleNamespace)}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -79,9 +96,12 @@ class Several:
             u, c = solver.buffers(device, dtype), solver.centres(device, dtype)
             parts = [part.unbind() for part in solver.draw(data, rng, STEPS)]
         batches: list[Sequence[torch.Tensor]] = list(zip(*parts, strict=True)) if parts else [()] * STEPS
-        return cls(
+        found = cls(
             module=module, text=program.text, device=device, dtype=dtype, data=data, state=state, u=u, c=c, h=h, batches=batches
         )  # fmt: skip
+        if any(x is None for x in vars(state).values()):  # the first step makes arrays that later ones find
+            found.state = found.after_one()
+        return found
 
     @property
     def solver(self) -> Any:
@@ -111,19 +131,30 @@ class Several:
         parts = [part._buffers for net in held for part in net.modules()]
         return [(buffers, name) for buffers in parts for name, x in buffers.items() if x is not None]
 
+    @property
+    def sets(self) -> list[str]:
+        """The arrays of sets and proximal maps, by their names: those that the start was projected by."""
+        w = self.state.w
+        found = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
+        return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
+
     def calls(self) -> float:
         """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the model's terms."""
-        copy = self.module.copy_state
+        return priced(self.after_one)[1] - priced(self.after_one, Rates(call=0.0))[1]
 
-        def step() -> None:
-            held = (copy(x) for x in (self.state, self.u, self.c))
-            with self.module.no_grad():
-                self.module.SOLVER.advance(self.module.SOLVER, self.data, *held, self.batches[0], self.h.copy())
-
+    def after_one(self) -> SimpleNamespace:
+        """The state after a step of the loop, by copies; Unfit where it fails, which the loop says in the model's terms."""
+        state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
         try:
-            return priced(step)[1] - priced(step, Rates(call=0.0))[1]
+            with self.module.no_grad():
+                self.module.SOLVER.advance(self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy())
         except (ArithmeticError, RuntimeError) as error:
             raise Unfit(f"its step fails: {error}") from None
+        return state
+
+    def takes(self, state: SimpleNamespace) -> bool:
+        """Whether it has the arrays that steps find; a run's first step makes some of them."""
+        return tensors(state).keys() - APART == tensors(self.state).keys() - APART
 
     def equipped(self, leap: Any) -> Any:
         """The record that the loop takes, with what takes several steps at once."""
@@ -132,7 +163,8 @@ class Several:
     # ------------------------------------------------------------------------------------------------------ its arguments
     def fixed(self, data: SimpleNamespace) -> list[torch.Tensor]:
         """Arguments that stay throughout a run."""
-        return [*tensors(data).values(), *(held[name] for held, name in self.nets)]
+        sets = [self.module.alike(self.module.INITIAL, key, self.state.w) for key in self.sets]
+        return [*tensors(data).values(), *(held[name] for held, name in self.nets), *sets]
 
     def moving(self, state: SimpleNamespace, average: torch.Tensor) -> list[torch.Tensor]:
         """Those that come back as results."""
@@ -169,15 +201,15 @@ class Several:
 
         def space(of: SimpleNamespace) -> SimpleNamespace:
             """The same names for the next arguments."""
-            return SimpleNamespace(**{**vars(of), **dict(zip(tensors(of), taken(tensors(of)), strict=True))})
+            return holding(of, dict(zip(tensors(of), taken(tensors(of)), strict=True)))
 
-        data, buffers = space(self.data), taken(self.nets)
+        data, buffers, sets = space(self.data), taken(self.nets), dict(zip(self.sets, taken(self.sets), strict=True))
         state = space(self.state)
-        vars(state).update({name: x.clone() for name, x in tensors(state).items()})
+        state = holding(state, {name: x.clone() for name, x in tensors(state).items()})
         (average,), kept = taken(["average"]), list(left)
         u, c = space(self.u), space(self.c)
         (rows,), (weights,) = taken(["rows"]), taken(["weights"])
-        with torch.no_grad(), in_numbers(self, buffers):
+        with torch.no_grad(), in_numbers(self, buffers, sets):
             for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
                 self.step(data, state, u, c, taken(self.batches[0]), row.unbind(), pooled and self.pooled)
                 average = average.lerp(state.w, weight)
@@ -196,20 +228,20 @@ class Several:
 
         Raises ``Unfit`` where it changes settings, or counts.
         """
-        flags, h, before = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))), self.h.copy(), dict(vars(state))
+        flags, h, before = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))), self.h.copy(), numbers(state)
         vars(h).update(zip(self.settings, row, strict=False))
         held, clones = dict(vars(h)), {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
-        pooling = {"sum"} if pooled else set()
+        expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
         if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
             raise Unfit("its steps change their own settings")
-        if tensors(state).keys() != {name for name, x in before.items() if isinstance(x, torch.Tensor)} | pooling:
+        if [*tensors(state)] != expected:
             raise Unfit("its steps keep arrays that are not there as they begin")
         if self.after is None and any(before.get(name) != x for name, x in numbers(state).items()):
             raise Unfit("its steps count rounds of their own")
-        for name in clones.keys() - {"w_prev", "sum"}:
-            setattr(state, name, torch.where(flags.last > 0, getattr(state, name), clones[name]))
+        chosen = {k: torch.where(flags.last > 0, x, clones[k]) for k, x in tensors(state).items() if k in clones.keys() - APART}
+        vars(state).update(vars(holding(state, chosen)))
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
@@ -219,11 +251,12 @@ def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torc
 
 
 @contextmanager
-def in_numbers(several: Several, buffers: Sequence[torch.Tensor]) -> Iterator[None]:
-    """What a program does with numbers takes arrays of one entry too; its nets have these buffers."""
+def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors) -> Iterator[None]:
+    """What a program does with numbers takes arrays of one entry too; its nets have these buffers, its sets these arrays."""
     names, own = vars(several.module), [held[name] for held, name in several.nets]
-    before = {name: names.get(name) for name in (*SHIMS, "together")}
-    names.update({name: shim for name, shim in SHIMS.items() if name in names or hasattr(builtins, name)})
+    shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
+    before = {name: names.get(name) for name in (*shims, "together")}
+    names.update({name: shim for name, shim in shims.items() if name in names or hasattr(builtins, name)})
     try:
         for (held, name), x in zip(several.nets, buffers, strict=True):
             held[name] = x
@@ -245,7 +278,12 @@ def number(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> bool:
     """Also an array of one entry is a ``float``."""
-    return isinstance(x, kinds) or (kinds is float and number(x))
+    return number(x) or isinstance(x, float) if kinds in (float, as_float) else isinstance(x, kinds)
+
+
+def as_float(x: Any) -> Any:
+    """``float``, but that what is read from an array stays one."""
+    return x.reshape(()) if isinstance(x, torch.Tensor) else float(x)
 
 
 def extreme(of: Callable, clamped: str) -> Callable:
@@ -268,6 +306,7 @@ def log_weight(x: Any) -> Any:
 #: By their names in a program: functions of numbers, for arrays of one entry.
 SHIMS: dict[str, Callable] = {
     "isinstance": is_instance,
+    "float": as_float,
     "min": extreme(min, "max"),
     "max": extreme(max, "min"),
     "log_weight": log_weight,

@@ -259,9 +259,12 @@ class Counting(Leap):
     def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
         """The next steps of a run."""
         library: Library = self.call  # type: ignore[assignment]
-        library.phase = library.phases.index(counts(run.state))
-        super().__call__(run, solver, data, h, now, iterations)
-        vars(run.state).update(library.phases[library.phase])
+        if self.several.takes(run.state):
+            library.phase = library.phases.index(counts(run.state))
+            super().__call__(run, solver, data, h, now, iterations)
+            vars(run.state).update(library.phases[library.phase])
+        else:
+            self.one(run, solver, data, h, now, iterations)
 
 
 @cache

@@ -95,7 +95,7 @@ class Projection:
             if isinstance(value, torch.Tensor) and value.dim():
                 key = f"net_set_{name}_{domain.family}_{k}"
                 self.arrays[key] = value.to(torch.float64)
-                texts.append(f"INITIAL[{literal(key)}].to(w)")
+                texts.append(f"alike(INITIAL, {literal(key)}, w)")
             else:
                 texts.append(number(float(value)))
         return texts
@@ -125,7 +125,7 @@ def centred(lowered: Lowered, key: str, centre: ir.Expr) -> tuple[str, torch.Ten
     value = fixed_value(lowered, centre)
     if not isinstance(value, torch.Tensor):
         return number(value), None
-    return f"INITIAL[{literal(key)}].to(w)", value.to(torch.float64)
+    return f"alike(INITIAL, {literal(key)}, w)", value.to(torch.float64)
 
 
 def centre_key(term: Prox) -> str:
