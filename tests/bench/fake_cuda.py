@@ -1,11 +1,11 @@
-"""Every emitted program on a device that is not there: fake ``cuda`` tensors fail what a GPU would fail, or wait for.
+"""Every emitted program on a device that is not there: its fake tensors fail what a GPU would fail, or wait for.
 
     python tests/bench/fake_cuda.py [--only conformance language examples] [--names a,b] [--algorithms a,b] [--record FILE]
     python tests/bench/fake_cuda.py --page FILE ...
 
 Programs of the conformance set by every algorithm that takes them, of the models that use every feature of the language, and of
-the examples; each is prepared, draws, steps, is evaluated, runs, finishes and is restored (``tests/fake_device.py``). It wants a
-torch with CUDA, whose libraries are enough; without it says so and does nothing. ``--page`` writes ``fake_cuda.md`` from records.
+the examples; each is prepared, draws, steps, has its steps captured, is evaluated, runs, finishes and is restored, gradients by
+autograd (``tests/fake_device.py``). It wants no GPU, nor a torch for one. ``--page`` writes ``fake_cuda.md`` from records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conformance import runs  # noqa: E402
 from conformance.problems import ALL  # noqa: E402
 from emitted_models import CASES, make  # noqa: E402
-from fake_device import MISSING, WAITS, outcome  # noqa: E402
+from fake_device import MISSING, WAITS, Device, outcome  # noqa: E402
 from places import ROOT  # noqa: E402
 
 from fccomodel import algorithms, pipeline  # noqa: E402
@@ -94,8 +94,8 @@ def limited(seconds: int) -> Iterator[None]:
         signal.alarm(0)
 
 
-def ran(job: Job) -> tuple[dict[str, str], Counter]:
-    """What failed of each part of a program, and which of its functions read numbers."""
+def ran(job: Job) -> tuple[dict[str, str], Device]:
+    """What failed of each part of a program; which of its functions read numbers, and why no graph takes its steps."""
     program, module = job[2](), ModuleType("solver")
     module.__dict__["MODULES"] = {name: kept.module for name, kept in program.modules.items()}
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102
@@ -110,15 +110,17 @@ def told(records: list[dict[str, Any]]) -> Iterator[str]:
     for record in records:
         by_algorithm[record["algorithm"]].append(record)
         reads.update(record["reads"])
-    yield "| algorithm | programs | pass |"
-    yield "|---|---|---|"
+    yield "| algorithm | programs | pass | captured | the others' steps: why no graph takes them |"
+    yield "|---|---|---|---|---|"
     for name, those in sorted(by_algorithm.items()):
-        yield f"| {name} | {len(those)} | {sum(not record['why'] for record in those)} |"
+        why = Counter(record["uncaptured"] for record in those if record["uncaptured"])
+        said = "; ".join(f"{count}: {reason}" for reason, count in why.most_common())
+        yield f"| {name} | {len(those)} | {sum(not record['why'] for record in those)} | {len(those) - why.total()} | {said} |"
     failed = [record for record in records if record["why"]]
     if failed:
         yield "\nWhat failed:\n"
         yield from (f"- {record['problem']} by {record['algorithm']}: {record['why']}" for record in failed)
-    yield "\nWithin a step these alone wait for a number:\n"
+    yield "\nWithin a step, taken one by one, these alone wait for a number:\n"
     yield from (f"- `{name}`: {why}." for name, why in WAITS.items() if name in reads)
     yield "\nBetween stages and after the steps the host reads what decides how a run goes on: objective, violations, step sizes,"
     yield "smoothing, that the last 64 steps were finite, lengths in line searches. These do, the most frequent first:"
@@ -129,16 +131,18 @@ def told(records: list[dict[str, Any]]) -> Iterator[str]:
 def recorded(job: Job) -> dict[str, Any] | None:
     """What became of one program, where there is one."""
     began = time.perf_counter()
+    reads, uncaptured = Counter[str](), ""
     try:
-        said, reads = ran(job)
+        said, device = ran(job)
+        reads, uncaptured = device.reads, device.uncaptured
     except FccoError as error:  # refused, and nothing to run
         print(f"{job[0]:24}{job[1]:18}{error.diagnostics[0].code}: no program", flush=True)
         return None
     except TimeoutError as error:
-        said, reads = {"all": str(error)}, Counter()
+        said = {"all": str(error)}
     why = "; ".join(f"{part}: {reason}" for part, reason in said.items() if reason)
     print(f"{job[0]:24}{job[1]:18}{time.perf_counter() - began:6.1f} s  {why or 'ok'}", flush=True)
-    return {"problem": job[0], "algorithm": job[1], "why": why, "reads": reads}
+    return {"problem": job[0], "algorithm": job[1], "why": why, "reads": reads, "uncaptured": uncaptured}
 
 
 def page(files: list[str]) -> None:
