@@ -1,6 +1,6 @@
 """``python -m fccomodel`` is the command ``fccomodel``."""
 
-from fccomodel.app.cli import main
+from fccomodel.app.cli import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(command())

@@ -4,7 +4,6 @@ a process ends that is asked to."""
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import signal
 import sys
@@ -20,9 +19,6 @@ ALONE = threading.RLock()
 #: The exit status of a process that SIGTERM ended, as shells give it.
 TERMINATED = 143
 
-#: New objects after which a command looks for cycles.
-OBJECTS = 10_000
-
 #: Bytes of freed memory that a process may hold while it works, and the largest array that these are for, by the numbers that
 #: glibc's ``mallopt`` knows them by (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD).
 HELD = {-1: 64 << 20, -3: 32 << 20}
@@ -37,18 +33,6 @@ def own_randomness() -> Iterator[None]:
     """Modules are made inside: torch's random numbers go on afterwards as if none had been drawn."""
     with ALONE, torch.random.fork_rng(devices=[]):
         yield
-
-
-@contextmanager
-def rarely_collected() -> Iterator[None]:
-    """For a process that ends soon: cycles are looked for after so many new objects (``OBJECTS``), not after hundreds, since each
-    search goes over the many that imports leave."""
-    before = gc.get_threshold()
-    gc.set_threshold(OBJECTS, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 @contextmanager

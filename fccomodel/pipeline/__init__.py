@@ -17,7 +17,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.core import ir, options
+from fccomodel.core import garbage, ir, lazy, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
@@ -59,6 +59,7 @@ def compile_model(source: Source) -> Compiled:
     return Compiled(source=source, model=model, problem=check(model, source))
 
 
+@garbage.rarely_collected()
 def bind(
     compiled: Compiled,
     binding: Binding,
@@ -71,6 +72,7 @@ def bind(
 ) -> Bound:
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
+    lazy.load("torch")
     from fccomodel.data import bind as data
     from fccomodel.evaluation import claims, domains
 
@@ -175,6 +177,7 @@ def settled(choice: Choice) -> Plan:
         return settle(choice, choice.chosen.normal)
 
 
+@garbage.rarely_collected()
 def plan(
     compiled: Compiled,
     binding: Binding,
@@ -205,6 +208,7 @@ def plan(
     )  # fmt: skip
 
 
+@garbage.rarely_collected()
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
     return explained(_known(compiled, binding, chosen, bound), chosen)
@@ -341,6 +345,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False, unt
         return judging.failed(kkt, solution.failure, convex=convex, feasible=feasible)
 
 
+@garbage.rarely_collected()
 def solve(
     planned: Planned,
     progress: Callable[[Progress], None] | None = None,

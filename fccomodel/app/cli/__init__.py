@@ -36,12 +36,12 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.core import process
+from fccomodel.core import garbage, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
 from fccomodel.solver.errors import of_one_process
 
-__all__ = ["COMMANDS", "DEBUG", "main"]
+__all__ = ["COMMANDS", "DEBUG", "command", "main"]
 
 COMMANDS = (
     new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, prepare, atoms, algorithms,
@@ -62,6 +62,12 @@ examples:
 """
 
 
+def command() -> int:
+    """:func:`main` as the whole of a process."""
+    with garbage.ours():
+        return main()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; whatever goes wrong ends in a message and an exit status, never in a traceback."""
     for stream in (sys.stdout, sys.stderr):
@@ -69,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     aside = _aside()
     try:
-        with process.rarely_collected():
+        with garbage.rarely_collected():
             args = parser().parse_args(argv)
             if process.launched() and args.command.ranks != "together":
                 if args.command.ranks == "refused":

@@ -44,9 +44,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
-    from fccomodel.app import display, keeping, new_rows, results, starting
+    planned = shared.plan(args)
+    from fccomodel.app import display, keeping, new_rows, results, starting  # with torch: errors of the model do not wait for it
 
-    planned = starting.begun(shared.plan(args), args.start)
+    planned = starting.begun(planned, args.start)
     with keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints:
         planned = replace(planned, checkpoints=checkpoints)
         with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:

@@ -15,6 +15,9 @@ from typing import Any
 #: what reads a global name, and how many bits of its argument are flags
 READS = {dis.opmap["LOAD_GLOBAL"]: 1, dis.opmap["LOAD_NAME"]: 0}
 
+#: packages whose functions and classes a program imports
+FOREIGN = sys.stdlib_module_names | {"torch"}
+
 #: a function or a class
 Carried = Callable[..., Any]
 
@@ -87,7 +90,7 @@ def _own(values: Iterable[Any]) -> Iterator[Carried]:
     """Those that are neither of Python nor of torch."""
     for value in values:
         if inspect.isfunction(value) or inspect.isclass(value):
-            if value.__module__.partition(".")[0] not in {*sys.stdlib_module_names, "torch"}:
+            if value.__module__.partition(".")[0] not in FOREIGN:
                 yield value
 
 
