@@ -1,30 +1,36 @@
 """Steps of emitted programs on a GPU, eager and as CUDA graphs, beside a loop by hand, and their share of a copy's bandwidth.
 
-    python tests/bench/gpu.py [--device cuda] [--batches 64 1024 16384 65536] [--rounds 7]
+    python tests/bench/gpu.py [--device cuda] [--batches 64 1024 16384 65536] [--rounds 7] [--write]
 
 One-way partial AUC by KL, linear and with an MLP, SOX; half of each batch positive rows, half negative, of 200,000 rows of 122
-numbers. The program's steps one by one, those of its ``cuda-graph`` backend, and the loop by hand take turns in blocks between
-synchronisations; medians. The share, of the faster of the first two, is that of the bytes of a batch's rows, read from
-the table and written once, in the time of a step, against a copy of 256 MiB. ``--device cpu`` tries the script.
+numbers, float32. The program's steps one by one, those of its ``cuda-graph`` backend, and the loop by hand take turns in blocks
+of 64 steps between synchronisations, draws included; medians, ratios round by round. ``operations`` are torch's calls of a step
+that compute (views are none), about as many kernels; graphs start those of four steps by one call. The share, of the faster of
+the first two, is that of the bytes of a batch's rows, read from the table and written once, in the time of a step, against a
+copy of 256 MiB; of ``pairs`` the same for one pass over them, beside which rows are little where batches are large.
+``--device cpu`` tries the script; ``--write`` puts a GPU's table into ``gpu.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import math
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
 import backends  # noqa: E402
 import steps  # noqa: E402
-from emitted_models import make  # noqa: E402
+from emitted_models import Made, make  # noqa: E402
 
 from fccomodel.solver.backends import cuda_graph  # noqa: E402
 from fccomodel.solver.backends._leap import Leap  # noqa: E402
@@ -33,10 +39,15 @@ from fccomodel.solver.backends._several import Several  # noqa: E402
 BLOCK = 64
 
 
-def emitted(net: bool, batch: int, device: str, graphs: bool) -> Callable[[], None]:
+def program(net: bool, batch: int) -> Made:
+    """The solver."""
+    body, half = steps.model(steps.PAUC, net), batch // 2
+    return make("bench", body, algorithm="sox", outer_batch=half, inner_batch=half)
+
+
+def emitted(made: Made, device: str, graphs: bool) -> Callable[[], None]:
     """A block of steps of the program's own loop, draws included; one by one, or by the graphs of the ``cuda-graph`` backend (on
     the host by what they would capture)."""
-    made = make("bench", steps.model(steps.PAUC, net), algorithm="sox", outer_batch=batch // 2, inner_batch=batch // 2)
     leap = None
     if graphs:
         several = Several.of(made.solver, made.program, device, torch.float32)
@@ -87,13 +98,36 @@ def bandwidth(device: str) -> float:
     return 2 * source.nbytes / statistics.median(seconds(lambda: target.copy_(source), device) for _ in range(9))
 
 
-def measured(net: bool, batch: int, asked: argparse.Namespace) -> list[tuple[float, ...]]:
-    """Seconds of a step, eager, by graphs and by hand, round by round."""
-    ours = [emitted(net, batch, asked.device, graphs) for graphs in (False, True)]
-    sides = [*ours, by_hand(net, batch, asked.device)]
+class Calls(TorchDispatchMode):
+    """Counts what computes."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += all(one.alias_info is None or one.alias_info.is_write for one in func._schema.returns)
+        return func(*args, **(kwargs or {}))
+
+
+def operations(side: Callable[[], None]) -> float:
+    """Of a step."""
+    with Calls() as calls:
+        side()
+    return calls.count / BLOCK
+
+
+def line(net: bool, batch: int, copy: float, asked: argparse.Namespace) -> str:
+    """A row of the table."""
+    made = program(net, batch)
+    sides = [*(emitted(made, asked.device, graphs) for graphs in (False, True)), by_hand(net, batch, asked.device)]
     for side in sides:
         side()
-    return [tuple(seconds(side, asked.device) / BLOCK for side in sides) for _ in range(asked.rounds)]
+    taken = [tuple(seconds(side, asked.device) / BLOCK for side in sides) for _ in range(asked.rounds)]
+    times = [statistics.median(column) for column in zip(*taken, strict=True)]
+    ratios = [statistics.median(row[k] / row[2] for row in taken) for k in (0, 1)]
+    counts = [operations(side) for side in (sides[0], sides[2])]
+    shares = [2 * 4 * numbers / min(times[:2]) / copy for numbers in (batch * steps.WIDTH, (batch // 2) ** 2)]
+    shown = [*(f"{1e6 * t:.0f}" for t in times), *(f"{ratio:.2f}" for ratio in ratios), *(f"{count:.0f}" for count in counts)]
+    return f"| {' | '.join([*shown, *(f'{share:.1%}' for share in shares)])} |"
 
 
 def main() -> None:
@@ -102,27 +136,33 @@ def main() -> None:
     parser.add_argument("--batches", type=int, nargs="*", default=[64, 1024, 16_384, 65_536])
     parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
+    if asked.write and not asked.device.startswith("cuda"):
+        sys.exit("a page is of a GPU")
     if asked.device.startswith("cuda") and not torch.cuda.is_available():
         sys.exit("skipped: there is no GPU here")
     steps.ROWS, copy = asked.rows, bandwidth(asked.device)
     name = torch.cuda.get_device_name(asked.device) if asked.device.startswith("cuda") else "the host"
-    print(f"{name}, torch {torch.__version__}; a copy moves {copy / 1e9:.0f} GB/s\n")
-    print("| scores | batch | eager, µs | graphs, µs | by hand, µs | eager / hand | graphs / hand | share of a copy |")
-    print("|---" * 8 + "|")
-    for net in (False, True):
-        scores = "MLP 64-64" if net else "linear"
-        for batch in asked.batches:
-            try:
-                taken = measured(net, batch, asked)
-            except torch.OutOfMemoryError:
-                print(f"| {scores} | {batch:,} | skipped: beyond the device's memory | | | | | |", flush=True)
-                continue
-            times = [statistics.median(column) for column in zip(*taken, strict=True)]
-            ratios = [statistics.median(row[k] / row[2] for row in taken) for k in (0, 1)]
-            share = 2 * 4 * batch * steps.WIDTH / min(times[:2]) / copy
-            shown = [*(f"{1e6 * t:.0f}" for t in times), *(f"{ratio:.2f}" for ratio in ratios), f"{share:.1%}"]
-            print(f"| {scores} | {batch:,} | {' | '.join(shown)} |", flush=True)
+    columns = ["scores", "batch", "eager, µs", "graphs, µs", "by hand, µs", "eager / hand", "graphs / hand"]
+    columns += ["operations, eager", "by hand", "share of a copy: rows", "pairs"]
+    text = [f"{name}, torch {torch.__version__}; a copy moves {copy / 1e9:.0f} GB/s", ""]
+    text += [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    print("\n".join(text), flush=True)
+    for net, batch in ((net, batch) for net in (False, True) for batch in asked.batches):
+        try:
+            found = line(net, batch, copy, asked)
+        except torch.OutOfMemoryError:
+            found = "| beyond the device's memory" + " |" * (len(columns) - 2)
+        text.append(f"| {'MLP 64-64' if net else 'linear'} | {batch:,} {found}")
+        print(text[-1], flush=True)
+        if asked.device.startswith("cuda"):
+            gc.collect()
+            torch.cuda.empty_cache()
+    if asked.write:
+        about = (__doc__ or "").split("\n\n")[2]
+        page = ["# Steps on a GPU", "", about.partition("``--device cpu``")[0].strip(), "", *text, ""]
+        Path(__file__).with_suffix(".md").write_text("\n".join(page), encoding="utf-8")
 
 
 if __name__ == "__main__":
