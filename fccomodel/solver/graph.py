@@ -6,6 +6,7 @@ where the variables are met.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -60,7 +61,35 @@ class Graph(Builder):
         return (value.attrs["atom"], value.args) if value.op is entrywise else ("", ())
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
+        if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
+            return kept
         return self.make(entrywise, args, atom=name)
+
+    def scaled(self, u: Val, v: Val) -> Val | None:
+        """The product of u and a constant times v, whose constant stands with what has fewer numbers; None of another v."""
+        name, parts = self.parts(v)
+        c = self.number(parts[0]) if name == "mul" else None
+        if c is None or self.number(u) is not None or not entries(self.lightest(u)) < entries(parts[1]):
+            return None
+        return self.apply("mul", self.with_factor(c, u), parts[1])
+
+    def lightest(self, u: Val, deep: int = 4) -> Val:
+        """The factor of a product, of products in it too, that has the fewest numbers."""
+        name, parts = self.parts(u)
+        return min((self.lightest(part, deep - 1) for part in parts), key=entries) if deep and name == "mul" else u
+
+    def with_factor(self, c: float, u: Val, deep: int = 4) -> Val:
+        """c u, the constant at that factor."""
+        name, parts = self.parts(u)
+        if name == "div" and (d := self.number(parts[1])):
+            return self.apply("mul", self.const(c / d), parts[0])
+        if not deep or name != "mul" or self.number(parts[0]) is not None:
+            return self.apply("mul", self.const(c), u)
+        a, b = (entries(self.lightest(part, deep - 1)) for part in parts)
+        left, right = parts
+        if a <= b:
+            return self.apply("mul", self.with_factor(c, left, deep - 1), right)
+        return self.apply("mul", left, self.with_factor(c, right, deep - 1))
 
     def array(self, name: str, args: Iterable[Val]) -> Val:
         """An array atom on event dims, batched over axes."""
@@ -86,6 +115,11 @@ class Graph(Builder):
     def sum_event(self, val: Val) -> Val:
         """The sum of all entries."""
         return self.make(sums.sum_event, [val]) if val.event else val
+
+
+def entries(val: Val) -> int:
+    """How many numbers it has."""
+    return math.prod([*(a.size for a in val.axes), *val.event])
 
 
 def below(roots: Iterable[Val]) -> dict[int, Val]:

@@ -31,7 +31,7 @@ from fccomodel.solver.operations.reductions import reduce
 from fccomodel.solver.operations.scores import net, score, table_score
 from fccomodel.solver.operations.segments import log_segment, segment
 from fccomodel.solver.operations.sources import arange, array_data, const, param, take, variable
-from fccomodel.solver.operations.sums import log_mean_axes, mean_axes, sum_axes, sum_event
+from fccomodel.solver.operations.sums import log_mean_axes, mean_axes, shares, sum_axes, sum_event
 from fccomodel.solver.verify import verify
 from fccomodel.structure import facts_of
 
@@ -137,6 +137,12 @@ for op in (mean_axes, sum_axes, log_mean_axes):
     simple(op, lambda b, op=op: b.graph.make(op, [b.table], over=(b.rows,)))  # type: ignore[misc]
     simple(op, lambda b, op=op: b.graph.make(op, [b.scores], over=(b.rows,)))  # type: ignore[misc]
 simple(sum_event, lambda b: b.graph.make(sum_event, [b.V]))
+
+
+@example(log_mean_axes)
+def _(b: Bench) -> Val:
+    x, over = b.table, (b.rows,)
+    return b.graph.make(log_mean_axes, [x, b.graph.make(shares, [x], over=over)], over=over)
 
 
 @example(within)

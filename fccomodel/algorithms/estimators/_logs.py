@@ -22,7 +22,7 @@ def log_corrected(old, g, g_prev, gamma, gamma_prime):
     """
     kept = old + log_weight(1 - gamma)
     top = torch.maximum(kept, g)
-    now = (g - top).exp()
-    m = torch.add((kept - top).exp(), now - (g_prev - top).exp(), alpha=gamma_prime)
+    now = (g - top).exp_()
+    m = (kept - top).exp_().add_(now - (g_prev - top).exp_(), alpha=gamma_prime)
     falls = torch.logaddexp(kept + (g - g_prev), g + log_weight(gamma))
-    return torch.where(m > 0, torch.add(m, now, alpha=gamma).log() + top, falls)
+    return torch.where(m > 0, torch.add(m, now, alpha=gamma).log_() + top, falls)

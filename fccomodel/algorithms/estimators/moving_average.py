@@ -1,6 +1,6 @@
 """The exponential moving average of SOX (sox-2022, Algorithm 1)."""
 
-from fccomodel.algorithms.estimators._logs import log_average, log_weight
+from fccomodel.algorithms.estimators._logs import log_weight
 from fccomodel.core.lazy import torch
 
 needs_previous = False
@@ -25,5 +25,6 @@ def track_log(u, index, g, h):
     """
     old = u[index]
     old = torch.where(old.isnan(), g, old)
-    u[index] = log_average(old, g, h.gamma)
-    return torch.maximum(old, g + log_weight(h.gamma))
+    part = g + log_weight(h.gamma)
+    u[index] = torch.logaddexp(old + log_weight(1 - h.gamma), part)
+    return torch.maximum(old, part)

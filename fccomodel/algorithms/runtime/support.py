@@ -81,6 +81,11 @@ def by_segment(values, dim, cells, sizes, shape, how):
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
 
 
+def log_mean_by(x, shares, dim):
+    """log mean exp(x) along ``dim`` by the shares of its terms in their sum: the largest x, less the log of n times its share."""
+    return x.amax(dim) - (x.shape[dim] * shares.amax(dim)).log()
+
+
 def log_mean_exp(x, dim):
     """log mean exp(x) along ``dim``; at least -1e30, where everything is at -inf."""
     count = math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))

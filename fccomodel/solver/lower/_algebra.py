@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from fccomodel.solver.graph import Graph
+from fccomodel.solver.graph import Graph, below
 from fccomodel.solver.lower._records import Segment
 from fccomodel.solver.operations import Axis, Op, Val
 from fccomodel.solver.operations._base import python
-from fccomodel.solver.operations.entrywise import masked, number, truth
+from fccomodel.solver.operations.entrywise import entrywise, masked, number, truth
 from fccomodel.solver.operations.segments import log_segment, segment
 from fccomodel.solver.operations.sums import chunked, log_mean_axes, log_mean_raised, raised, swept
+from fccomodel.solver.operations.sums import shares as of_sum
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,8 @@ class Logarithms(Numbers):
         if self.full and x.op is masked and len(have) == 1 and shares(*x.args):
             whole, mask = x.args
             return self.graph.make(log_mean_raised, [self.graph.make(raised, [whole], over=have), mask.args[0]], over=have)
-        return self.graph.make(log_mean_axes, [x], over=have)
+        by = [self.graph.make(of_sum, [x], over=have)] if not self.full and len(have) == 1 and finite(x) else []
+        return self.graph.make(log_mean_axes, [x, *by], over=have)
 
     def total(self, x: Val, axes: Iterable[Axis]) -> Val:
         axes = tuple(axes)
@@ -86,6 +88,11 @@ def shares(whole: Val, mask: Val) -> bool:
     """Numbers of pairs, and a truth value of each that lies along the same axes."""
     plain = whole.varying and len(whole.axes) > 1 and not whole.event and {*mask.axes} <= {*whole.axes}
     return plain and mask.op is number and bool(mask.axes) and truth(mask.args[0]) and not python(mask.args[0])
+
+
+def finite(x: Val) -> bool:
+    """Nothing in it is minus infinity: no mask, nor the logarithm of what may be 0."""
+    return not any(v.op is masked or v.op is entrywise and v.attrs["atom"] in ("log", "log1p") for v in below([x]).values())
 
 
 def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> Val:

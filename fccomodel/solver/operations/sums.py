@@ -62,16 +62,39 @@ class Sum(Over):
         to.give(val.args[0], adjoint)
 
 
-class LogMean(Over):
-    """log mean exp over axes."""
+class Shares(Over):
+    """The share of each exp(x) in their sum over an axis, of x of which some is finite."""
 
-    name = "log_mean_axes"
+    name = "shares"
+    constant = "it is a derivative itself"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[0].axes
+
+    def fault(self, val: Val) -> str:
+        return "it is of several axes" if len(val.attrs["over"]) != 1 else super().fault(val)
+
+    def stem(self, val: Val) -> str:
+        return "p1"
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"log_mean_exp({writer.ref(val.args[0])}, {dims(val.args[0], val.attrs['over'])})"
+        return f"{writer.ref(val.args[0])}.softmax({dims(val.args[0], val.attrs['over'])})"
+
+
+class LogMean(Over):
+    """log mean exp over axes; ``shares`` of the values are what its derivative is made of."""
+
+    name, arguments = "log_mean_axes", ("values", "shares...")
+
+    def text(self, writer: Writer, val: Val) -> str:
+        given = ", ".join([*map(writer.ref, val.args), dims(val.args[0], val.attrs["over"])])
+        return f"{'log_mean_by' if len(val.args) > 1 else 'log_mean_exp'}({given})"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Elements by their share in the mean: exp(x - log mean exp x) / n."""
+        if len(val.args) > 1:
+            to.give(val.args[0], to.graph.apply("mul", adjoint, val.args[1]))
+            return
         g, n = to.graph, to.graph.const(count(val.attrs["over"]))
         share = g.apply("exp", g.apply("sub", val.args[0], val))
         to.give(val.args[0], g.apply("mul", g.apply("div", adjoint, n), share))
@@ -169,6 +192,9 @@ def total(g: Builder, val: Val, axes: Axes) -> Val:
     """The sum over axes; those that the value lacks count by their size."""
     times = count(tuple(a for a in axes if a not in val.axes))
     have = tuple(a for a in val.axes if a in axes)
+    outer, parts = g.parts(val)
+    if have and outer == "neg":
+        return g.apply("neg", total(g, parts[0], axes))
     if have and val.op.name == "array" and val.attrs["atom"] == "outer":
         val = g.make(contract, val.args, over=have)
     elif have:
@@ -194,6 +220,7 @@ def average(g: Builder, val: Val, axes: Axes) -> Val:
 
 mean_axes = Mean()
 sum_axes = Sum()
+shares = Shares()
 log_mean_axes = LogMean()
 raised = Raised()
 log_mean_raised = LogMeanRaised()

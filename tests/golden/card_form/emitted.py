@@ -293,14 +293,14 @@ def gradient(data, w, w_prev, u, c, batch, h):
     t2 = 1 - (data.D_y * scores)  # line 14: 1 - z.y * dot(w, z.x)
     c_y1 = c.y1[data.all_k]
     y1 = h.rho * ((((t2.relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
-    t4 = (-((y1.sum() / 569) * (2 * t2.relu()))) * data.D_y
-    t5 = 1.3212832302732414e-05 * (1 / (1 + t1.relu().square().mean(1)))
-    t6 = t5[:, None] * (2 * t1.relu())
-    g1 = (-t6).sum(1)
-    t7 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
-    t8 = t4 + t7
+    t4 = (-((0.0035149384885764497 * y1.sum()) * t2.relu())) * data.D_y
+    t5 = 2.6425664605464827e-05 * (1 / (1 + t1.relu().square().mean(1)))
+    t6 = t5[:, None] * t1.relu()
+    t7 = -t6.sum(1)
+    t8 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
+    t9 = t4 + t8
     u.y1[data.all_k] = (t2.relu().square().mean() - data.t3)
-    return g1 @ data.x_i + t8 @ data.D_x
+    return t7 @ data.x_i + t9 @ data.D_x
 
 
 # ---- the problem itself, on all rows, in float64

@@ -326,7 +326,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     c_y1 = c.y1[data.all_k]
     y1 = (((g1 - w[65]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
     t5 = data.t4 * y1
-    t6 = 1 + (-t5).sum()
+    t6 = 1 + (-t5.sum())
     t7 = unsegment(t5, 0, 1, data.z_by_cell, data.z_by_size, 'mean')
     t8 = w.new_zeros(1797).index_add_(0, data.z_by_rows, ((t7 * t2.sigmoid()) * data.t1))
     G_w = t8 @ data.D_x

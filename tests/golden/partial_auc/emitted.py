@@ -364,12 +364,12 @@ def gradient(data, w, w_prev, u, c, batch, h):
     c_y1 = c.y1[data.P]
     y1 = (((u1 - w[64]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
     t4 = data.t3 * y1
-    t5 = 1 + (-t4).sum()
-    t6 = t4 / 512
-    t7 = t6[:, None] * (2 * t1.relu())
+    t5 = 1 + (-t4.sum())
+    t6 = 0.00390625 * t4
+    t7 = t6[:, None] * t1.relu()
     g2 = t7.sum(0)
-    g3 = (-t7).sum(1)
-    G_w = g3 @ data.x_p + g2 @ x_n
+    t8 = -t7.sum(1)
+    G_w = t8 @ data.x_p + g2 @ x_n
     G_cvar_1 = t5.reshape(1)
     return torch.cat([G_w, G_cvar_1])
 
