@@ -109,7 +109,7 @@ class Gradient:
 
     def oracles(self) -> int:
         """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
-        plan, state = self.lowered.plan, self.steps.state
+        plan, state = self.lowered.plan, self.lowered.steps.state
         tracked, points = below(v.args[0] for v in state.graph.vals if v.op is track), plan.algorithm_record.points
         times = max(points, 1 + plan.remembers)
         return sum(count * (times if i in tracked else points) for i, count in state.sampled.items())

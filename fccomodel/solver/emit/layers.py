@@ -79,7 +79,7 @@ class LayeredNet:
             trace.append((layer, weights, x, y))
         if len(inputs) == 1 and inputs[0].dim() == k + 1:
             return [y], trace
-        outs = zip(y.split([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
+        outs = zip(y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
         return [o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs], trace
 
     def __call__(self, w, *inputs):

@@ -20,16 +20,17 @@ from fccomodel.solver.emit import modules, sections
 from fccomodel.solver.emit.carried import Carried, carried, read, source
 from fccomodel.solver.emit.evaluation import Evaluation
 from fccomodel.solver.emit.gradient import Gradient
-from fccomodel.solver.emit.page import function
+from fccomodel.solver.emit.page import function, taken
 from fccomodel.solver.emit.printer import Prepared
 from fccomodel.solver.emit.projection import Projection
 from fccomodel.solver.emit.record import Record
-from fccomodel.solver.emit.sampling import Samples
+from fccomodel.solver.emit.sampling import LookedUp, Samples
 from fccomodel.solver.emit.template import report
 from fccomodel.solver.emit.update import chosen, update
 from fccomodel.solver.emit.vector import Composition
-from fccomodel.solver.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps
+from fccomodel.solver.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps, together
 from fccomodel.solver.lower._records import Buffer
+from fccomodel.solver.names import Names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,12 @@ class Program:
 
 def emit(lowered: Lowered) -> Program:
     """The text of a lowered plan, section by section."""
-    steps, samples, projection = lowered.steps, Samples(lowered.steps.state.draws, lowered.shares), Projection(lowered)
+    steps, projection = lowered.steps, Projection(lowered)
+    looked = LookedUp()
+    if isinstance(steps, BlockSteps) and lowered.shares is None:
+        steps = together(steps)
+        looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
+    samples = Samples(steps.state.draws, lowered.shares, looked)
     oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
     evaluation = Evaluation(lowered)
     record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from fccomodel.core.quoting import literal
 from fccomodel.library import distributions
 from fccomodel.solver.emit.page import function
 from fccomodel.solver.emit.printer import Printer
+from fccomodel.solver.graph import Graph
 from fccomodel.solver.lower import Shares
 from fccomodel.solver.lower._records import Share
+from fccomodel.solver.names import Names
 from fccomodel.solver.operations import Val
 from fccomodel.solver.operations.draws import draw, draw_range, draw_strata
+from fccomodel.solver.operations.sources import take
+from fccomodel.solver.operations.together import joined
 
 EPOCHS = """def epochs(name, n, size):
     # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
@@ -41,11 +46,36 @@ MANY = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
+class LookedUp:
+    """What draws alone decide: arrays of the data at drawn places, and rows beside one another. ``texts``: name and text for T
+    steps by the value's id, in order; ``inside``: the ids of those, and of draws, that nothing else takes."""
+
+    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    inside: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, graph: Graph, roots: Iterable[Val], names: Names, staying: Collection[str]) -> LookedUp:
+        """Those of a graph; arrays that stay in their files are read step by step."""
+        known, texts = dict[int, str](), dict[int, tuple[str, str]]()
+        for val in graph.vals:
+            args = [known.get(a.id, "") for a in val.args]
+            if val.op in (draw, draw_strata):
+                known[val.id] = names.claim(val.attrs["axis"].name)
+            elif val.op in (take, joined) and not val.event and all(args) and val.attrs.get("key") not in staying:
+                text = f"torch.cat([{', '.join(args)}], 1)" if val.op is joined else f"data.{val.attrs['key']}[{args[0]}]"
+                known[val.id] = names.fresh(val.op.stem(val))
+                texts[val.id] = known[val.id], text
+        taken = {a.id for val in graph.vals if val.id not in texts for a in val.args} | {v.id for v in roots}
+        return cls(texts, frozenset(known) - taken)
+
+
+@dataclass(frozen=True, eq=False)
 class Samples:
-    """The draws of a step: made for many steps at once, handed to each as its ``batch``."""
+    """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to each as its ``batch``."""
 
     draws: list[Val]
     shares: Shares | None = None
+    looked: LookedUp = field(default_factory=LookedUp)
 
     @property
     def names(self) -> list[str]:
@@ -53,19 +83,27 @@ class Samples:
         return [name for name, _ in map(drawn, self.draws)]
 
     @property
+    def handed(self) -> list[str]:
+        """The names of what a step takes."""
+        left = [name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside]
+        return left + [name for i, (name, _) in self.looked.texts.items() if i not in self.looked.inside]
+
+    @property
     def text(self) -> str:
         """``draw``, on the device."""
         passes = {way(max(sizes(val))) for val in self.draws if val.attrs.get("how") == "epochs"}
         lines = [line for name, text in (("epochs", EPOCHS), ("counted", COUNTED)) if name in passes for line in text.split("\n")]
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
+        lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
-        text = function("draw", about, [*lines, f"return [{', '.join(self.names)}]"], "data, rng, T")
+        text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
         return f"# ---- sampling, on the device\n{text}"
 
     @property
     def unpacked(self) -> list[str]:
         """The statement that takes them out of a batch."""
-        whole = [f"{', '.join(self.names)}{',' if len(self.names) == 1 else ''} = batch"] if self.draws else []
+        names = self.handed
+        whole = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
         return [*whole, *(line for share in (self.shares.split if self.shares else ()) for line in self.cut(share))]
 
     def cut(self, share: Share) -> list[str]:
@@ -87,6 +125,8 @@ class Samples:
             name = printer.names.claim(val.attrs["axis"].name)
             if val.op in (draw, draw_strata):
                 printer.texts[val.id] = name
+        for i, (name, _) in self.looked.texts.items():
+            printer.texts[i] = printer.names.claim(name)
 
 
 def sizes(val: Val) -> tuple[int, ...]:

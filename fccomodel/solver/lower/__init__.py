@@ -9,6 +9,7 @@
     _vector      problems of the form phi(F(w))
     _program _lowered    a plan: its steps, and the full passes of its program
     _ranks       the steps of a program on several ranks
+    _together    operations of a step made as one
 """
 
 from fccomodel.solver.lower._lowered import Block, BlockSteps, Constrained, Constraints, Layout, Lowered, VectorSteps, Whole
@@ -17,8 +18,9 @@ from fccomodel.solver.lower._program import lower
 from fccomodel.solver.lower._ranks import over_all_ranks
 from fccomodel.solver.lower._records import Shares
 from fccomodel.solver.lower._state import State
+from fccomodel.solver.lower._together import together
 
 __all__ = [
     "Block", "BlockSteps", "Constrained", "Constraints", "Layout", "Lowered", "Lowering", "Shares", "State", "VectorSteps",
-    "Whole", "lower", "over_all_ranks",
+    "Whole", "lower", "over_all_ranks", "together",
 ]  # fmt: skip

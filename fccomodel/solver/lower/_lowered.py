@@ -36,6 +36,12 @@ class BlockSteps:
     pulls: list[Pull]
     before: Mapping[int, Val]
 
+    @property
+    def roots(self) -> list[Val]:
+        """All that a step prints: adjoints and what they meet, and the values before."""
+        met = [v for pull in self.pulls for v in (pull.adjoint, pull.source, *pull.source.op.pulled(pull.source))]
+        return [*met, *self.before.values()]
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class VectorSteps:

@@ -68,17 +68,11 @@ class Length(int):
 def over_all_ranks(lowered: Lowered) -> Lowered:
     """The same plan with steps of which every rank has its share. Raises F0616 where there is nothing to share."""
     steps = lowered.steps
-    roots = [*steps.samples] if isinstance(steps, VectorSteps) else _roots(steps)
+    roots = [*steps.samples] if isinstance(steps, VectorSteps) else steps.roots
     found = Placing.of(steps, roots)
     if not found.shares.split:
         refuse(errors.nothing_to_share(lowered.plan.algorithm, found.shares.whole), source=lowered.problem.source)
     return replace(lowered, steps=found.steps(steps), shares=found.shares)
-
-
-def _roots(steps: BlockSteps) -> list[Val]:
-    """All that a step prints: adjoints and what they meet, and the values before."""
-    met = [v for pull in steps.pulls for v in (pull.adjoint, pull.source, *pull.source.op.pulled(pull.source))]
-    return [*met, *steps.before.values()]
 
 
 def _needed(roots: Iterable[Val]) -> list[Val]:

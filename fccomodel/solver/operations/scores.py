@@ -29,11 +29,12 @@ class Score(Op):
 
     def fault(self, val: Val) -> str:
         rows, weights = val.args
-        fits = len(rows.event) == 1 and rows.event == weights.event and not weights.axes
+        fits = len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
         return "" if fits else "its rows and weights do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
-        return " @ ".join(map(writer.ref, val.args))
+        rows, weights = map(writer.ref, val.args)
+        return f"{weights} @ {rows}.t()" if val.args[1].axes else f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
         return f"s{along(val.axes) or '_'}"

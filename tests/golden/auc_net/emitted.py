@@ -189,7 +189,7 @@ class LayeredNet:
             trace.append((layer, weights, x, y))
         if len(inputs) == 1 and inputs[0].dim() == k + 1:
             return [y], trace
-        outs = zip(y.split([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
+        outs = zip(y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
         return [o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs], trace
 
     def __call__(self, w, *inputs):
@@ -291,7 +291,8 @@ def draw(data, rng, T):
 
     n = epochs('n', 1623, 128)
     z = epochs('z', 1797, 128)
-    return [n, z]
+    N_n = data.N[n]
+    return [z, N_n]
 
 
 # ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
@@ -400,8 +401,7 @@ def project(w, step):
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for auc_net: estimates updated, then the chain rule through them."""
-    n, z = batch
-    N_n = data.N.index_select(0, n)
+    z, N_n = batch
     x_n = data.D_x.index_select(0, N_n)
     x_z = data.D_x.index_select(0, z)
     # line 13: s(w; p.x); line 13: s(w; n.x); line 15: s(w; z.x)

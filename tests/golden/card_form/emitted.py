@@ -289,17 +289,17 @@ def gradient(data, w, w_prev, u, c, batch, h):
     scores = data.D_x @ w
     s_j = scores[data.N]  # line 12: dot(w, j.x)
     s_i = data.x_i @ w  # line 12: dot(w, i.x)
-    t1 = (1 + s_j) - s_i[:, None]  # line 12: 1 + dot(w, j.x) - dot(w, i.x)
-    t2 = 1 - (data.D_y * scores)  # line 14: 1 - z.y * dot(w, z.x)
+    t1 = ((1 + s_j) - s_i[:, None]).relu()
+    t2 = (1 - (data.D_y * scores)).relu()
     c_y1 = c.y1[data.all_k]
-    y1 = h.rho * ((((t2.relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
-    t4 = (-((0.0035149384885764497 * y1.sum()) * t2.relu())) * data.D_y
-    t5 = 2.6425664605464827e-05 * (1 / (1 + t1.relu().square().mean(1)))
-    t6 = t5[:, None] * t1.relu()
+    y1 = h.rho * ((((t2.square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    t4 = (-((0.0035149384885764497 * y1.sum()) * t2)) * data.D_y
+    t5 = 2.6425664605464827e-05 * (1 / (1 + t1.square().mean(1)))
+    t6 = t5[:, None] * t1
     t7 = -t6.sum(1)
     t8 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
     t9 = t4 + t8
-    u.y1[data.all_k] = (t2.relu().square().mean() - data.t3)
+    u.y1[data.all_k] = (t2.square().mean() - data.t3)
     return t7 @ data.x_i + t9 @ data.D_x
 
 

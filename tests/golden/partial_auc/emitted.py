@@ -190,8 +190,8 @@ def as_namespace(tensors, device, dtype):
 def prepare(data):
     """What depends on the data alone, computed once."""
     data.x_p = data.D_x.index_select(0, data.P)
-    data.t2 = 1 / data.a
-    data.t3 = data.t2 / 174
+    data.t3 = 1 / data.a
+    data.t4 = data.t3 / 174
     return data
 
 
@@ -240,7 +240,8 @@ def draw(data, rng, T):
         return torch.cat(taken).view(T, size)
 
     n = epochs('n', 1623, 512)
-    return [n]
+    N_n = data.N[n]
+    return [N_n]
 
 
 def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> torch.Tensor:
@@ -350,27 +351,25 @@ def project(w, step):
 # ---- f and g: the stochastic gradient, from the scores up
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for partial_auc: estimates updated, then the chain rule through them."""
-    n, = batch
-    N_n = data.N.index_select(0, n)
-    w_2 = w[0:64]
+    N_n, = batch
     x_n = data.D_x.index_select(0, N_n)
-    s_p = data.x_p @ w_2  # line 13: dot(w, p.x)
-    t1 = (1 + (x_n @ w_2)) - s_p[:, None]  # line 13: 1 + dot(w, n.x) - dot(w, p.x)
-    w_prev_2 = w_prev[0:64]
-    s_p_2 = data.x_p @ w_prev_2
-    g1 = ((1 + (x_n @ w_prev_2)) - s_p_2[:, None]).relu().square().mean(1)
-    # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
-    u1 = track(u.u1, (data.P,), t1.relu().square().mean(1), g1, h)
+    w_both = torch.stack([w[0:64], w_prev[0:64]])
+    t1 = 1 + (w_both @ x_n.t())  # line 13: 1 + dot(w, n.x)
+    s_both_p = w_both @ data.x_p.t()  # line 13: dot(w, p.x)
+    t2 = (t1[:, None, :] - s_both_p[:, :, None]).relu()
+    g1 = t2.square().mean(2)
+    g2 = g1[1]
+    u1 = track(u.u1, (data.P,), g1[0], g2, h)  # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
     c_y1 = c.y1[data.P]
     y1 = (((u1 - w[64]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
-    t4 = data.t3 * y1
-    t5 = 1 + (-t4.sum())
-    t6 = 0.00390625 * t4
-    t7 = t6[:, None] * t1.relu()
-    g2 = t7.sum(0)
-    t8 = -t7.sum(1)
-    G_w = t8 @ data.x_p + g2 @ x_n
-    G_cvar_1 = t5.reshape(1)
+    t5 = data.t4 * y1
+    t6 = 1 + (-t5.sum())
+    t7 = 0.00390625 * t5
+    t8 = t7[:, None] * t2[0]
+    g3 = t8.sum(0)
+    t9 = -t8.sum(1)
+    G_w = t9 @ data.x_p + g3 @ x_n
+    G_cvar_1 = t6.reshape(1)
     return torch.cat([G_w, G_cvar_1])
 
 
