@@ -91,7 +91,7 @@ CASES = [
 
 @pytest.mark.parametrize("name, algorithm, what", CASES)
 def test_one_process_equals_two_ranks(name, algorithm, what):
-    """w to 1e-12, estimates row by row, and all ranks have the same; all algorithms are in ``tests/bench/ranks.py``."""
+    """w to 1e-12, estimates row by row to 1e-11, and all ranks have the same; all algorithms are in ``tests/bench/ranks.py``."""
     (alone,) = solved(program(name, algorithm, ranks=False), 1, 30)
     made = program(name, algorithm)
     assert what in made.shares.sentence
@@ -101,7 +101,7 @@ def test_one_process_equals_two_ranks(name, algorithm, what):
         np.testing.assert_allclose(end.w, alone.w, rtol=0, atol=1e-12)
         np.testing.assert_array_equal(end.w, ranks[0].w)
         for key, u in vars(getattr(alone, "u", types.SimpleNamespace())).items():
-            np.testing.assert_allclose(vars(end.u)[key], u, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(vars(end.u)[key], u, rtol=0, atol=1e-11)
 
 
 def test_ranks_without_blocks_and_samples():
