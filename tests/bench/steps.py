@@ -77,9 +77,8 @@ def emitted(case: Made) -> Callable[[], None]:
     def run() -> None:
         with solver.no_grad():
             for _ in range(STEPS // solver.SOLVER.block + 1):
-                parts = solver.draw(made, rng, solver.SOLVER.block)
-                for k in range(solver.SOLVER.block):
-                    solver.advance(solver.SOLVER, made, state, u, c, [part[k] for part in parts], h)
+                for batch in solver.drawn(solver.SOLVER, made, rng, solver.SOLVER.block):
+                    solver.advance(solver.SOLVER, made, state, u, c, batch, h)
 
     run.steps = (STEPS // solver.SOLVER.block + 1) * solver.SOLVER.block  # type: ignore[attr-defined]
     return run

@@ -18,11 +18,12 @@ def log_average(old, g, gamma):
 def log_corrected(old, g, g_prev, gamma, gamma_prime):
     """The logarithm of gamma e^g + m, where m = (1 - gamma) e^old + gamma' (e^g - e^g_prev) is what is remembered.
 
-    Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as the batch did.
+    Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as the batch did. In one step the
+    result falls no further than to the smallest number of its precision, from e^g or from what is remembered.
     """
     kept = old + log_weight(1 - gamma)
     top = torch.maximum(kept, g)
-    now = (g - top).exp_()
-    m = (kept - top).exp_().add_(now - (g_prev - top).exp_(), alpha=gamma_prime)
-    falls = torch.logaddexp(kept + (g - g_prev), g + log_weight(gamma))
-    return torch.where(m > 0, torch.add(m, now, alpha=gamma).log_() + top, falls)
+    now, remembered = (g - top).exp_(), (kept - top).exp_()
+    m = torch.add(remembered, now - (g_prev - top).exp_(), alpha=gamma_prime)
+    m = torch.where(m.signbit(), remembered.mul_((g - g_prev).exp_()), m)
+    return m.add_(now, alpha=gamma).clamp_(min=torch.finfo(m.dtype).tiny).log_().add_(top)

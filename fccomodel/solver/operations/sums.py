@@ -195,6 +195,8 @@ def total(g: Builder, val: Val, axes: Axes) -> Val:
     outer, parts = g.parts(val)
     if have and outer == "neg":
         return g.apply("neg", total(g, parts[0], axes))
+    if have and outer == "mul" and g.number(parts[0]) is not None:
+        return g.apply("mul", parts[0], total(g, parts[1], axes))
     if have and val.op.name == "array" and val.attrs["atom"] == "outer":
         val = g.make(contract, val.args, over=have)
     elif have:

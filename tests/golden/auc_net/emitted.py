@@ -414,10 +414,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     y1 = h.rho * ((((u1 + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((u1 + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
-    g2 = ((-4.489942528735632e-05) * t3).sum(1)
-    g3 = (4.489942528735632e-05 * t3).sum(0)
+    t4 = (-4.489942528735632e-05) * t3.sum(1)
+    t5 = 4.489942528735632e-05 * t3.sum(0)
     u.y1[...] = u1
-    return net_s.vjp(g2, g3, t2.expand((128,)))
+    return net_s.vjp(t4, t5, t2.expand((128,)))
 
 
 # ---- the problem itself, on all rows, in float64

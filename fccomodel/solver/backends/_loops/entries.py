@@ -22,12 +22,13 @@ ENTRIES = {
     "round": "rint{F}({a})", "sign": "(({a} > 0) - ({a} < 0))", "square": "square_{S}({a})", "maximum": "maximum_{S}({a}, {b})",
     "minimum": "minimum_{S}({a}, {b})", "lerp": "lerp_{S}({a}, {b}, {c})", "where": "({a} ? {b} : {c})",
     "eq": "({a} == {b})", "ne": "({a} != {b})", "lt": "({a} < {b})", "le": "({a} <= {b})", "gt": "({a} > {b})",
-    "ge": "({a} >= {b})", "isnan": "({a} != {a})", "logical_and": "({a} && {b})", "logical_or": "({a} || {b})",
+    "ge": "({a} >= {b})", "isnan": "({a} != {a})", "signbit": "(__builtin_signbit({a}) != 0)",
+    "logical_and": "({a} && {b})", "logical_or": "({a} || {b})",
     "logical_not": "(!{a})", "bitwise_and": "({a} & {b})", "bitwise_or": "({a} | {b})", "bitwise_not": "(!{a})",
     "elu": "elu_{S}({a}, {b})", "copy": "{a}",
 }  # fmt: skip
 #: those whose result is a truth value: arguments are compared in their own type
-TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "logical_and", "logical_or", "logical_not"}
+TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "signbit", "logical_and", "logical_or", "logical_not"}
 #: functions that loops take many numbers at a time through only where no condition stands before them
 CALLS = ("exp", "log", "tanh", "sin(", "cos(", "erf", "atan", "pow")
 COPIES = {"clone", "_to_copy", "copy", "contiguous", "alias_copy"}
