@@ -8,7 +8,7 @@ the quadratic parts of L, and n normals of the simple sets X at w, every feasibl
 The right side is minimised over all x where H is definite (strong convexity), and over the sets, norms and level sets that bound
 the variables in the other directions (Nesterov, Lectures on Convex Optimization, 2018, sections 2.1.3 and 3.1.2). The level set
 of the objective at w holds every optimum only if w is feasible: elsewhere a bound from it says no more than that the gap is at
-most the larger of it and 0.
+most the larger of it and 0. Where that proves little, curvature near w may prove more (``nearby``).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.evaluation import members
 from fccomodel.library.sets import SimpleSet
-from fccomodel.report import sublevels
+from fccomodel.report import nearby, sublevels
 from fccomodel.report.kinks import Kink
 from fccomodel.report.lagrangian import Root, curvature, gradient, roots
 from fccomodel.report.optimality import Optimum, optimum
@@ -205,11 +205,31 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
         near, _ = within(level=True)
         best = min(best, near._replace(value=max(near.value, 0.0)))
+    if parts.convex and best.value > NEGLIGIBLE * max(abs(system.objective), LEAST):
+        best = min(best, _near(system, functions, optimal, analysis, meter, base))
     if best.value == math.inf:
         names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
     return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
+
+
+def _near(
+    system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float
+) -> _Bound:
+    """``base`` and the most that the Lagrangian falls from w, by its curvature near w."""
+    normals, rest = _normals(system, optimal.lagrangian)
+    found = nearby.fall(system, functions, optimal, rest, analysis.see, meter, DENSE)
+    if found is None:
+        return _Bound(math.inf, "")
+    return _Bound(base + normals + found[0], f"strong convexity {found[1]:.2g} near this point")
+
+
+def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
+    """By how much the normals of sets in a gradient miss to be normals, and the gradient without them."""
+    if not system.projected:
+        return 0.0, lagrangian
+    return sum(_past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(lagrangian)
 
 
 def _affine(system: System, analysis: Analysis) -> list[bool]:
@@ -230,10 +250,7 @@ def _bounded(
 ) -> _Bound:
     """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets."""
     direct = _reach(system, optimal.lagrangian, supports)
-    normals, rest = 0.0, optimal.lagrangian
-    if system.projected:
-        rest = system.tangent(optimal.lagrangian)
-        normals = sum(_past(system, name, normal) for name, _, normal in system.normals(optimal.lagrangian))
+    normals, rest = _normals(system, optimal.lagrangian)
     curved, mu, tail = _curved(system, rest, hessian, supports)
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
@@ -343,7 +360,6 @@ def _hessian(
     ``known`` has those found already, which other multipliers do not change where no quadratic part is theirs."""
     work = 3 * system.forward_s * system.d
     dense = system.d <= DENSE and work < meter.left
-    meter.spend(work if dense else 0.0)
     if not dense:
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
@@ -356,6 +372,7 @@ def _hessian(
         return np.maximum(difference, 0.0)
     key = (*((id(root.expr), _bytes(root.weights)) for root, _ in terms), *((k, _bytes(factors)) for k, factors in weights))
     if key not in known:
+        meter.spend(work)
         known[key] = curvature(system, terms, weights)
     return known[key]
 

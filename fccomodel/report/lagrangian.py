@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,9 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.evaluation import members
+from fccomodel.evaluation.derivatives import vector_products
 from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.report.estimated import amount
 from fccomodel.report.recording import Recorder
 from fccomodel.report.system import System
 
@@ -44,9 +46,13 @@ def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constrai
 
 Term = tuple[Root, ir.Expr]
 Weights = Sequence[tuple[int, Array]]
+Instead = Mapping[int, ir.Expr]
 
-#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is.
-ALIKE = 1e-6
+#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is; by how much that of a
+#: Hessian at a point may, and of what length the difference is.
+ALIKE, ROUGHLY, SHORT = 1e-6, 1e-4, 1e-7
+#: Numbers of a Hessian's products that are held at once.
+TOGETHER = 2_000_000
 
 
 def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
@@ -70,20 +76,51 @@ def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array
     return (columns + columns.T) / 2
 
 
-def _twice(system: System, terms: list[Term], weights: Weights) -> Array | None:
+def hessian(system: System, terms: list[Term], weights: Weights, instead: Instead) -> Array | None:
+    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is not known, or disagrees
+    with a difference of gradients."""
+    at = np.concatenate([system.point[name].detach().numpy().ravel() for name in system.names])
+    columns = _twice(system, terms, weights, at, instead)
+    if columns is None or not np.isfinite(columns).all():
+        return None
+    way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
+    ends = [_slopes(*_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
+    apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
+    return (columns + columns.T) / 2 if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0) else None
+
+
+def _twice(
+    system: System, terms: list[Term], weights: Weights, at: Array | None = None, instead: Instead | None = None
+) -> Array | None:
     """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once."""
-    at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
-    total, leaves = _sum(system, terms, at, weights)
+    if at is None:
+        at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
+    total, leaves = _sum(system, terms, at, weights, instead)
     if not total.requires_grad:
         return np.zeros((system.d, system.d))
     try:
         slopes = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
         if not any(slope.requires_grad for slope in slopes):
             return None
-        # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
-        return np.stack([_slopes(entry, leaves, again=True) for slope in slopes for entry in slope.reshape(-1)])
+        return np.concatenate(list(_rows(slopes, leaves, max(1, int(TOGETHER / max(amount(system.bound), 1.0))))))
     except RuntimeError:
         return None
+
+
+def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int) -> Iterator[Array]:
+    """The derivatives of every entry of some gradients, ``most`` at once where their operations allow it."""
+    flat = torch.cat([slope.reshape(-1) for slope in slopes])
+    units = torch.eye(len(flat), dtype=flat.dtype).split(most)
+    try:
+        for some in units if most > 1 else ():
+            found = zip(vector_products([flat], leaves, [some]), leaves, strict=True)
+            parts = (torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found)
+            yield torch.cat([part.double() for part in parts], 1).numpy()
+    except RuntimeError:
+        most = 1
+    # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
+    for entry in (entry for slope in slopes for entry in slope.reshape(-1)) if most == 1 else ():
+        yield _slopes(entry, leaves, again=True)[None]
 
 
 def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:
@@ -94,7 +131,9 @@ def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False
     return np.concatenate([slope.numpy().ravel() for slope in slopes])
 
 
-def _sum(system: System, terms: list[Term], at: Array, weights: Weights) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def _sum(
+    system: System, terms: list[Term], at: Array, weights: Weights, instead: Instead | None = None
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """The sum at a point, and the variables there."""
     point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
     evaluator = Evaluator(system.bound, point, seed=system.seed)
@@ -107,7 +146,7 @@ def _sum(system: System, terms: list[Term], at: Array, weights: Weights) -> tupl
             total = total + family.over(evaluator.value(expr, family.env)) @ torch.from_numpy(root.weights)
     leaves = [evaluator.point[name] for name in system.names]
     if weights:
-        recorder = Recorder(system.kinks, frozen=system.records)
+        recorder = Recorder(system.kinks, frozen=system.records, instead=instead or {})
         system.evaluate(evaluator.point, recorder)
         total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
     return total, leaves

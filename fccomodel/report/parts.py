@@ -1,16 +1,19 @@
-"""A convex function as a sum of its parts: quadratic ones, whose Hessian is a constant, and norms that bound the variables."""
+"""A convex function as a sum of its parts: quadratic ones, whose Hessian is a constant, others whose curvature near a point is
+known, and norms that bound the variables."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import apply
+from fccomodel.core.rewrite import apply, const, substitute
 from fccomodel.library import atoms, reductions
 from fccomodel.structure import Analyser
+from fccomodel.structure.facts import Facts, Standing
 
 
 @dataclass(eq=False, kw_only=True)
@@ -21,6 +24,9 @@ class Parts:
     plain      only squares of whole variables count as quadratic, so that the Hessian is diagonal
     leaves     ids of the parts           convex   each of them is proved to be convex
     higher     some part is neither quadratic nor affine
+    radius     parts that are not quadratic count too, as functions that have at a point no more curvature than they have within
+               this distance of it; None: they do not
+    steepest   the largest of their constants: of the Lipschitz ones of these affine functions, and of ``steady``
     """
 
     see: Analyser
@@ -28,6 +34,8 @@ class Parts:
     leaves: set[int] = field(default_factory=set)
     convex: bool = True
     higher: bool = False
+    radius: float | None = None
+    steepest: float = 0.0
 
     def quadratic(self, node: ir.Expr, sign: float) -> ir.Expr | None:
         """The sum of the parts that are convex quadratic functions; None where there are none."""
@@ -35,6 +43,8 @@ class Parts:
             return None
         match node:
             case ir.LetRef(let=let):
+                if self.radius is not None and let.binders:
+                    return self.quadratic(substitute(let.body, dict(zip(let.binders, node.args, strict=True))), sign)
                 q = self.quadratic(let.body, sign)
                 return None if let.binders else q
             case ir.Apply() if (terms := atoms.signed(node)) is not None:
@@ -57,7 +67,25 @@ class Parts:
         squared = self._squared(node)
         self.convex &= good
         self.higher |= not squared and not facts.affine
-        return node if good and squared else None
+        return None if not good else node if squared else self._near(node)
+
+    def _near(self, node: ir.Expr) -> ir.Expr | None:
+        if self.radius is None or node.shape:
+            return None
+        constant = steady(node, self.see)
+        if constant is not None and constant < math.inf:
+            self.steepest = max(self.steepest, constant)
+            return apply("mul", const(math.exp(-constant * self.radius)), node)
+        atom = atoms.of(node)
+        slope = _slope(node.children[0], self.see) if isinstance(atom, atoms.ScalarAtom) and atom.near else math.inf
+        if slope == math.inf or not isinstance(atom, atoms.ScalarAtom) or any(map(ir.variables_of, node.children[1:])):
+            return None
+        names = {**dict(zip(atom.arguments, node.children, strict=True)), "r": const(self.radius * slope)}
+        near = atoms.expression(atom.near, names)
+        if any(not ir.variables_of(condition.subject) for condition in self.see(near).domain):
+            return None
+        self.steepest = max(self.steepest, slope)
+        return near
 
     def _factor(self, node: ir.Apply) -> ir.Expr | None:
         """The side of a product that no variable is in, where its sign is known; of a quotient the divisor."""
@@ -81,6 +109,57 @@ def _signed(node: ir.Expr, sign: float) -> ir.Expr:
 def _conditional(node: ir.Reduce) -> bool:
     """Its elements depend on the variables."""
     return node.condition is not None and bool(ir.variables_of(node.condition))
+
+
+def steady(node: ir.Expr, see: Analyser) -> float | None:
+    """c with ``|D^3 f[v, v, v]| <= c |v| D^2 f[v, v]`` everywhere, for a convex f: within r of a point, its Hessian is at least
+    exp(-c r) that at the point. Of a sum it is the largest; of the log-mean-exp of rows h, whose second derivative is E_q h'' +
+    Var_q h', c of h and three times the range of h', 2 Lip h. None where none is known.
+    """
+    facts = see(node)
+    if facts.affine or facts.degree == 2 and facts.convex:
+        return 0.0
+    match node:
+        case ir.LetRef(let=let):
+            return steady(substitute(let.body, dict(zip(let.binders, node.args, strict=True))), see)
+        case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
+            return steady(body, see)
+        case ir.Reduce(body=body) if reductions.of(node).name in ("logmeanexp", "logsumexp") and not _conditional(node):
+            theta = see(node.options["theta"]).interval.value.lo if "theta" in node.options else 1.0
+            known = steady(body, see) if see(body).convex and theta > 0 else None
+            return None if known is None else known + 6 * _constant(see(body)) / theta
+        case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (rows := _exponentials(inner)) is not None:
+            known = steady(rows, see) if see(rows).convex else None
+            return None if known is None else known + 6 * _constant(see(rows))
+        case ir.Apply() if (terms := atoms.signed(node)) is not None:
+            each = [steady(part, see) if sign > 0 or see(part).affine else None for sign, part in terms]
+            return None if None in each else max(known for known in each if known is not None)
+        case ir.Apply(op="mul", args=(a, b)):
+            factor, u = (a, b) if not ir.variables_of(a) else (b, a)
+            positive = not ir.variables_of(factor) and see(factor).interval.value.lo >= 0
+            return steady(u, see) if positive and not u.shape else None
+    atom = atoms.of(node)
+    if not isinstance(atom, atoms.ScalarAtom) or atom.steady == math.inf or node.shape:
+        return None
+    return atom.steady * _slope(node.children[0], see)
+
+
+def _exponentials(node: ir.Expr) -> ir.Expr | None:
+    """h of a mean or a sum of exp(h)."""
+    inner = node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else node
+    if not isinstance(inner, ir.Reduce) or not reductions.of(inner).additive or _conditional(inner):
+        return None
+    return inner.body.args[0] if isinstance(inner.body, ir.Apply) and inner.body.op == "exp" else None
+
+
+def _slope(u: ir.Expr, see: Analyser) -> float:
+    """The Lipschitz constant of an affine function; inf where it is not known, or the function is not affine."""
+    return _constant(see(u)) if see(u).affine else math.inf
+
+
+def _constant(facts: Facts) -> float:
+    known = facts.lipschitz.standing <= Standing.BOUNDED and facts.lipschitz.value.known
+    return facts.lipschitz.value.value if known else math.inf
 
 
 class Size(NamedTuple):

@@ -55,7 +55,8 @@ class Record:
 class Recorder:
     """Cuts kinks out of an evaluation: their values become leaves, their terms are kept.
 
-    Given the records of an earlier evaluation, their values are used again, so that only the terms move.
+    Given the records of an earlier evaluation, their values are used again, so that only the terms move. ``instead`` has by node
+    id nodes whose terms are recorded in the place of its own.
     """
 
     kinks: Mapping[int, Kink]
@@ -63,6 +64,7 @@ class Recorder:
     records: list[Record] = field(default_factory=list)
     refused: list[ir.Expr] = field(default_factory=list)
     calls: int = 0
+    instead: Mapping[int, ir.Expr] = field(default_factory=dict)
 
     def cuts(self) -> dict[int, Callable[[Evaluator, ir.Expr, Env], Named]]:
         return {key: self.cut for key in self.kinks}
@@ -86,7 +88,8 @@ class Recorder:
         """The value of a kink from leaves on; None where none of its instances is weighed."""
         self.calls = call = self.calls + 1
         earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == call), None)
-        values = kink.terms(evaluator, node, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
+        known = self.instead.get(id(node), node)
+        values = kink.terms(evaluator, known, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
         if isinstance(values, Lists):
             return self.of_lists(kink, evaluator, node, values)
         if values is None or self.frozen is not None and earlier is None:

@@ -421,6 +421,32 @@ def test_conjugates(atom, rng):
             assert close(graph.conjugate().value(s), dual)
 
 
+@BOOK.checks("steady", "near")
+@named([a for a in SCALAR if a.near or a.steady < math.inf])
+def test_curvature_near_a_point(atom, rng):
+    """Of two points within r of each other."""
+
+    def curvature(value, *tensors):
+        tensors = [tensors[0].requires_grad_(), *tensors[1:]]
+        (slope,) = torch.autograd.grad(value(tensors).sum(), tensors[0], create_graph=True)
+        return torch.autograd.grad(slope.sum(), tensors[0])[0].numpy()
+
+    assert bool(atom.near) == (atom.steady == math.inf)
+    for r in (0.01, 0.3):
+        where = scalar_place(rng, atom)
+        parameters = [torch.full((200,), max(w.lo, 2 * r), dtype=torch.float64) for w in where[1:]]
+        low = r + 0.01 if atom.domains(*where)[0] is not None else -4.0
+        u = rng.uniform(low, 4, 200)
+        near = u + rng.uniform(-r, r, 200)
+        least = np.exp(-atom.steady * r) * curvature(lambda args: torch_value(atom, args), torch.tensor(u), *parameters)
+        if atom.near:
+            names = dict(zip(atom.parameters, parameters, strict=True)) | {"r": torch.tensor(r, dtype=torch.float64)}
+            least = curvature(lambda args, names=names: formula(atom.near, names | {"u": args[0]}), torch.tensor(u))
+        there = curvature(lambda args: torch_value(atom, args), torch.tensor(near), *parameters)
+        assert (np.abs(least) <= np.abs(there) * (1 + 1e-9) + 1e-12).all() and (least * there >= 0).all()
+        assert np.abs(least).max() > 0
+
+
 #: values of all arguments at which an atom's conic form is asked for: its variables' and its parameters'
 PLACES = {
     "pow": [((1.3,), (exponent,)) for exponent in (2.0, 0.3, -1.5, 3.0, 1.5, 4.0)],

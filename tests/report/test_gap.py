@@ -78,6 +78,43 @@ PROBLEMS = {
         [],
         "strong convexity 0.2",
     ),
+    "logistic": (f"minimize {LOGISTIC};", logistic, [], "near this point"),
+    "squared hinge": (
+        "minimize E[z ~ D] sqhinge(1 - z.y * dot(w, z.x));",
+        lambda c, w: c.sum_squares(c.pos(1 - c.multiply(Y, X @ w))) / N,
+        [],
+        "near this point",
+    ),
+    "huber": (
+        "minimize E[z ~ D] huber(dot(w, z.x) - z.y, 1);",
+        lambda c, w: c.sum(c.huber(X @ w - Y, 1)) / (2 * N),
+        [],
+        "near this point",
+    ),
+    "counts": (
+        "minimize E[z ~ D] (exp(dot(w, z.x)) - z.y^2 * dot(w, z.x));",
+        lambda c, w: (c.sum(c.exp(X @ w)) - Y**2 @ (X @ w)) / N,
+        [],
+        "near this point",
+    ),
+    "entropic risk": (
+        "minimize log(E[z ~ D] exp(log1pexp(-z.y * dot(w, z.x))));",
+        lambda c, w: c.log_sum_exp(c.hstack([np.zeros(N), -c.multiply(Y, X @ w)])) - np.log(N),
+        [],
+        "near this point",
+    ),
+    "worst logistic risk": (
+        "let risk[k in G] = E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)); minimize max[k in G] risk[k];",
+        lambda c, w: c.max(c.hstack([c.sum(c.logistic(-c.multiply(Y, X @ w)[k::3])) * 3 / N for k in range(3)])),
+        [],
+        "near this point",
+    ),
+    "two risks": (
+        f"minimize {LOGISTIC}; subject to c: E[z ~ D] log1pexp(dot(w, z.x)) <= 0.7;",
+        logistic,
+        [lambda c, w: c.sum(c.logistic(X @ w)) / N <= 0.7],
+        "near this point",
+    ),
 }
 
 
@@ -91,7 +128,10 @@ def test_the_gap_is_never_too_small(name):
     random = np.random.default_rng(5)
     for size in (0.0, 1e-4, 1e-2, 1.0):
         found = report.report(made, {"w": best + size * random.normal(size=D)})
-        assert found.gap is not None and found.gap.value is not None, found.gap
+        assert found.gap is not None
+        if found.gap.value is None and "near" in how and size > 1e-2:
+            continue  # nothing is known so far from the optimum
+        assert found.gap.value is not None, found.gap
         assert sign * found.objective - optimum <= found.gap.value + 1e-8
         assert sign * found.gap.bound <= optimum + 1e-8
         if size == 0:

@@ -26,6 +26,10 @@ class ScalarAtom(Atom):
                 domain); or a function of the parameters. Prox, Moreau envelope and conjugate follow from it.
     conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
     slopes      the domain of the conjugate, where no ``graph`` gives it
+    steady      c with |f'''| <= c |f''|: curvature changes by no more than the factor exp(c r) within r (generalised
+                self-concordance: F. Bach, Self-concordant analysis for logistic regression, 2010); inf where none is known
+    near        where ``steady`` is inf, a function of u with no more curvature (where this one is concave: no less) than this one
+                has at any point within ``r`` of u, in the modelling language; empty where none is known
     """
 
     formula: str | Callable[[int], str]
@@ -33,6 +37,8 @@ class ScalarAtom(Atom):
     graph: tuple | Callable[..., tuple] | None = None
     conjugate: str = ""
     slopes: Interval = REALS
+    steady: float = inf
+    near: str = ""
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
         arrays = [shape for shape in shapes if shape]

@@ -53,6 +53,7 @@ sqhinge = ScalarAtom(
     graph=(((0.0, 0.0),), 0.0, 2.0),
     conjugate="s^2 / 4",
     homogeneous=2,
+    near="sqhinge(u - r)",
     properties=Properties(
         curvature=lambda u: "constant" if u.hi <= 0 else "convex",
         monotone=lambda u: "constant" if u.hi <= 0 else "increasing",

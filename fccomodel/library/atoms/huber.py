@@ -25,6 +25,7 @@ huber = ScalarAtom(
     graph=lambda delta: (((-delta, -delta), (delta, delta)), 0.0, 0.0),
     conjugate="s^2 / 2",
     even=True,
+    near="huber(u, delta - r)",
     properties=Properties(
         curvature=lambda u, delta: "affine" if u.mig >= delta.hi < inf else "convex",
         monotone=valley,

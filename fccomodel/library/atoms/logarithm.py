@@ -32,6 +32,7 @@ log_ = ScalarAtom(
     derivative=("1 / u",),
     domain=(POSITIVE,),
     cone=cones.logarithms,
+    near="log(u + r)",
     properties=Properties(
         curvature="concave",
         monotone="increasing",
@@ -51,6 +52,7 @@ log1p_ = ScalarAtom(
     derivative=("1 / (1 + u)",),
     domain=(Interval(-1.0, inf, lo_open=True),),
     cone=lambda k, u: cones.logarithms(k, u + 1.0),
+    near="log1p(u + r)",
     properties=Properties(
         curvature="concave",
         monotone="increasing",
@@ -76,6 +78,7 @@ entr = ScalarAtom(
     derivative=("-1 - log(u)",),
     domain=(NONNEGATIVE,),
     cone=_cone_of_entropy,
+    near="entr(u + r)",
     properties=Properties(
         curvature="concave",
         monotone=lambda u: "increasing" if u.hi <= 1 / e else "decreasing" if u.lo >= 1 / e else "none",
