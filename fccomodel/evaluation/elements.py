@@ -251,7 +251,7 @@ class Pointwise:
     # ------------------------------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node's value depends on."""
-        return common(self.bound, ("free", node), (), lambda: ir.free_binders(node))
+        return ir.free_binders(node)
 
     def key(self, node: ir.Expr, env: Env) -> tuple[Any, ...]:
         """What decides a node's value within this evaluation."""

@@ -125,10 +125,14 @@ def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int)
 
 def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:
     """The gradient as one vector; ``again``: of one of several numbers with a common origin."""
-    if not total.requires_grad:
-        return np.zeros(sum(leaf.numel() for leaf in leaves))
-    slopes = torch.autograd.grad(total, leaves, materialize_grads=True, allow_unused=True, retain_graph=again)
-    return np.concatenate([slope.numpy().ravel() for slope in slopes])
+    sizes = [leaf.numel() for leaf in leaves]
+    found = np.zeros(sum(sizes))
+    if total.requires_grad:
+        slopes = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=again)
+        for end, size, slope in zip(np.cumsum(sizes).tolist(), sizes, slopes, strict=True):
+            if slope is not None:
+                found[end - size : end] = slope.numpy().ravel()
+    return found
 
 
 def _sum(

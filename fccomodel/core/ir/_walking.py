@@ -46,31 +46,42 @@ def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
 
 
 def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
-    """The binders that an expression's value depends on and that it does not bind itself, in order of first use.
+    """The binders that an expression's value depends on and that it does not bind itself, in order of first use; each node knows
+    its own, once asked.
 
     ``lets=False``: every ``let`` in it binds all that its body uses, and is not walked through.
     """
-    memo: dict[int, tuple[Binder, ...]] = {}
-    for node in walk(expr, lets=lets):
-        if isinstance(node, Column | Element):
-            free: list[Binder] = [node.binder]
+    known = "_free" if lets else "_free_here"
+    stack = [expr]
+    while stack:
+        node = stack[-1]
+        inner = (*node.children, node.let.body) if lets and isinstance(node, LetRef) else node.children
+        if known in vars(node):
+            stack.pop()
+        elif unknown := [child for child in inner if known not in vars(child)]:
+            stack.extend(reversed(unknown))
         else:
-            free = []
-        for child in node.children:
-            free.extend(memo[id(child)])
-        if isinstance(node, Reduce):
-            for binder in node.binders:
-                if isinstance(binder.domain, Distribution | VectorSet):
-                    for arg in binder.domain.args:
-                        free.extend(free_binders(arg))
-            free = [b for b in free if all(b is not bound for bound in node.binders)]
-        elif isinstance(node, Exists):
-            free = [b for b in free if b is not node.binder]
-        elif lets and isinstance(node, LetRef):
-            free.extend(b for b in memo[id(node.let.body)] if all(b is not bound for bound in node.let.binders))
-        unique: dict[int, Binder] = {id(b): b for b in free}
-        memo[id(node)] = tuple(unique.values())
-    return memo[id(expr)]
+            vars(node)[known] = _free(node, known)
+            stack.pop()
+    return vars(expr)[known]
+
+
+def _free(node: Expr, known: str) -> tuple[Binder, ...]:
+    """Those of a node whose children know theirs."""
+    free: list[Binder] = [node.binder] if isinstance(node, Column | Element) else []
+    for child in node.children:
+        free.extend(vars(child)[known])
+    if isinstance(node, Reduce):
+        for binder in node.binders:
+            if isinstance(binder.domain, Distribution | VectorSet):
+                for arg in binder.domain.args:
+                    free.extend(free_binders(arg))
+        free = [b for b in free if all(b is not bound for bound in node.binders)]
+    elif isinstance(node, Exists):
+        free = [b for b in free if b is not node.binder]
+    elif known == "_free" and isinstance(node, LetRef):
+        free.extend(b for b in vars(node.let.body)[known] if all(b is not bound for bound in node.let.binders))
+    return tuple({id(b): b for b in free}.values())
 
 
 def variables_of(expr: Expr) -> frozenset[str]:
