@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any
 
@@ -36,37 +37,46 @@ class Leap:
             return
         if self.fixed[0] is not data:
             self.fixed = data, self.several.fixed(data)
-        rows = tuple(self.row(run, solver, h, now, iterations, k) for k in range(count))
-        weights = tuple(self.weight(run, solver, run.done + k) for k in range(count))
-        drawn = [part for batch in run.ahead[:count] for part in batch]
+        arrays = self.rows(run, solver, h, now, iterations, count), self.weights(run, solver, count)
+        drawn = list(chain.from_iterable(run.ahead[:count]))
         moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
-        arrays = self.array(rows), self.array(weights)
         (*moved, run.average), kept = self.call(self.fixed[1], moving, kept, *arrays, drawn, pooled)
         vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
-        vars(run.u).update(zip(tensors(run.u), kept, strict=False))
-        vars(run.c).update(zip(tensors(run.c), kept[len(tensors(run.u)) :], strict=True))
+        inner = tensors(run.u)
+        vars(run.u).update(zip(inner, kept, strict=False))
+        vars(run.c).update(zip(tensors(run.c), kept[len(inner) :], strict=True))
         run.state.met = (run.state.met + count) % now.together if self.several.pooled else run.state.met
         run.done, run.count = run.done + count, run.count + count
         del run.ahead[:count]
 
-    def row(self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, k: int) -> tuple[float, ...]:
-        """The numbers that a step goes by."""
-        solver.schedule.move(h, h.peak, (run.count + k) / (iterations or math.inf))
-        met, together = (run.state.met + k) % now.together, now.together
-        return (*self.settings(vars(now)), float(met == 0), float(met + 1 == together), float(together))
+    def rows(self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int) -> torch.Tensor:
+        """The numbers that steps go by: of all settings a schedule moves the step size alone."""
+        sizes, together = [], now.together
+        for k in range(run.count, run.count + count):
+            solver.schedule.move(h, h.peak, k / iterations if iterations else 0.0)
+            sizes.append(now.eta)
+        met, settings, place = run.state.met, self.settings(vars(now)), self.several.settings.index("eta")
 
-    def weight(self, run: Any, solver: Any, done: int) -> float:
-        """Of an iterate in the average."""
-        if not solver.schedule.averages(done, run.length):
-            return 0.0
-        run.kept += 1
-        return 1.0 / run.kept
+        def made() -> list[tuple[float, ...]]:
+            places = ((met + k) % together for k in range(count))
+            flags = ((float(at == 0), float(at + 1 == together), float(together)) for at in places)
+            return [(*settings[:place], eta, *settings[place + 1 :], *each) for eta, each in zip(sizes, flags, strict=True)]
 
-    def array(self, numbers: Sequence[Any]) -> torch.Tensor:
+        return self.array((settings, tuple(sizes), met, together), made)
+
+    def weights(self, run: Any, solver: Any, count: int) -> torch.Tensor:
+        """Of the iterates in the average."""
+        averages, length, kept = solver.schedule.averages, run.length, run.kept
+        taken = [averages(done, length) for done in range(run.done, run.done + count)]
+        run.kept += sum(taken)
+        numbers = tuple(1.0 / (kept + k) if one else 0.0 for one, k in zip(taken, accumulate(taken), strict=True))
+        return self.array(numbers, lambda: numbers)
+
+    def array(self, key: Any, numbers: Callable[[], Sequence[Any]]) -> torch.Tensor:
         """On the device; the last ones are kept."""
-        if numbers not in self.made:
+        if key not in self.made:
             if len(self.made) > 64:
                 self.made.clear()
-            self.made[numbers] = torch.tensor(numbers, dtype=self.several.dtype, device=self.several.device)  # type: ignore[index]
-        return self.made[numbers]  # type: ignore[index]
+            self.made[key] = torch.tensor(numbers(), dtype=self.several.dtype, device=self.several.device)
+        return self.made[key]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -152,9 +153,14 @@ class Several:
             raise Unfit(f"its step fails: {error}") from None
         return state
 
+    @cached_property
+    def arrays(self) -> set[str]:
+        """Those that steps find in a state."""
+        return tensors(self.state).keys() - APART
+
     def takes(self, state: SimpleNamespace) -> bool:
         """Whether it has the arrays that steps find; a run's first step makes some of them."""
-        return tensors(state).keys() - APART == tensors(self.state).keys() - APART
+        return tensors(state).keys() - APART == self.arrays
 
     def equipped(self, leap: Any) -> Any:
         """The record that the loop takes, with what takes several steps at once."""
