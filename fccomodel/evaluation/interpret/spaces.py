@@ -254,9 +254,11 @@ class Listing:
 
     def distinct(self) -> tuple[Listing, torch.Tensor]:
         """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
-        (start, size), which = np.unique(np.stack([self.runs.start, self.runs.size]), axis=1, return_inverse=True)
-        axis, count = new_axis(), len(start)
-        runs = Runs(start=start, size=size, skip=None, order=self.runs.order)
+        start, size = self.runs.start, self.runs.size
+        number = start * (size.max(initial=0) + 1) + size
+        _, first, which = np.unique(number, return_index=True, return_inverse=True)
+        axis, count = new_axis(), len(first)
+        runs = Runs(start=start[first], size=size[first], skip=None, order=self.runs.order)
         lengths = {**self.lengths, axis: count}
         listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, runs=runs, flat=new_axis())
         return listing, torch.from_numpy(which.reshape(-1))
@@ -274,9 +276,12 @@ class Listing:
         ends = np.cumsum(self.runs.size)
         size = max(1, size // max(1, math.prod(self.lengths[axis] for axis in (*self.kept, *self.over))))
         for low in range(0, int(ends[-1]) if len(ends) else 0, size):
-            number = np.arange(low, min(low + size, int(ends[-1])))
-            before = np.searchsorted(ends, number, "right")
-            offset = number - (ends[before] - self.runs.size[before])
+            high = min(low + size, int(ends[-1]))
+            first, last = np.searchsorted(ends, [low, high - 1], "right")
+            here = slice(first, last + 1)
+            inside = np.minimum(ends[here], high) - np.maximum(ends[here] - self.runs.size[here], low)
+            before = np.repeat(np.arange(first, last + 1), inside)
+            offset = np.arange(low, high) - (ends[before] - self.runs.size[before])
             if self.runs.skip is not None:
                 keep = offset != self.runs.skip[before]
                 before, offset = before[keep], offset[keep]
