@@ -14,24 +14,22 @@ most the larger of it and 0. Where that proves little, curvature near w may prov
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.evaluation import members
-from fccomodel.library.sets import SimpleSet
-from fccomodel.report import nearby, sublevels
+from fccomodel.report import curvature, nearby, sublevels
 from fccomodel.report.kinks import Kink
-from fccomodel.report.lagrangian import Root, curvature, gradient, roots
+from fccomodel.report.lagrangian import Root, roots
 from fccomodel.report.optimality import Optimum, optimum
-from fccomodel.report.parts import Parts, Size, sizes
+from fccomodel.report.parts import Parts
 from fccomodel.report.rows import Gradients
+from fccomodel.report.supports import Support, past, reach, supports_of
 from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
@@ -39,19 +37,11 @@ from fccomodel.structure.facts import Standing
 Array = np.ndarray
 #: A violation of no more than this counts as none.
 ALLOWED = 1e-3
-Support = Callable[[torch.Tensor], float]
-#: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero; a sum's rounding.
-DENSE, ROUNDING, PRECISION = 400, 1e-10, 1e-14
+#: A sum's rounding.
+PRECISION = 1e-14
 #: A gap by bounds of the variables that curvature need not make smaller: relative to the objective, or to this size of one.
 NEGLIGIBLE, LEAST = 1e-8, 1e-2
 BEYOND = "numbers at this point are beyond those of double precision"
-#: the support function of a norm's unit ball, by the shape of its dual's
-SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
-    "box": lambda s: s.abs().max(),
-    "ball": lambda s: s.norm(),
-    "cross": lambda s: s.abs().sum(),
-    "spectral": lambda s: torch.linalg.matrix_norm(s, 2),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,15 +81,11 @@ def _up(value: float) -> str:
     return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.1e}"
 
 
-#: Hessians by the quadratic parts that they are of, with their weights.
-Hessians = dict[tuple, Array]
-
-
 @dataclass(frozen=True)
 class Known:
     """What several candidates share: Hessians, and intervals of the variables, without the objective's level set and with it."""
 
-    hessians: Hessians = field(default_factory=dict)
+    hessians: curvature.Hessians = field(default_factory=dict)
     boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
 
 
@@ -186,12 +172,12 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     feasible = _excess(system) <= 0
     bent, alone = None, math.inf
     if system.projected:
-        alone = _bounded(system, optimal, None, _supports(system, analysis, level=feasible), base).value
+        alone = _bounded(system, optimal, None, supports_of(system, analysis, level=feasible), base).value
     if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
-        bent = _hessian(system, functions, quadratics, analysis, optimal, meter, known.hessians)
+        bent = curvature.constant_hessian(system, functions, quadratics, analysis, optimal, meter, known.hessians)
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
-        supports = _supports(system, analysis, level=level)
+        supports = supports_of(system, analysis, level=level)
         found = _bounded(system, optimal, bent, supports, base)
         if found.value < math.inf:
             return found, supports
@@ -214,12 +200,10 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
 
 
-def _near(
-    system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float
-) -> _Bound:
+def _near(system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float) -> _Bound:
     """``base`` and the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
-    found = nearby.fall(system, functions, optimal, rest, analysis.see, meter, DENSE)
+    found = nearby.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
     if found is None:
         return _Bound(math.inf, "")
     return _Bound(base + normals + found[0], f"strong convexity {found[1]:.2g} near this point")
@@ -229,7 +213,7 @@ def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
     """By how much the normals of sets in a gradient miss to be normals, and the gradient without them."""
     if not system.projected:
         return 0.0, lagrangian
-    return sum(_past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(lagrangian)
+    return sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(lagrangian)
 
 
 def _affine(system: System, analysis: Analysis) -> list[bool]:
@@ -249,9 +233,9 @@ def _bounded(
     system: System, optimal: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float
 ) -> _Bound:
     """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets."""
-    direct = _reach(system, optimal.lagrangian, supports)
+    direct = reach(system, optimal.lagrangian, supports)
     normals, rest = _normals(system, optimal.lagrangian)
-    curved, mu, tail = _curved(system, rest, hessian, supports)
+    curved, mu, tail = curvature.fall(system, rest, hessian, supports)
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
     return _Bound(base + min(direct, curved + normals), words)
@@ -290,127 +274,3 @@ def _sound(kink: Kink, analysis: Analysis) -> bool:
     """Every weighted sum of the terms is convex (concave for a minimum)."""
     facts = [analysis.see(term) for term in kink.weighed]
     return not kink.smooth and all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
-
-
-def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
-    """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
-    kept = []
-    for k, weights in optimal.weights:
-        parts = Parts(see=analysis.see)
-        for term in system.records[k].kink.weighed:
-            parts.quadratic(term, system.records[k].kink.sign)
-        if not parts.higher and weights.any():
-            kept.append((k, weights))
-    return kept
-
-
-# ------------------------------------------------------------------------------------------------------- bounded variables
-def _supports(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
-    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with ``level``, the objective of
-    a point no worse than w bounds."""
-    supports: dict[str, list[Support]] = {name: [] for name in system.names}
-    for name in system.names:
-        for simple, args in system.sets_of(name):
-            supports[name].append(partial(_support, simple, args))
-    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
-    for c in system.problem.constraints:
-        levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
-    for expr, sign, value in levels:
-        for size in sizes(expr, sign, value, analysis.see):
-            if size.radius < math.inf:
-                supports[size.variable].append(partial(_norm_ball, size))
-    return supports
-
-
-def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
-    return float(simple.support(s, *args))
-
-
-def _norm_ball(size: Size, s: torch.Tensor) -> float:
-    return size.radius * float(SUPPORTS[size.ball](s))
-
-
-def _reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]) -> float:
-    """The largest ``gradient . (w - x)`` over all x in the sets."""
-    total = 0.0
-    for name, part in system.split(gradient).items():
-        if bool(part.any()):
-            furthest = min((h(-part) for h in supports[name]), default=math.inf)
-            total += max(0.0, furthest + float((part * system.point[name]).sum()))
-    return total
-
-
-def _past(system: System, name: str, normals: list[torch.Tensor]) -> float:
-    """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
-    pairs = zip(system.sets_of(name), normals, strict=True)
-    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in pairs)
-
-
-# -------------------------------------------------------------------------------------------------------- strong convexity
-def _hessian(
-    system: System,
-    functions: list[Root],
-    quadratics: list[ir.Expr | None],
-    analysis: Analysis,
-    optimal: Optimum,
-    meter: Meter,
-    known: Hessians,
-) -> Array | None:
-    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for squares of whole variables.
-    ``known`` has those found already, which other multipliers do not change where no quadratic part is theirs."""
-    work = 3 * system.forward_s * system.d
-    dense = system.d <= DENSE and work < meter.left
-    if not dense:
-        plain = Parts(see=analysis.see, plain=True)
-        quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
-    terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
-    weights = _curving(system, optimal, analysis) if dense else []
-    if not terms and not weights:
-        return None
-    if not dense:
-        difference = gradient(system, terms, np.ones(system.d)) - gradient(system, terms, np.zeros(system.d))
-        return np.maximum(difference, 0.0)
-    key = (*((id(root.expr), _bytes(root.weights)) for root, _ in terms), *((k, _bytes(factors)) for k, factors in weights))
-    if key not in known:
-        meter.spend(work)
-        known[key] = curvature(system, terms, weights)
-    return known[key]
-
-
-def _bytes(weights: Array | None) -> bytes:
-    return b"" if weights is None else weights.tobytes()
-
-
-def _curved(
-    system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]
-) -> tuple[float, float, bool]:
-    """The largest ``rest . (w - x) - (x - w)'H(x - w)/2``, the least curvature used, and whether distances were used too."""
-    if hessian is None:
-        return _reach(system, rest, supports), 0.0, True
-    if hessian.ndim == 1:
-        values, total, tail = hessian, 0.0, np.zeros_like(rest)
-        for name, at in system.split(np.arange(system.d, dtype=float)).items():
-            places = at.long().numpy().ravel()
-            alone = np.where(np.isin(np.arange(system.d), places), rest, 0.0)
-            curved = float((rest[places] ** 2 / (2 * values[places])).sum()) if (values[places] > 0).all() else math.inf
-            if _reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name}) <= curved:
-                tail += alone
-            else:
-                total += curved
-        used = values[(values > 0) & (tail == 0)]
-        return total + _reach(system, tail, supports), float(used.min(initial=math.inf)) if len(used) else 0.0, bool(tail.any())
-    unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
-    values, vectors = np.linalg.eigh(hessian / np.outer(unit, unit))
-    values, vectors = values[::-1] - ROUNDING * max(values[-1], 0.0), vectors[:, ::-1]
-    along = vectors.T @ (rest / unit)
-    definite = int((values > 0).sum())
-    best, used, tailed = _reach(system, rest, supports), 0, True
-    for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
-        tail = unit * (vectors[:, count:] @ along[count:]) if count < system.d else np.zeros(system.d)
-        size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + _reach(system, tail, supports)
-        if size < best:
-            best, used, tailed = size, count, bool(tail.any())
-    if not used:
-        return best, 0.0, True
-    mu = 1 / np.linalg.norm(vectors[:, :used] / np.sqrt(values[:used]) / unit[:, None], 2) ** 2
-    return best, float(mu), tailed

@@ -11,7 +11,7 @@ which bounds an entry where its slope s_k is not 0 and s.x is bounded over the o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,9 +20,9 @@ import torch
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.report.supports import Support
 from fccomodel.report.system import Array, System, functions
 
-Support = Callable[[torch.Tensor], float]
 #: Constraints up to which cuts are made, how often all entries are gone through; evaluations that a point of cuts takes, and the
 #: share of the work left that all may.
 FUNCTIONS, ROUNDS, PRICE, SHARE = 32, 2, 4, 0.2

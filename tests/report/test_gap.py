@@ -5,8 +5,7 @@ import pytest
 from test_kkt import FIT, D, N, X, Y, bound, fit, solved
 
 from fccomodel import report
-from fccomodel.report import gap as gaps
-from fccomodel.report import lagrangian
+from fccomodel.report import curvature, lagrangian
 from fccomodel.report.system import System
 
 SIGNS = np.where(Y > 0, 1.0, -1.0)
@@ -254,8 +253,8 @@ def test_a_hessian_that_cannot_be_differentiated_or_is_not_one_is_found_by_diffe
 
 def test_a_gap_that_bounds_of_the_variables_make_small_needs_no_hessian(monkeypatch):
     """As at an optimum on the simplex; elsewhere it takes one."""
-    asked, found = [], gaps._hessian
-    monkeypatch.setattr(gaps, "_hessian", lambda *args: asked.append(1) or found(*args))
+    asked, found = [], curvature.constant_hessian
+    monkeypatch.setattr(curvature, "constant_hessian", lambda *args: asked.append(1) or found(*args))
     posed, constraints = bound(f"var w[d] in simplex(d); minimize {FIT};"), [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1]
     best, _ = solved(fit, constraints)
     at_best = report.report(posed, {"w": np.maximum(best, 0) / np.maximum(best, 0).sum()}).gap

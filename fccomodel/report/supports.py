@@ -1,0 +1,67 @@
+"""Sets that the variables of an optimum lie in, by their support functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+import torch
+
+from fccomodel.library.sets import SimpleSet
+from fccomodel.report.parts import Size, sizes
+from fccomodel.report.system import System
+from fccomodel.structure import Analysis
+
+Array = np.ndarray
+#: The largest ``s.x`` over a set, given s
+Support = Callable[[torch.Tensor], float]
+#: The support function of a norm's unit ball, by the shape of its dual's
+SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "box": lambda s: s.abs().max(),
+    "ball": lambda s: s.norm(),
+    "cross": lambda s: s.abs().sum(),
+    "spectral": lambda s: torch.linalg.matrix_norm(s, 2),
+}
+
+
+def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
+    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with ``level``, the objective of
+    a point no worse than w bounds."""
+    supports: dict[str, list[Support]] = {name: [] for name in system.names}
+    for name in system.names:
+        for simple, args in system.sets_of(name):
+            supports[name].append(partial(_support, simple, args))
+    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
+    for c in system.problem.constraints:
+        levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
+    for expr, sign, value in levels:
+        for size in sizes(expr, sign, value, analysis.see):
+            if size.radius < math.inf:
+                supports[size.variable].append(partial(_norm_ball, size))
+    return supports
+
+
+def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
+    return float(simple.support(s, *args))
+
+
+def _norm_ball(size: Size, s: torch.Tensor) -> float:
+    return size.radius * float(SUPPORTS[size.ball](s))
+
+
+def reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]) -> float:
+    """The largest ``gradient . (w - x)`` over all x in the sets."""
+    total = 0.0
+    for name, part in system.split(gradient).items():
+        if bool(part.any()):
+            furthest = min((h(-part) for h in supports[name]), default=math.inf)
+            total += max(0.0, furthest + float((part * system.point[name]).sum()))
+    return total
+
+
+def past(system: System, name: str, normals: list[torch.Tensor]) -> float:
+    """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
+    pairs = zip(system.sets_of(name), normals, strict=True)
+    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in pairs)
