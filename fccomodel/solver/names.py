@@ -17,11 +17,11 @@ CALLED = "track track_log extrapolate multiplier couple blocks epochs project".s
 @functools.cache
 def reserved() -> frozenset[str]:
     """Python's own names, and those of the functions that lines made from a model may call."""
-    from fccomodel.algorithms.runtime import ranks, support, sweep
+    from fccomodel.algorithms.runtime import raised, ranks, support, sweep
     from fccomodel.library import distances, reductions
     from fccomodel.library.proximal import maps
 
-    modules = (support, sweep, maps, distances, ranks)
+    modules = (support, sweep, raised, maps, distances, ranks)
     functions = (name for module in modules for name, f in vars(module).items() if inspect.isfunction(f))
     return frozenset([*keyword.kwlist, *dir(builtins), *LOCALS, *CALLED, *functions, *reductions.programs()])
 

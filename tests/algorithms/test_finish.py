@@ -368,7 +368,7 @@ def test_passes_that_cost_little_more_than_steps_come_first(algorithm: dict[str,
     solver = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
     record = replace(solver.SOLVER, one_pass=lambda *_: price)
-    found = solver.solve_then_finish(record, dict(program.data), seconds=2.5, room=200 * price)
+    found = solver.solve_then_finish(record, dict(program.data), seconds=20.0, room=200 * price)
     assert (found.iterations == 0) == (begins == "passes") and found.passes > 0
     assert found.history[-1]["objective"] < found.history[0]["objective"] - 0.1
 

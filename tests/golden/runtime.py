@@ -577,9 +577,10 @@ def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
 
 
 def passes_first(price, step, slope, tol, room):
-    """Passes need no step before: one costs no more than two of them, or than twenty where not even 400 fit into 1.6 times the
-    ``room``; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
-    most = 20 if 400 * price >= 1.6 * room else 2
+    """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
+    more than twenty, or as many as passes fit; and the start, by the ``slope`` there, is far from a stationary point, which noise
+    alone would leave."""
+    most = min(20, 0.75 * room / price) if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
@@ -1273,16 +1274,21 @@ def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
-    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w."""
+    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w: of one gone
+    ``back`` to, too."""
+
+    def back(value, w):
+        count.value, count.size = value, float(w.norm())
 
     def at(w):
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
             value = solver.whole(data, x, c, h)
-        count.value, count.size = float(value), float(w.norm())
+        back(float(value), w)
         return count.value, gradient_of(value, x)
 
+    at.back = back
     return at
 
 
@@ -1317,10 +1323,13 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     )
 
 
-def forward_backward(at, prox, w, step):
+def forward_backward(at, prox, w, step, known=None):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
-    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends."""
-    value, gradient = at(w)
+    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends. ``known``:
+    another step from the same w, which spares the pass; who counts passes is told (``at.back``)."""
+    value, gradient = at(w) if known is None else (known.value, known.gradient)
+    if known is not None and hasattr(at, "back"):
+        at.back(value, w)
     while True:
         ahead = w - step * gradient
         new = ahead.clone()
@@ -1403,7 +1412,7 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             ahead = forward_backward(at, prox, now.new, now.step)
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
                 break
-            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
             if limit():
                 here = now.w.clone()
                 prox(here, 0.0)
@@ -1421,7 +1430,7 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             tau *= 0.5
         bend = ahead.value - now.value - float(now.gradient @ now.move)
         if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
-            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step, ahead), []
             continue
         if after.step == now.step:
             pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)
@@ -1678,9 +1687,11 @@ def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
 
 
 def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
-    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
-    for d in (further - w, w):
-        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None. Where double precision
+    ends at 2 w, it is seen from where there is a way to look along."""
+    near = w if math.isfinite(summary(solver.evaluate(data, 2 * w))[0]) else 0.03 * w
+    for start, d in ((w, further - w), (near, w)):
+        kind = falls_for_ever(solver, data, start, d, h, tol, limit, count)
         if kind:
             return {"kind": kind, "direction": d}
     return None
@@ -1894,7 +1905,7 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 0.1 * room <= 400 * price:
+    if solver.direct and solver.nonconvex and not solver.centred and 0 < 8 * price < 0.75 * room <= 3000 * price:
         limits |= {"price": price, "room": room}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
@@ -1903,6 +1914,8 @@ def solve_then_finish(
             outcome = solver.resume(solver, exact, device, progress)
     if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
         outcome = solver.solve(solver, data, **given, **limits, keep=keep, **more)
+    if "price" in limits and not outcome.iterations:
+        way = "finish"
     if not way:
         return outcome
     if keep is not None:

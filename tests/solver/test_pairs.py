@@ -15,9 +15,10 @@ from emitted_models import Made, finish
 from fccomodel import pipeline
 from fccomodel.algorithms.runtime import ending
 from fccomodel.algorithms.runtime import finish as finishing
+from fccomodel.algorithms.runtime.raised import log_mean_raised, raised
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
-from fccomodel.algorithms.runtime.support import log_mean_exp, log_mean_raised, raised
+from fccomodel.algorithms.runtime.support import log_mean_exp
 from fccomodel.algorithms.runtime.sweep import swept
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
@@ -89,16 +90,25 @@ def test_exponentials_under_several_masks() -> None:
     mask = torch.rand(6, 9, generator=generator) < 0.5
     mask[:, 0], mask[4] = False, False
     x[1, 0], x[2, 0] = 800.0, 2000.0
+    places, kinds = torch.tensor([0, 0, 3, 0, 4, 5]), torch.tensor([1, 2, 1, 3, 2, 1, 2, 3, 1])
     for dim in (1, 0):
         for top in (0.0, math.inf):
             x[3, 0] = top
             given = (x if dim else x.T).clone().requires_grad_()
             chosen = mask if dim else mask.T
-            found = log_mean_raised(raised(given, dim), dim, chosen)
-            wanted = log_mean_exp(given.masked_fill(~chosen, -math.inf), dim)
-            assert torch.allclose(found, wanted, rtol=1e-13)
-            (slope,), (exact,) = (torch.autograd.grad(value.sum(), given, retain_graph=True) for value in (found, wanted))
-            assert torch.allclose(slope, exact, rtol=1e-12, atol=0.0)
+            skip, along, across = places.unsqueeze(dim), kinds.unsqueeze(1 - dim), kinds[:6].unsqueeze(dim)
+            kept = torch.ones_like(chosen).scatter(dim, skip, False)
+            for skips, more, let in (
+                ((), {"mask": chosen}, chosen),
+                ((skip,), {"alike": (along, across)}, kept & (along == across)),
+                ((skip,), {"mask": chosen, "alike": (along + 0.5, across + 0.5)}, kept & chosen & (along == across)),
+                ((skip,), {}, kept),
+            ):
+                found = log_mean_raised(raised(given, dim, *skips), dim, **more)
+                wanted = log_mean_exp(given.masked_fill(~let, -math.inf), dim)
+                assert torch.allclose(found, wanted, rtol=1e-13)
+                (slope,), (exact,) = (torch.autograd.grad(value.sum(), given, retain_graph=True) for value in (found, wanted))
+                assert torch.allclose(slope, exact, rtol=1e-12, atol=0.0)
 
 
 def test_sweep() -> None:

@@ -62,7 +62,7 @@ def solve_then_finish(
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
     clock = seconds if seconds is None or not way else 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if solver.direct and solver.nonconvex and not solver.centred and share is not None and 0.1 * room <= 400 * price:
+    if solver.direct and solver.nonconvex and not solver.centred and 0 < 8 * price < 0.75 * room <= 3000 * price:
         limits |= {"price": price, "room": room}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
     outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
@@ -71,6 +71,8 @@ def solve_then_finish(
             outcome = solver.resume(solver, exact, device, progress)
     if outcome is None or not math.isfinite(outcome.history[-1]["merit"]):
         outcome = solver.solve(solver, data, **given, **limits, keep=keep, **more)
+    if "price" in limits and not outcome.iterations:
+        way = "finish"
     if not way:
         return outcome
     if keep is not None:

@@ -22,16 +22,21 @@ from fccomodel.core.work import priced
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
-    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w."""
+    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w: of one gone
+    ``back`` to, too."""
+
+    def back(value, w):
+        count.value, count.size = value, float(w.norm())
 
     def at(w):
         count.passes += 1
         x = w.detach().clone().requires_grad_()
         with torch.enable_grad():
             value = solver.whole(data, x, c, h)
-        count.value, count.size = float(value), float(w.norm())
+        back(float(value), w)
         return count.value, gradient_of(value, x)
 
+    at.back = back  # type: ignore[attr-defined]
     return at
 
 

@@ -14,10 +14,13 @@ def cautious_step(at, w, times=8):
     return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
 
 
-def forward_backward(at, prox, w, step):
+def forward_backward(at, prox, w, step, known=None):
     """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
-    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends."""
-    value, gradient = at(w)
+    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends. ``known``:
+    another step from the same w, which spares the pass; who counts passes is told (``at.back``)."""
+    value, gradient = at(w) if known is None else (known.value, known.gradient)
+    if known is not None and hasattr(at, "back"):
+        at.back(value, w)
     while True:
         ahead = w - step * gradient
         new = ahead.clone()
@@ -100,7 +103,7 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             ahead = forward_backward(at, prox, now.new, now.step)
             if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
                 break
-            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step), []
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
             if limit():
                 here = now.w.clone()
                 prox(here, 0.0)
@@ -118,7 +121,7 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
             tau *= 0.5
         bend = ahead.value - now.value - float(now.gradient @ now.move)
         if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
-            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step), []
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step, ahead), []
             continue
         if after.step == now.step:
             pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)

@@ -97,30 +97,6 @@ def log_mean_exp(x, dim):
     return (top.squeeze(dim) + total.log() - math.log(count)).clamp(min=-1e30)
 
 
-def raised(x, dim):
-    """x, the largest entries along ``dim``, and exp of what x is above them: what means under several masks share. No
-    exponentials where some largest entry is not finite."""
-    top = x.detach().amax(dim, keepdim=True)
-    return x, top, (x - top).exp_() if bool(top.isfinite().all()) else None
-
-
-def log_mean_raised(values, dim, mask):
-    """log mean exp(x) along ``dim`` of the entries that the mask lets through, over all of them, by what ``raised`` makes of x;
-    where these are so far below the largest of all that their exponentials vanish, by their own."""
-    x, top, powers = values
-    mask = mask.expand_as(x)
-    if powers is None:
-        return log_mean_exp(x.masked_fill(~mask, -math.inf), dim)
-    least = torch.finfo(x.dtype).tiny ** 0.5
-    total = torch.linalg.vecdot(powers, mask.to(x.dtype), dim=dim)
-    result = top.squeeze(dim) + total.clamp(min=least).log() - math.log(x.shape[dim])
-    rows = (total < least).nonzero(as_tuple=True)
-    if len(rows[0]):
-        lines = x.movedim(dim, -1)[rows].masked_fill(~mask.movedim(dim, -1)[rows], -math.inf)
-        result = result.index_put(rows, log_mean_exp(lines, -1))
-    return result
-
-
 def log_by_segment(values, dim, cells, sizes, shape, how):
     """``by_segment`` of numbers that are known by their logarithms."""
     kept = values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]

@@ -76,7 +76,8 @@ def _named(thing: Carried) -> tuple[Carried, ...]:
         return tuple(_own(thing.__globals__.get(name) for name in names))
     assert isinstance(thing, type)
     scope = vars(sys.modules[thing.__module__])
-    parts = [_named(method) for method in vars(thing).values() if isinstance(method, FunctionType) and _written(method, thing)]
+    methods = [method.__func__ if isinstance(method, staticmethod) else method for method in vars(thing).values()]
+    parts = [_named(method) for method in methods if isinstance(method, FunctionType) and _written(method, thing)]
     named = [*thing.__bases__, *(scope.get(name) for name in _in_annotations(thing)), *(x for part in parts for x in part)]
     return tuple(x for x in _own(named) if x is not thing)
 

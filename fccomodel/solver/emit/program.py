@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from fccomodel.algorithms.runtime import ranks, support, sweep
+from fccomodel.algorithms.runtime import raised, ranks, support, sweep
 from fccomodel.algorithms.runtime.keeping import FileKeeper, kept
 from fccomodel.core import ir
 from fccomodel.core.quoting import shorten
@@ -136,7 +136,7 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
     """The small functions that the parts of a program name and none of them defines."""
-    offered = {name: f for module in (maps, support, sweep, distances, ranks) for name, f in functions(module).items()}
+    offered = {name: f for module in (maps, support, sweep, raised, distances, ranks) for name, f in functions(module).items()}
     offered |= {"noise": distributions.noise, **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
     return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]

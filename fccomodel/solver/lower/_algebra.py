@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import ClassVar
 
 from fccomodel.solver.graph import Graph, below
@@ -13,6 +14,7 @@ from fccomodel.solver.operations import Axis, Op, Val
 from fccomodel.solver.operations._base import python
 from fccomodel.solver.operations.entrywise import entrywise, masked, number, truth
 from fccomodel.solver.operations.segments import log_segment, segment
+from fccomodel.solver.operations.sources import arange
 from fccomodel.solver.operations.sums import chunked, log_mean_axes, log_mean_raised, raised, swept
 from fccomodel.solver.operations.sums import shares as of_sum
 
@@ -74,8 +76,7 @@ class Logarithms(Numbers):
         if not have:
             return x
         if self.full and x.op is masked and len(have) == 1 and shares(*x.args):
-            whole, mask = x.args
-            return self.graph.make(log_mean_raised, [self.graph.make(raised, [whole], over=have), mask.args[0]], over=have)
+            return shared(self.graph, x.args[0], x.args[1].args[0], *have)
         by = [self.graph.make(of_sum, [x], over=have)] if not self.full and len(have) == 1 and finite(x) else []
         return self.graph.make(log_mean_axes, [x, *by], over=have)
 
@@ -93,6 +94,41 @@ def shares(whole: Val, mask: Val) -> bool:
 def finite(x: Val) -> bool:
     """Nothing in it is minus infinity: no mask, nor the logarithm of what may be 0."""
     return not any(v.op is masked or v.op is entrywise and v.attrs["atom"] in ("log", "log1p") for v in below([x]).values())
+
+
+def shared(graph: Graph, whole: Val, mask: Val, axis: Axis) -> Val:
+    """log mean exp along an axis under a mask, by exponentials that others have too: rows that are left out one for each line
+    have none, and rows of equal values are found without a truth value of each pair."""
+    parts = conjuncts(mask)
+    skips = {part: other for part in parts if (other := skipped(part, axis)) is not None}
+    left = [part for part in parts if part not in skips]
+    alike = next((part for part in left if told_apart(part, "eq", axis) is not None), None)
+    rest = [part for part in left if part is not alike]
+    masks = [] if alike is None else [*alike.args]
+    if rest:
+        masks.append(reduce(lambda one, other: graph.apply("and", one, other), rest))
+    powers = graph.make(raised, [whole, *skips.values()], over=(axis,))
+    return graph.make(log_mean_raised, [powers, *masks], over=(axis,), alike=alike is not None)
+
+
+def conjuncts(mask: Val) -> list[Val]:
+    """The truth values that all hold where one does."""
+    together = mask.op is entrywise and mask.attrs["atom"] in ("and", "mul")
+    return [part for arg in mask.args for part in conjuncts(arg)] if together else [mask]
+
+
+def told_apart(part: Val, atom: str, axis: Axis) -> tuple[Val, Val] | None:
+    """What a comparison has along an axis, and what it is compared with, which has not."""
+    if part.op is not entrywise or part.attrs["atom"] != atom or any(arg.event or python(arg) for arg in part.args):
+        return None
+    one, other = sorted(part.args, key=lambda arg: axis not in arg.axes)
+    return (one, other) if one.axes == (axis,) and axis not in other.axes else None
+
+
+def skipped(part: Val, axis: Axis) -> Val | None:
+    """The places along an axis that a comparison leaves out, one for each line."""
+    found = told_apart(part, "ne", axis)
+    return found[1] if found is not None and found[0].op is arange else None
 
 
 def gathered(graph: Graph, body: Val, axis: Axis, onto: Axis | None = None) -> Val:

@@ -101,28 +101,41 @@ class LogMean(Over):
 
 
 class Raised(Op):
-    """Exponentials along an axis, with what they belong to: means of them under different masks share these."""
+    """Exponentials along an axis, with what they belong to: means of them under different masks share these. ``skips``: places
+    along the axis that no mean has."""
 
-    name, arguments, attributes = "raised", ("exponents",), {"over": tuple[Axis, ...]}
-    constant = FULL_PASS
-
-    def text(self, writer: Writer, val: Val) -> str:
-        return f"raised({writer.ref(val.args[0])}, {dims(val.args[0], val.attrs['over'])})"
-
-
-class LogMeanRaised(Over):
-    """log mean exp over an axis of what a mask lets through, over the number of all."""
-
-    name, arguments = "log_mean_raised", ("raised", "mask")
+    name, arguments, attributes = "raised", ("exponents", "skips..."), {"over": tuple[Axis, ...]}
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
-        values, mask = val.args
-        return "" if values.op is raised and {*mask.axes} <= {*values.axes} else "its mask does not lie on its exponentials"
+        values, *skips = val.args
+        fits = all({*skip.axes} <= {*values.axes} - {*val.attrs["over"]} for skip in skips)
+        return "" if fits else "what it skips lies along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
-        values, mask = val.args
-        return f"log_mean_raised({writer.ref(values)}, {dims(values, val.attrs['over'])}, {writer.ref(mask, values.axes, 0)})"
+        values, *skips = val.args
+        parts = [writer.ref(values), dims(values, val.attrs["over"]), *(writer.ref(skip, values.axes, 0) for skip in skips)]
+        return f"raised({', '.join(parts)})"
+
+
+class LogMeanRaised(Over):
+    """log mean exp over an axis of what masks let through, over the number of all; ``alike``: the first two of them are values
+    that are equal there."""
+
+    name, arguments, attributes = "log_mean_raised", ("raised", "masks..."), {"over": tuple[Axis, ...], "alike": bool}
+    constant = FULL_PASS
+
+    def fault(self, val: Val) -> str:
+        values, *masks = val.args
+        fits = all({*mask.axes} <= {*values.axes} for mask in masks) and len(masks) <= (3 if val.attrs["alike"] else 1)
+        return "" if values.op is raised and fits else "its masks do not lie on its exponentials"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        values, *masks = val.args
+        texts = [writer.ref(mask, values.axes, 0) for mask in masks]
+        pair, rest = texts[: 2 * val.attrs["alike"]], texts[2 * val.attrs["alike"] :]
+        more = [*rest, *([f"alike=({', '.join(pair)})"] if pair else [])]
+        return f"log_mean_raised({', '.join([writer.ref(values), dims(values, val.attrs['over']), *more])})"
 
 
 class Contract(Over):
