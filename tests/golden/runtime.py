@@ -1288,7 +1288,7 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
         back(float(value), w)
         return count.value, gradient_of(value, x)
 
-    at.back = back
+    at.back = back  # type: ignore[attr-defined]
     return at
 
 
@@ -1687,11 +1687,9 @@ def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
 
 
 def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
-    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None. Where double precision
-    ends at 2 w, it is seen from where there is a way to look along."""
-    near = w if math.isfinite(summary(solver.evaluate(data, 2 * w))[0]) else 0.03 * w
-    for start, d in ((w, further - w), (near, w)):
-        kind = falls_for_ever(solver, data, start, d, h, tol, limit, count)
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    for d in (further - w, w):
+        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
         if kind:
             return {"kind": kind, "direction": d}
     return None
