@@ -23,13 +23,13 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.work import Meter
 from fccomodel.evaluation import members
-from fccomodel.report import curvature, nearby, sublevels
+from fccomodel.report import curvature, growth, nearby, sublevels
 from fccomodel.report.kinks import Kink
 from fccomodel.report.lagrangian import Root, roots
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.parts import Parts
 from fccomodel.report.rows import Gradients
-from fccomodel.report.supports import Support, past, reach, supports_of
+from fccomodel.report.supports import Support, around, past, reach, supports_of
 from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
@@ -81,12 +81,14 @@ def _up(value: float) -> str:
     return f"{math.ceil(value / unit * (1 - 1e-12)) * unit:.1e}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Known:
-    """What several candidates share: Hessians, and intervals of the variables, without the objective's level set and with it."""
+    """What several candidates share: Hessians, intervals of the variables, without the objective's level set and with it, and the
+    radius of a ball around w that holds that set."""
 
     hessians: curvature.Hessians = field(default_factory=dict)
     boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
+    radius: float | None = None
 
 
 class _Refused(Exception):
@@ -184,7 +186,13 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         if level not in known.boxes:
             known.boxes[level] = sublevels.boxes(system, supports, meter, level=level, affine=_affine(system, analysis))
         supports |= known.boxes[level]
-        return _bounded(system, optimal, bent, supports, base), supports
+        found = _bounded(system, optimal, bent, supports, base)
+        if found.value == math.inf and level:
+            if known.radius is None:
+                known.radius = growth.radius(system, analysis.see, meter, curvature.DENSE)
+            supports = around(system, supports, known.radius)
+            found = _bounded(system, optimal, bent, supports, base)
+        return found, supports
 
     best, supports = within(level=feasible)
     if not feasible:

@@ -77,7 +77,7 @@ class Parts:
             self.steepest = max(self.steepest, constant)
             return apply("mul", const(math.exp(-constant * self.radius)), node)
         atom = atoms.of(node)
-        slope = _slope(node.children[0], self.see) if isinstance(atom, atoms.ScalarAtom) and atom.near else math.inf
+        slope = slope_of(node.children[0], self.see) if isinstance(atom, atoms.ScalarAtom) and atom.near else math.inf
         if slope == math.inf or not isinstance(atom, atoms.ScalarAtom) or any(map(ir.variables_of, node.children[1:])):
             return None
         names = {**dict(zip(atom.arguments, node.children, strict=True)), "r": const(self.radius * slope)}
@@ -141,7 +141,7 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ScalarAtom) or atom.steady == math.inf or node.shape:
         return None
-    return atom.steady * _slope(node.children[0], see)
+    return atom.steady * slope_of(node.children[0], see)
 
 
 def _exponentials(node: ir.Expr) -> ir.Expr | None:
@@ -152,7 +152,7 @@ def _exponentials(node: ir.Expr) -> ir.Expr | None:
     return inner.body.args[0] if isinstance(inner.body, ir.Apply) and inner.body.op == "exp" else None
 
 
-def _slope(u: ir.Expr, see: Analyser) -> float:
+def slope_of(u: ir.Expr, see: Analyser) -> float:
     """The Lipschitz constant of an affine function; inf where it is not known, or the function is not affine."""
     return _constant(see(u)) if see(u).affine else math.inf
 
@@ -172,7 +172,7 @@ class Size(NamedTuple):
 
 def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[Size]:
     """What ``sign * expr <= level`` says of the variables: one part is a multiple of a norm, and the others are bounded below."""
-    terms = list(_terms(expr, sign))
+    terms = list(terms_of(expr, sign))
     lows = []
     for node, s in terms:
         ends = see(node).interval.value
@@ -184,12 +184,13 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
             yield Size(name, ball, radius ** (1 / power))
 
 
-def _terms(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
+def terms_of(node: ir.Expr, sign: float) -> Iterator[tuple[ir.Expr, float]]:
+    """What ``sign * node`` is the sum of, with signs."""
     if isinstance(node, ir.LetRef) and not node.let.binders:
-        yield from _terms(node.let.body, sign)
+        yield from terms_of(node.let.body, sign)
     elif (terms := atoms.signed(node)) is not None:
         for sign_of_term, part in terms:
-            yield from _terms(part, sign * sign_of_term)
+            yield from terms_of(part, sign * sign_of_term)
     else:
         yield node, sign
 

@@ -43,6 +43,17 @@ def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str,
     return supports
 
 
+def around(system: System, supports: Mapping[str, list[Support]], radius: float) -> dict[str, list[Support]]:
+    """With a ball around w for each variable."""
+    if radius == math.inf:
+        return dict(supports)
+    return {name: [*supports[name], partial(_ball, system.point[name], radius)] for name in system.names}
+
+
+def _ball(centre: torch.Tensor, radius: float, s: torch.Tensor) -> float:
+    return float((s * centre).sum()) + radius * float(s.norm())
+
+
 def _support(simple: SimpleSet, args: tuple, s: torch.Tensor) -> float:
     return float(simple.support(s, *args))
 

@@ -77,6 +77,18 @@ PROBLEMS = {
         [],
         "strong convexity 0.2",
     ),
+    "least absolute deviations": (
+        "minimize 2 * mean[i in D] abs(dot(w, i.x) - i.y) + E[z ~ D] hinge(1 - z.y * dot(w, z.x));",
+        lambda c, w: 2 * c.norm1(X @ w - Y) / N + c.sum(c.pos(1 - c.multiply(Y, X @ w))) / N,
+        [],
+        "bounded variables",
+    ),
+    "quantile": (
+        "minimize E[z ~ D] pinball(z.y - dot(w, z.x), 0.8);",
+        lambda c, w: c.sum(0.8 * c.pos(Y - X @ w) + 0.2 * c.neg(Y - X @ w)) / N,
+        [],
+        "bounded variables",
+    ),
     "logistic": (f"minimize {LOGISTIC};", logistic, [], "near this point"),
     "squared hinge": (
         "minimize E[z ~ D] sqhinge(1 - z.y * dot(w, z.x));",
