@@ -50,6 +50,8 @@ def fall(
     if system.d > most or work > meter.left:
         return None
     steepest = _model(system, functions, optimal, see, 0.0).steepest
+    used = frozenset().union(*(ir.variables_of(root.expr) for root in functions))
+    varied = np.concatenate([np.full(system.point[name].numel(), name in used) for name in system.names])
     for move in MOVES if steepest else ():
         radius = move / steepest
         model = _model(system, functions, optimal, see, radius)
@@ -57,10 +59,10 @@ def fall(
         found = hessian(system, model.terms, model.weights, model.instead)
         if found is None:
             return None
-        values, vectors = np.linalg.eigh(found)
+        values, vectors = np.linalg.eigh(found[np.ix_(varied, varied)])
         values = values - ROUNDING * max(values[-1], 0.0)
         if values[0] > 0 and np.linalg.norm(rest) <= values[0] * radius / 2:
-            return float(((vectors.T @ rest) ** 2 / (2 * values)).sum()), float(values[0])
+            return float(((vectors.T @ rest[varied]) ** 2 / (2 * values)).sum()), float(values[0])
     return None
 
 
