@@ -264,7 +264,7 @@ KINKED = {
     "E[z ~ D] -dot(w, z.x) + sumsq(w) s.t. cvar(tail = 0.1)[z ~ D] dot(w, z.x) <= 0.1": 1,
     "max[z in D] abs(z.y - dot(w, z.x))": 1,
     "cvar(tail = 0.2)[z ~ D] abs(z.y - dot(w, z.x)) + norm1(w)": 2,
-    "E[z ~ D] pos(abs(z.y - dot(w, z.x)) - 0.5) + 0.01 * sumsq(w)": 3,
+    "E[z ~ D] pos(abs(z.y - dot(w, z.x)) - 0.5) + 0.01 * sumsq(w)": 1,
 }
 
 
