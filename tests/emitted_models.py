@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +15,15 @@ import numpy as np
 import torch
 
 from fccomodel import pipeline, plan
+from fccomodel.algorithms.runtime import support
 from fccomodel.core.source import Source
+from fccomodel.library import reductions
+from fccomodel.library.proximal import maps
 from fccomodel.normal import normalise
 from fccomodel.plan import choice
 from fccomodel.solver import emit
 from fccomodel.solver.emit import Program
+from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.lower import Lowered, lower
 
 torch.set_num_threads(1)
@@ -400,6 +405,13 @@ class Made:
         w += (self.scale or 0.2) * torch.randn(len(w), generator=generator, dtype=torch.float64)
         self.solver.project(w, 0.0)
         return w
+
+    def positions(self, data: Any, rng: torch.Generator, T: int) -> dict[str, torch.Tensor]:
+        """What the program's ``draw`` draws from such data and such an rng, before anything is looked up by it, by name."""
+        samples = Samples(self.lowered.steps.state.draws)
+        scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support), **reductions.programs()}
+        exec(samples.text, scope)  # noqa: S102
+        return dict(zip(samples.names, scope["draw"](data, rng, T), strict=True))
 
 
 def settings(solver: Any, **changes: float) -> Any:

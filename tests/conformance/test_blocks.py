@@ -290,14 +290,15 @@ def emitted(made: Made) -> tuple[list[np.ndarray], list[list[np.ndarray]]]:
     state = SimpleNamespace(w=w, w_prev=w.clone())
     u, c = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64)
     parts = solver.draw(data, torch.Generator().manual_seed(2), STEPS)
+    fresh = solver.as_namespace(dict(made.program.data), "cpu", torch.float64)
+    places = made.positions(fresh, torch.Generator().manual_seed(2), STEPS).values()
     found, seen = [], []
     with torch.no_grad():
         solver.SOLVER.begin(state, h)
         for t in range(STEPS):
-            batch = [part[t] for part in parts]
-            solver.advance(solver.SOLVER, data, state, u, c, batch, h)
+            solver.advance(solver.SOLVER, data, state, u, c, [part[t] for part in parts], h)
             found.append(state.w.numpy().copy())
-            seen.append([part.numpy() for part in batch])
+            seen.append([part[t].numpy() for part in places])
     return found, seen
 
 

@@ -37,9 +37,9 @@ def approached(case: Made, **changes: float) -> tuple[np.ndarray, list[Any]]:
     with torch.no_grad():
         rng, never = torch.Generator().manual_seed(0), lambda done: ""
         z, done = solver.approach(solver.SOLVER, data, torch.tensor(START), c, h, rng, STEPS, never)
-        parts = solver.draw(again, torch.Generator().manual_seed(0), STEPS)
+        parts = case.positions(again, torch.Generator().manual_seed(0), STEPS)
     assert done == STEPS
-    return z.numpy(), [part.numpy() for part in parts]
+    return z.numpy(), [part.numpy() for part in parts.values()]
 
 
 def alexr(parts: list[np.ndarray], slip: str = "") -> np.ndarray:

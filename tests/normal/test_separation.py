@@ -14,7 +14,7 @@ from emitted_models import compiled
 from torch import Tensor
 
 from fccomodel import pipeline
-from fccomodel.algorithms.runtime import support
+from fccomodel.algorithms.runtime import raised, support
 from fccomodel.library.proximal import maps
 from fccomodel.normal import normalise
 from fccomodel.solver.emit.printer import Printer
@@ -43,7 +43,7 @@ def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[C
     root = lowering.expr(made.problem.objective.expr, {}, True)
     printer = Printer(layout={"w": (0, 3, (3,))}, autograd=True)
     printer.print([root])
-    known = {name: f for module in (maps, support) for name, f in vars(module).items()}
+    known = {name: f for module in (maps, raised, support) for name, f in vars(module).items()}
     body = "\n".join(f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"])
     names = {**known, "torch": torch, "math": math}
     exec(f"def whole(data, w):\n{body}", names)

@@ -49,8 +49,8 @@ def plugged_in(printer: Printer) -> Printer:
     return printer
 
 
-def value_of(case: Made, data: Any) -> tuple[Any, Any]:
-    """The minibatch value as a function of w, differentiable by torch, and the draws that it takes."""
+def value_of(case: Made, data: Any) -> Any:
+    """The minibatch value as a function of w and of positions, differentiable by torch."""
     steps = case.lowered.steps
     samples = Samples(steps.state.draws)
     printer = plugged_in(Printer(layout=case.program.layout))
@@ -59,12 +59,12 @@ def value_of(case: Made, data: Any) -> tuple[Any, Any]:
     result = printer.ref(steps.root)
     lines = "\n".join(f"    {line}" for line in [*samples.unpacked, *printer.lines, f"return {result}"])
     text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared.lines, "return data"])
-    text += f"{samples.text}\ndef value(data, w, c, batch, h):\n{lines}\n"
+    text += f"def value(data, w, c, batch, h):\n{lines}\n"
     scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support), **reductions.programs()}
     scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)
-    return scope["value"], scope["draw"]
+    return scope["value"]
 
 
 def check(case: Made, seed: int = 0, tolerance: float = 1e-9) -> None:
@@ -82,9 +82,9 @@ def check(case: Made, seed: int = 0, tolerance: float = 1e-9) -> None:
     found = solver.gradient(data, w, w_prev, u, c, batch, h)
     assert found.shape == w.shape
     fresh = solver.as_namespace(tensors, "cpu", torch.float64)
-    value, draw = value_of(case, fresh)
+    value = value_of(case, fresh)
     leaf = w.clone().requires_grad_()
-    result = value(fresh, leaf, c, [part[0] for part in draw(fresh, again, 1)], h)
+    result = value(fresh, leaf, c, [part[0] for part in case.positions(fresh, again, 1).values()], h)
     (expected,) = torch.autograd.grad(result, leaf, allow_unused=True)
     expected = torch.zeros_like(w) if expected is None else expected
     size = max(float(expected.abs().max()), 1e-6)

@@ -56,11 +56,12 @@ def test_gradient_of_coupled_duals(name: str, outer: str) -> None:
     fresh = solver.as_namespace(dict(case.program.data), "cpu", torch.float64)
     value, w = value_of(case, fresh), case.point()
     batch = [part[0] for part in solver.draw(data, torch.Generator().manual_seed(0), 1)]
+    places = [part[0] for part in case.positions(fresh, torch.Generator().manual_seed(0), 1).values()]
     h = settings(solver, gamma=1.0, gamma_prime=0.0)
     c = solver.centres("cpu", torch.float64)
     found = solver.gradient(data, w, w, solver.buffers("cpu", torch.float64), c, batch, h)
     for k, step in enumerate(1e-6 * torch.eye(len(w), dtype=torch.float64)):
-        slope = (value(fresh, w + step, c, batch, h) - value(fresh, w - step, c, batch, h)) / 2e-6
+        slope = (value(fresh, w + step, c, places, h) - value(fresh, w - step, c, places, h)) / 2e-6
         assert float(found[k]) == pytest.approx(float(slope), rel=1e-5, abs=1e-6)
 
 

@@ -14,7 +14,6 @@ from fccomodel.algorithms.runtime.progress import thinned
 from fccomodel.algorithms.runtime.support import shuffled
 from fccomodel.evaluation import interpret
 from fccomodel.solver.emit import sampling
-from fccomodel.solver.emit.sampling import Samples
 from fccomodel.solver.lower import _reductions, _thinning
 from fccomodel.solver.lower._thinning import Thinning
 
@@ -150,15 +149,14 @@ def test_other_ways_to_sample_are_unbiased(name: str, options: dict[str, str]) -
 
 
 def drawn(text: str, steps: int, **options: object) -> tuple[Made, dict[str, torch.Tensor]]:
-    """A program's samples for some steps, by the names that the program gives them."""
+    """A program's positions for some steps, by the names that the program gives them."""
     sizes = {"outer_batch": 4, "inner_batch": 6}
     made = make("m", Case(text=f"model m;{HEAD}minimize {text};", options={**sizes, **options}))
     solver = made.solver
     data = solver.prepare(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
     rng = torch.Generator().manual_seed(11)
-    calls = [solver.draw(data, rng, steps // 4) for _ in range(4)]
-    parts = [torch.cat(parts) for parts in zip(*calls, strict=True)]
-    return made, dict(zip(Samples(made.lowered.steps.state.draws).names, parts, strict=True))
+    calls = [made.positions(data, rng, steps // 4) for _ in range(4)]
+    return made, {name: torch.cat([call[name] for call in calls]) for name in calls[0]}
 
 
 def even(counts: torch.Tensor) -> bool:
@@ -338,11 +336,16 @@ def test_passes_over_many_elements_are_counted(monkeypatch: pytest.MonkeyPatch) 
     solver = made.solver
     assert "counted('" in made.program.text and "def epochs" not in made.program.text
     data, rng = solver.as_namespace(dict(made.program.data), "cpu", torch.float64), torch.Generator().manual_seed(1)
-    taken = torch.cat([solver.draw(data, rng, steps)[0].flatten() for steps in (1, 2, 3, 4, 5, 5)])
+
+    def taken_by(data: Any, rng: torch.Generator, steps: int) -> torch.Tensor:
+        (places,) = made.positions(data, rng, steps).values()
+        return places.flatten()
+
+    taken = torch.cat([taken_by(data, rng, steps) for steps in (1, 2, 3, 4, 5, 5)])
     (held,) = data.waiting.values()
     assert all(isinstance(number, int) for number in held)
     again, other = solver.as_namespace(dict(made.program.data), "cpu", torch.float64), torch.Generator().manual_seed(1)
-    assert torch.equal(taken, solver.draw(again, other, 20)[0].flatten())
+    assert torch.equal(taken, taken_by(again, other, 20))
     n = int(taken.max()) + 1
     assert len(taken) >= 2 * n
     first, second = taken[:n], taken[n : 2 * n]

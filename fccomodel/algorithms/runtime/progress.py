@@ -45,9 +45,9 @@ def pricing(look=0.0, step=0.0):
 
 def passes_first(price, step, slope, tol, room):
     """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
-    more than twenty, or as many as passes fit; and the start, by the ``slope`` there, is far from a stationary point, which noise
-    alone would leave."""
-    most = min(20, 0.75 * room / price) if 400 * price >= 1.6 * room else 2
+    more than forty, or twice as many as passes fit; and the start, by the ``slope`` there, is far from a stationary point, which
+    noise alone would leave."""
+    most = min(40, 1.5 * room / price) if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 

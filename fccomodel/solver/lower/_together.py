@@ -257,7 +257,8 @@ class Together:
 
 def together(steps: BlockSteps) -> BlockSteps:
     """Steps with fewer operations that say the same."""
-    return Together(steps).run()
+    state = replace(steps.state, names=dict(steps.state.names))
+    return Together(replace(steps, state=state)).run()
 
 
 def met_by(val: Val) -> tuple[Val, Val]:
