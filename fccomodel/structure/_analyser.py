@@ -35,7 +35,7 @@ class Analyser:
         self.declared = declared
         self.base = base
         self.memo: dict[int, tuple[ir.Expr, Facts]] = {}
-        self.keys: dict[int, int] = {}
+        self.keys: dict[int, tuple[ir.Expr, int]] = {}
         self.numbers: dict[tuple, int] = {}
         self.scalars: set[str] = set()  # variables and holes that are single numbers
         self.left_to_binding: dict[ir.Expr, str] = {}  # what is asked of arguments, to be checked when data are bound
@@ -101,9 +101,9 @@ class Analyser:
         """A number that two expressions share only if they have the same value."""
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
-                parts = tuple(self.keys[id(c)] for c in node.children)
-                self.keys[id(node)] = self.numbers.setdefault((*_identity(node), parts), len(self.numbers))
-        return self.keys[id(expr)]
+                parts = tuple(self.keys[id(c)][1] for c in node.children)
+                self.keys[id(node)] = node, self.numbers.setdefault((*_identity(node), parts), len(self.numbers))
+        return self.keys[id(expr)][1]
 
     def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
         if facts.constant or isinstance(node, ir.Var | ir.Hole):

@@ -26,7 +26,7 @@ from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
 from fccomodel.library import atoms, cones, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic import inner, levels
+from fccomodel.solver.conic import inner, levels, maxima
 from fccomodel.solver.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
 from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.solver.conic.program import Conic
@@ -102,7 +102,7 @@ class Walk(Evaluator):
         return Walk(self.bound, self.where)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        if nested(node) is not None:
+        if maxima.nested(node) is not None:
             return ()
         return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env, merged)
 
@@ -119,7 +119,7 @@ class Walk(Evaluator):
 
     # ---------------------------------------------------------------------------------------------------------------- atoms
     def apply(self, node: ir.Apply, env: Env) -> Named:
-        if (pieces := nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
+        if (pieces := maxima.nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
             return whole
         values = [self.value(arg, env) for arg in node.args if not isinstance(arg, ir.Label)]
         if not any(isinstance(value.data, Affine) for value in values):
@@ -346,37 +346,6 @@ class Walk(Evaluator):
             cap = kind.cap(n, options)
             return cones.heaviest(self.cones, e * kind.sign, places, cap.expand(n.shape).numpy()) * kind.sign
         raise NotConic(f"`{node.kind}`, which is no conic function")
-
-
-def nested(node: ir.Expr, most: int = 8) -> list[ir.Expr] | None:
-    """max(.., u + |v|, ..) = max(.., u + v, u - v, ..), and so of positive parts and of maxima inside one another: the pieces;
-    None where nothing is inside, or they are many."""
-    outer = branches(node)
-    pieces = None if outer is None else [piece for branch in outer for piece in spread_out(branch)]
-    return pieces if outer is not None and pieces is not None and len(outer) < len(pieces) <= most else None
-
-
-def branches(node: ir.Expr) -> list[ir.Expr] | None:
-    """What a maximum, a positive part or an absolute value is the largest of."""
-    if not isinstance(node, ir.Apply) or node.op not in ("max", "pos", "abs"):
-        return None
-    if node.op == "max":
-        return [arg for arg in node.args if not isinstance(arg, ir.Label)]
-    (inside,) = node.args
-    return [inside, ir.Const(value=0.0) if node.op == "pos" else ir.Apply(op="neg", args=(inside,))]
-
-
-def spread_out(node: ir.Expr) -> list[ir.Expr]:
-    """What a sum is the largest of, by one of its terms that is a maximum."""
-    if (inside := branches(node)) is not None:
-        return [piece for branch in inside for piece in spread_out(branch)]
-    terms = atoms.signed(node)
-    for k, (sign, term) in enumerate(terms or ()):
-        found = spread_out(term) if sign > 0 else []
-        if len(found) > 1:
-            assert isinstance(node, ir.Apply)
-            return [ir.Apply(op=node.op, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in found]
-    return [node]
 
 
 def _as_written(node: ir.Expr) -> bool:

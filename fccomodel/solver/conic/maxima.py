@@ -1,0 +1,52 @@
+"""Maxima inside one another as one: max(.., u + |v|, ..) = max(.., u + v, u - v, ..)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply, const
+from fccomodel.library import atoms
+
+#: Pieces that one maximum may have.
+MOST = 8
+
+
+def nested(node: ir.Expr) -> list[ir.Expr] | None:
+    """What a largest of several, with others inside, is the largest of; None where nothing is inside, or they are many."""
+    outer = branches(node)
+    pieces = [piece for branch in outer for piece in spread_out(branch)]
+    return pieces if len(outer) < len(pieces) <= MOST else None
+
+
+def branches(node: ir.Expr) -> list[ir.Expr]:
+    """What a maximum, or the largest of affine functions of a number, is the largest of; empty for anything else."""
+    atom = atoms.of(node)
+    if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
+        return []
+    if atom.variadic:
+        return [arg for arg in node.args if not isinstance(arg, ir.Label)] if atom.extreme > 0 else []
+    u, *parameters = node.args
+    numbers = [parameter.value for parameter in parameters if isinstance(parameter, ir.Const)]
+    pieces = atom.affine_pieces(*numbers) if len(numbers) == len(atom.parameters) == len(parameters) else ()
+    return [_affine(slope, u, shift) for slope, shift in pieces] if len(pieces) > 1 else []
+
+
+def spread_out(node: ir.Expr) -> list[ir.Expr]:
+    """What a sum is the largest of, by one of its terms that is a maximum."""
+    if inside := branches(node):
+        return [piece for branch in inside for piece in spread_out(branch)]
+    terms = atoms.signed(node)
+    for k, (sign, term) in enumerate(terms or ()):
+        found = spread_out(term) if sign > 0 else []
+        if len(found) > 1:
+            assert isinstance(node, ir.Apply)
+            return [replace(node, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in found]
+    return [node]
+
+
+def _affine(slope: float, u: ir.Expr, shift: float) -> ir.Expr:
+    if not slope:
+        return const(shift)
+    scaled = u if slope == 1 else apply("neg", u) if slope == -1 else apply("mul", const(slope), u)
+    return apply("add", scaled, const(shift)) if shift else scaled
