@@ -199,7 +199,7 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
         near, _ = within(level=True)
         best = min(best, near._replace(value=max(near.value, 0.0)))
-    if parts.convex and best.value > NEGLIGIBLE * max(abs(system.objective), LEAST):
+    if parts.convex and best.value - base > NEGLIGIBLE * max(abs(system.objective), LEAST):
         best = min(best, _near(system, functions, optimal, analysis, meter, base))
     if best.value == math.inf:
         names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))
