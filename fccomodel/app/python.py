@@ -314,7 +314,7 @@ class BoundModel(latex.Typeset):
 
         seed       whole number; the same seed gives the same answer on the same machine
         device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
-        backend    what runs the steps: ``auto``, ``eager``, ``compiled``, ``cuda-graph``; F0818 where it cannot
+        backend    what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``; F0818 where it cannot
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first

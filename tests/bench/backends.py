@@ -2,9 +2,9 @@
 
     python tests/bench/backends.py [--rounds 15] [--write] [--cases N ...]
 
-Libraries are made in a folder of their own, cold, then loaded again, warm. Both sides take turns in blocks of 1,024 steps, draws
-included; seconds of the processor, medians, ratios round by round; float32, one thread. ``differs`` is the largest difference of
-an entry of w or of the average after 200 steps in float64, by a library of its own.
+Libraries are made in a folder of their own, cold, then loaded again, warm; graphs of traced steps are made each time. The sides
+take turns in blocks of 1,024 steps, draws included; seconds of the processor, medians, ratios by rounds; float32, one thread.
+``differs`` is the largest difference of an entry of w or of the average after 200 steps in float64, by a library of its own.
 
 ``--write`` puts the table into ``backends.md``, with that of all conformance problems, whose libraries are made in haste (-O1).
 """
@@ -34,11 +34,12 @@ from emitted_models import Made, finish, make  # noqa: E402
 
 from fccomodel import algorithms  # noqa: E402
 from fccomodel.core.diagnostics import FccoError  # noqa: E402
-from fccomodel.solver.backends import Unfit, compiled  # noqa: E402
+from fccomodel.solver.backends import Unfit, compiled, traced  # noqa: E402
 from fccomodel.solver.backends._leap import Leap  # noqa: E402
 from fccomodel.solver.backends._several import Several  # noqa: E402
 
 BLOCK = 1024
+BACKENDS = (traced, compiled)
 CASES = {
     "KL pAUC, linear, SOX": (steps.PAUC, False, {"algorithm": "sox"}),
     "KL pAUC, linear, SONEX": (steps.PAUC, False, {"algorithm": "sonex"}),
@@ -95,41 +96,46 @@ def seconds(work: Any) -> float:
     return sum(os.times()[:4]) - began
 
 
-def library(made: Made, dtype: torch.dtype) -> tuple[Leap, float, float]:
-    """The leap, and seconds of making and of loading what it calls."""
+def started(made: Made, dtype: torch.dtype, one: Any) -> tuple[Leap, float, float]:
+    """The leap of a backend, and seconds of making what it calls, cold, and once it is kept."""
     several = Several.of(made.solver, made.program, "cpu", dtype)
-    cold = seconds(lambda: compiled.leap(several))
+    cold = seconds(lambda: one.leap(several))
     found: list[Any] = []
-    warm = seconds(lambda: found.append(compiled.leap(several)[0]))
+    warm = seconds(lambda: found.append(one.leap(several)[0]))
     return found[0], cold, warm
 
 
-def line(name: str, rounds: int) -> str:
-    """A case's row of the table."""
+def lines(name: str, rounds: int) -> list[str]:
+    """A case's rows of the table."""
     body, net, options = CASES[name]
     made = make("bench", steps.model(body, net), **options)
-    leap, cold, warm = library(made, torch.float32)
-    sides = [begun(made, torch.float32, math.inf)[1] for _ in range(2)]
+    starts = [(one, *started(made, torch.float32, one)) for one in BACKENDS]
+    leaps, sides = (
+        [None, *(leap for _, leap, _, _ in starts)],
+        [begun(made, torch.float32, math.inf)[1] for _ in range(1 + len(starts))],
+    )
 
     def block(k: int) -> float:
-        return seconds(lambda: sides[k](BLOCK, (None, leap)[k])) / BLOCK
+        return seconds(lambda: sides[k](BLOCK, leaps[k])) / BLOCK
 
-    block(0), block(1)
-    pairs = [(block(0), block(1)) for _ in range(rounds)]
-    a, b = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(y / x for x, y in pairs)
-    apart = differs(made, library(made, torch.float64)[0])
-    saved = a * (1 - ratio)
-    return (
-        f"| {name} | {1e6 * a:.0f} | {1e6 * b:.0f} | {ratio:.2f} | {cold:.0f} | {warm:.2f} "
-        f"| {cold / saved:,.0f} | {warm / saved:,.0f} | {apart:.0e} |"
-    )
+    every = range(len(sides))
+    times = [[block(k) for k in every] for _ in range(rounds + 1)][1:]
+    found = []
+    for k, (one, _, cold, warm) in enumerate(starts, 1):
+        a, b = (statistics.median(each[j] for each in times) for j in (0, k))
+        ratio = statistics.median(each[k] / each[0] for each in times)
+        apart, saved = differs(made, started(made, torch.float64, one)[0]), a * (1 - ratio)
+        found.append(
+            f"| {name} | {one.backend.name} | {1e6 * a:.0f} | {1e6 * b:.0f} | {ratio:.2f} | {cold:.2f} | {warm:.2f} "
+            f"| {cold / saved:,.0f} | {warm / saved:,.0f} | {apart:.0e} |"
+        )
+    return found
 
 
 def conformance() -> list[str]:
     """By algorithm: the largest difference over all problems, or why its steps are taken one by one."""
-    found: dict[str, list[float]] = defaultdict(list)
-    refused: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    refused: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for problem in ALL:
         for record in (one for one in algorithms.all().values() if one.oracle == "blocks"):
             given = {**problem.options, "algorithm": record.name, "outer_batch": 3, "inner_batch": 6}
@@ -139,15 +145,17 @@ def conformance() -> list[str]:
             except FccoError:
                 continue
             made = finish(problem.name, bound.problem, bound, given)
-            try:
-                several = Several.of(made.solver, made.program, "cpu", torch.float64)
-                found[record.name].append(differs(made, compiled.leap(several)[0]))
-            except Unfit as unfit:
-                refused[record.name][str(unfit)] += 1
-    lines = [f"| {name} | {len(each)} | {max(each):.0e} |  |" for name, each in found.items() if name not in refused]
-    return lines + [
-        f"| {name} | {len(found[name])} | {f'{max(found[name]):.0e}' if found[name] else ''} | {n} problems: {why} |"
-        for name, each in refused.items() for why, n in each.items()
+            for one in BACKENDS:
+                key = record.name, one.backend.name
+                try:
+                    several = Several.of(made.solver, made.program, "cpu", torch.float64)
+                    found[key].append(differs(made, one.leap(several)[0]))
+                except Unfit as unfit:
+                    refused[key][str(unfit)] += 1
+    every = [f"| {' | '.join(key)} | {len(each)} | {max(each):.0e} |  |" for key, each in found.items() if key not in refused]
+    return sorted(every) + [
+        f"| {' | '.join(key)} | {len(found[key])} | {f'{max(found[key]):.0e}' if found[key] else ''} | {n} problems: {why} |"
+        for key, each in refused.items() for why, n in each.items()
     ]  # fmt: skip
 
 
@@ -158,16 +166,17 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    head = "| case | eager, µs | compiled, µs | ratio | cold, s | warm, s | pays after, cold | warm | differs |"
-    text = [head, "|---" * 9 + "|"]
+    head = "| case | backend | eager, µs | by it, µs | ratio | cold, s | warm, s | pays after, cold | warm | differs |"
+    text = [head, "|---" * 10 + "|"]
     print("\n".join(text), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
         for name in [list(CASES)[k] for k in asked.cases or range(len(CASES))]:
-            text.append(line(name, asked.rounds))
-            print(text[-1], flush=True)
+            text += (rows := lines(name, asked.rounds))
+            print("\n".join(rows), flush=True)
         compiled.FLAGS = ("-O1", *compiled.FLAGS[1:])
-        every = ["| algorithm | problems | differs | not taken |", "|---|---|---|---|", *(conformance() if asked.write else [])]
+        every = ["| algorithm | backend | problems | differs | not taken |", "|---" * 5 + "|"]
+        every += conformance() if asked.write else []
     if asked.write:
         print("\n".join(every), flush=True)
         about = __doc__.split("\n\n")[2]

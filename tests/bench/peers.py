@@ -2,12 +2,13 @@
 
     python tests/bench/peers.py [--only PART ...] [--rounds 11] [--seconds 40] [--write]
 
-Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of blocks of 200. Compiled steps
-are those of the backend that ``auto`` takes for runs of so many steps. The 14 constraints and the objective share one draw of
-rows, which has some of every group. LibAUC 2.0.1 and Cooper 1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY
-with Clarabel and scikit-learn by the extra ``test``; a row whose peer or data are absent is skipped with the reason. README's
-first command is to take 1.5 s in all, importing torch included; the same in a program of one's own, which Python ends by looking
-through all that was imported, and what that takes beyond importing torch, are rows.
+Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of blocks of 200. Traced and
+compiled steps are those of the backends that ``auto`` takes for runs of so many steps: by torch alone, and by the system's
+compiler. The 14 constraints and the objective share one draw of rows, which has some of every group. LibAUC 2.0.1 and Cooper
+1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY with Clarabel and scikit-learn by the extra ``test``; a row
+whose peer or data are absent is skipped with the reason. README's first command is to take 1.5 s in all, importing torch
+included; the same in a program of one's own, which Python ends by looking through all that was imported, and what that takes
+beyond importing torch, are rows.
 ``--write`` keeps ``peers.md``.
 """
 
@@ -29,6 +30,7 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve()
@@ -42,7 +44,8 @@ from emitted_models import Made, make  # noqa: E402
 from places import ROOT  # noqa: E402
 
 import fccomodel  # noqa: E402
-from fccomodel.solver.backends import compiled  # noqa: E402
+from fccomodel.solver import backends as choice  # noqa: E402
+from fccomodel.solver.backends import compiled, traced  # noqa: E402
 from fccomodel.solver.backends._several import Several  # noqa: E402
 
 ROUNDS, SECONDS = 11, 40.0
@@ -123,16 +126,16 @@ def libauc(net: bool) -> Callable[[], None]:
     return run
 
 
-def by_library(made: Made) -> tuple[Callable[[], None], str]:
-    """Steps by the compiled backend, of a library made now; from how many steps on a run takes it without being asked."""
-    if reason := compiled.missing("cpu"):
+def by_backend(made: Made, one: ModuleType) -> tuple[Callable[[], None], str]:
+    """Steps by a backend, a library made now; from how many steps on a run takes it without being asked."""
+    if reason := one.missing("cpu"):
         raise Absent(reason)
     several = Several.of(made.solver, made.program, "cpu", torch.float32)
-    leap, on = compiled.leap(several)[0], backends.begun(made, torch.float32, math.inf)[1]
-    pays = compiled.backend.start / (compiled.backend.share * several.calls())
+    leap, on = one.leap(several)[0], backends.begun(made, torch.float32, math.inf)[1]
+    pays = next(count for count in range(0, 100_000, 100) if choice._best(several, count) == one.backend.name)
     run = lambda: on(steps.STEPS, leap)  # noqa: E731
     run.steps = steps.STEPS  # type: ignore[attr-defined]
-    return run, f"; auto takes it from {round(pays, -3):,.0f} steps on"
+    return run, f"; auto takes it from {pays:,} steps on"
 
 
 def of_steps(asked: argparse.Namespace) -> Iterator[Row]:
@@ -143,9 +146,10 @@ def of_steps(asked: argparse.Namespace) -> Iterator[Row]:
             made, case = make("bench", steps.model(steps.PAUC, net), algorithm=who), f"KL pAUC step, {shape}, {who.upper()}"
             ratio, a, b = ratios(steps.emitted(made), peer, asked.rounds)
             yield Row(case, "LibAUC 2.0.1", ratio, must, f"{a:.0f} / {b:.0f} µs")
-            ours, pays = by_library(made)
-            ratio, a, b = ratios(ours, peer, asked.rounds)
-            yield Row(f"{case}, compiled", "LibAUC 2.0.1", ratio, f"{must}; reach {reach}", f"{a:.0f} / {b:.0f} µs{pays}")
+            for one, goal in ((traced, must), (compiled, f"{must}; reach {reach}")):
+                ours, pays = by_backend(made, one)
+                ratio, a, b = ratios(ours, peer, asked.rounds)
+                yield Row(f"{case}, {one.backend.name}", "LibAUC 2.0.1", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}")
         ratio, a, b = ratios(steps.plain(net, False), peer, asked.rounds)
         yield Row(f"KL pAUC step, {shape}, a loop by hand in torch", "LibAUC 2.0.1", ratio, "", f"{a:.0f} / {b:.0f} µs")
 
@@ -196,7 +200,8 @@ def of_cooper(asked: argparse.Namespace) -> Iterator[Row]:
     for each, goal in must.items():
         made = make("bench", steps.model(steps.GROUPS, True), algorithm="sonex", **{"inner_batch": each})
         case = f"14 constraints on groups, MLP, SONEX, {14 * each} rows a step"
-        for said, (ours, pays) in (("", (steps.emitted(made), "")), (", compiled", by_library(made))):
+        sides = [("", (steps.emitted(made), ""))] + [(f", {x.backend.name}", by_backend(made, x)) for x in (traced, compiled)]
+        for said, (ours, pays) in sides:
             ratio, a, b = ratios(ours, peer, asked.rounds)
             yield Row(case + said, "Cooper 1.0.1, one vector, 64 rows", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}")
     ratio, a, b = ratios(steps.plain(True, True), peer, asked.rounds)

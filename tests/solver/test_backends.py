@@ -19,11 +19,12 @@ from torch.fx.experimental.proxy_tensor import make_fx
 import fccomodel
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.solver import backends
-from fccomodel.solver.backends import compiled, cuda_graph
+from fccomodel.solver.backends import compiled, cuda_graph, traced
 from fccomodel.solver.backends._leap import Leap
 from fccomodel.solver.backends._loops import Loops
 from fccomodel.solver.backends._loops.head import HEAD
 from fccomodel.solver.backends._loops.values import Buffer, View, kind
+from fccomodel.solver.backends._recorded import recorded
 from fccomodel.solver.backends._several import STEPS, Several
 
 PAIRS = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p)))) + 0.01 * sumsq(w);"
@@ -90,12 +91,50 @@ COUNTED = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_captured_steps_are_the_steps_one_by_one(name):
+def test_captured_and_traced_steps_are_the_steps_one_by_one(name):
     body, net, algorithm, options, together = CASES[name]
     made = make("several", model(body, net), algorithm=algorithm, **options)
-    captured = cuda_graph.Captured(steps := several(made), Again)
-    same(run(made, together=together), run(made, Leap(steps, captured), together=together))
-    assert captured.made  # it has taken some
+    captured, (leap, _) = cuda_graph.Captured(steps := several(made), Again), traced.leap(several(made))
+    one_by_one = run(made, together=together)
+    same(one_by_one, run(made, Leap(steps, captured), together=together))
+    same(one_by_one, run(made, leap, together=together))
+    assert captured.made and (together > 1) in leap.call.made  # both have taken some
+
+
+HELD = torch.arange(3.0)
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        (lambda x: [x * 2 if float(x.sum()) > 0 else x], "numbers that they read from arrays"),
+        (lambda x: [x[x > 0]], "numbers that they read from arrays"),
+        (lambda x: [x + torch.rand(3)], "random numbers of their own"),
+        (lambda x, held=HELD: [x + held], "hold arrays that are no arguments"),
+    ],
+)
+def test_only_what_arrays_alone_decide_is_recorded(work, words):
+    with pytest.raises(backends.Unfit, match=words):
+        recorded(work, [torch.arange(3.0)])
+
+
+def test_recorded_work_is_done_again_with_other_arrays():
+    """Derivatives and changes in place included; what nothing asks for is not."""
+
+    def work(x, kept):
+        y = x.detach().requires_grad_()
+        (kept @ y).sin()
+        with torch.enable_grad():
+            (slope,) = torch.autograd.grad((y.exp() * y).sum(), y)
+        kept[1:].add_(slope[:2])
+        return [slope, kept[0] + 1.0]
+
+    found = recorded(work, [torch.ones(3), torch.zeros(3)])
+    assert "sin" not in " ".join(str(function) for function, *_ in found.operations)
+    x, kept = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([3.0, 0.0, 0.0])
+    slope, more = found(x, kept)
+    assert torch.allclose(slope, x.exp() * (1 + x)) and more == 4
+    assert torch.equal(kept, torch.tensor([3.0, float(slope[0]), float(slope[1])]))
 
 
 @pytest.fixture
@@ -200,8 +239,9 @@ def test_explanations_name_a_backend_that_is_asked_for():
 def test_auto_is_eager_but_for_long_runs(monkeypatch):
     """By counted work: what a backend saves of the calls of the iterations asked for, less its start."""
     steps = several(make("several", model(PAIRS), algorithm="sonex"))
-    long = int(10 * compiled.backend.start / steps.calls())
-    assert [backends._best(steps, count) for count in (1000, long)] == ["eager", "compiled"]
+    starts = 0.5 * traced.backend.start, compiled.backend.start, 10 * compiled.backend.start
+    counts = (int(start / steps.calls()) for start in starts)
+    assert [backends._best(steps, count) for count in counts] == ["eager", "traced", "compiled"]
     monkeypatch.setattr(compiled, "missing", lambda device: "nothing")
     found = bound().solve(budget="40it")
     assert "backend eager" in " ".join(found.details.split())

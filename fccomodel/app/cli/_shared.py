@@ -74,7 +74,7 @@ def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
         group.add_argument("--seed", type=options.value_of, metavar="S", help="of every random choice (default 0)")
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
     group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
-    group.add_argument("--backend", metavar="NAME", help="what runs the steps: auto (default), eager, compiled, cuda-graph")
+    group.add_argument("--backend", metavar="NAME", help="what runs steps: auto (default), eager, traced, compiled, cuda-graph")
     group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
     group.add_argument("--tol", type=options.value_of, metavar="X", help="KKT residual to stop at (default 1e-6)")
     group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")

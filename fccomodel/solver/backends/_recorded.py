@@ -1,0 +1,135 @@
+"""The operations of torch that work takes, derivatives included, recorded once and made again with other arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fccomodel.solver.backends._base import Unfit
+
+#: the same array under another name
+SAME = ("aten::detach", "aten::alias")
+#: their results have sizes that masks decide, and places do not
+PLACES = (torch.ops.aten.index.Tensor,)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for the array that was met as the so many-th."""
+
+    number: int
+
+
+@dataclass
+class Recorded:
+    """Operations one after another: each a function, its arguments with slots for arrays, and the slots of its results."""
+
+    operations: list[tuple[Callable, Any, Any, list[Slot]]] = field(default_factory=list)
+    given: int = 0
+    results: list[Slot] = field(default_factory=list)
+
+    def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
+        """The results with these arrays; those that the work changed in place are changed."""
+        held = dict(enumerate(arrays))
+        for function, args, named, made in self.operations:
+            found = function(*filled(args, held), **filled(named, held))
+            held.update(zip((slot.number for slot in made), arrays_in(found), strict=True))
+        return [held[slot.number] for slot in self.results]
+
+    def lean(self) -> None:
+        """Without operations whose results nothing asks for, and that change nothing."""
+        asked, kept = {slot.number for slot in self.results} | set(range(self.given)), list[Any]()
+        for operation in reversed(self.operations):
+            function, args, named, made = operation
+            if function._schema.is_mutable or any(slot.number in asked for slot in made):
+                asked |= {slot.number for slot in slots_in((args, named))}
+                kept.append(operation)
+        self.operations = kept[::-1]
+
+
+class Recording(TorchDispatchMode):
+    """Keeps what is met; arrays live as long as it does, so that each has an identity of its own."""
+
+    def __init__(self, arrays: Sequence[torch.Tensor]):
+        super().__init__()
+        self.found, self.alive, self.numbers = Recorded(given=len(arrays)), list(arrays), dict[int, int]()
+        for k, x in enumerate(arrays):
+            self.numbers[id(x)] = k
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # else torch loads its compiler, which takes a second
+        return False
+
+    def slot(self, x: torch.Tensor) -> Slot:
+        """The slot of an array, a new one where it was not met."""
+        if id(x) not in self.numbers:
+            self.numbers[id(x)] = len(self.alive)
+            self.alive.append(x)
+        return Slot(self.numbers[id(x)])
+
+    def argument(self, x: Any) -> Any:
+        """With slots for arrays. One of a single number that nothing here made is that number."""
+        if isinstance(x, torch.Tensor):
+            if id(x) not in self.numbers and x.numel() > 1:
+                raise Unfit("its steps hold arrays that are no arguments")
+            return self.slot(x) if id(x) in self.numbers else x.detach().clone()
+        if isinstance(x, list | tuple):
+            return type(x)(map(self.argument, x))
+        return {key: self.argument(y) for key, y in x.items()} if isinstance(x, dict) else x
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        masks = any(x.dtype == torch.bool for x in arrays_in(args[1:2]))
+        sized = torch.Tag.dynamic_output_shape in func.tags and (masks or func not in PLACES)
+        if torch.Tag.data_dependent_output in func.tags or sized:
+            raise Unfit("its steps go by numbers that they read from arrays")
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            raise Unfit("its steps draw random numbers of their own")
+        given = self.argument(tuple(args)), self.argument(named)
+        result = func(*args, **named)
+        if func._schema.name in SAME and isinstance(given[0][0], Slot):
+            self.alive.append(result)
+            self.numbers[id(result)] = given[0][0].number
+        else:
+            self.found.operations.append((func, *given, [self.slot(x) for x in arrays_in(result)]))
+        return result
+
+
+def recorded(work: Callable[..., Sequence[torch.Tensor]], arrays: Sequence[torch.Tensor]) -> Recorded:
+    """What ``work(*arrays)`` does; it is done. Unfit where it reads numbers from arrays, draws, or holds other arrays."""
+    with Recording(arrays) as mode:
+        results = work(*arrays)
+    mode.found.results = [mode.slot(x) for x in results]
+    mode.found.lean()
+    return mode.found
+
+
+def arrays_in(held: Any) -> Iterator[torch.Tensor]:
+    """Arrays, in order."""
+    if isinstance(held, torch.Tensor):
+        yield held
+    elif isinstance(held, list | tuple):
+        for x in held:
+            yield from arrays_in(x)
+
+
+def slots_in(held: Any) -> Iterator[Slot]:
+    """Slots, in order."""
+    if isinstance(held, Slot):
+        yield held
+    elif isinstance(held, list | tuple | dict):
+        for x in held.values() if isinstance(held, dict) else held:
+            yield from slots_in(x)
+
+
+def filled(held: Any, arrays: dict[int, torch.Tensor]) -> Any:
+    """Arrays in the place of slots."""
+    if isinstance(held, Slot):
+        return arrays[held.number]
+    if isinstance(held, list | tuple):
+        return type(held)(filled(x, arrays) for x in held)
+    return {key: filled(x, arrays) for key, x in held.items()} if isinstance(held, dict) else held
