@@ -278,7 +278,7 @@ def test_few_variables_and_many_rows(text, size):
     head = "dim d; data D : table(x: real[d], y: real); var w[d];"
     program = program_of(f"{head} {lets and lets + ';'} minimize {rest};", D=rows).program
     parts = arrow(program)
-    assert parts is not None and len(parts.shared) < 12 and parts.own.shape[1] == size
+    assert parts is not None and len(parts.shared) < 12 and len(parts.own) == size
     found, best = barrier.minimised(parts, (1e-11, 1e-8)), conic.minimised(program)
     full = program.P + np.triu(program.P.toarray(), 1).T
     slack, first = program.b - program.A @ found.x, 0

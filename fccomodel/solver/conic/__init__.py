@@ -18,6 +18,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.library.atoms import Interval
 from fccomodel.solver.conic.affine import NotConic as NotConic
 from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
@@ -70,7 +71,8 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     if built.parts is not None:
         from fccomodel.solver.conic import barrier
 
-        result = barrier.minimised(built.parts, OWN, seconds)
+        with one_thread():
+            result = barrier.minimised(built.parts, OWN, seconds)
     if result is None or result.status not in SOLVED:
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         result, paper = minimised(built.program, seconds=left), "clarabel-2024"

@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+import torch
 from scipy import sparse
 
 from fccomodel.solver.conic.cones import Assembled
@@ -38,68 +39,118 @@ NUMBER_S, PRODUCT_S, ROW_S, CUBE_S, ONCE_S = 4e-9, 1.2e-10, 1.2e-7, 2e-10, 4e-4
 ITERATIONS = 20
 
 
+class Local(NamedTuple):
+    """Inequalities with a t_c: ``which`` they are, ``of`` what c, the coefficients ``a`` (k, rows) of t_c, and ``g`` (j, rows) of
+    its vectors u."""
+
+    which: np.ndarray | slice
+    of: np.ndarray
+    a: np.ndarray
+    g: np.ndarray
+
+
+class Free(NamedTuple):
+    """Inequalities without a t_c: ``which`` they are, the vector u of each."""
+
+    which: np.ndarray
+    vector: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class Arrow:
     """A program by its parts, scaled: ``columns`` and ``sides`` are what z and the rows are multiplied by, ``unit`` the value.
 
-    A, b, E, e   inequalities and equations; ``order``: the rows of the program that they are, inequalities first, where those of
-                 many t_c are equations whose slack is a further x
-    shared       the columns of x;   own (c, k): those of t_c, -1 where there is none
-    P, q         of the objective;  curved (c, k, k): P_c, and 1 where t_c has no entry, or one that nothing holds
-    U            the vectors u, and the rows without a t_c;   place (c, j): those of t_c, -1 where there is none
-    row, turn    of U for each inequality, -1 of none, and its j;   g: its multiple;   of: c, or -1;   a (rows, k): coefficients
+    z = (x, t) has p entries of x and k of each t_c, of which some are none; ``shared`` (p,) and ``own`` (k, c) say what columns
+    of the program they are, -1 of none, ``width`` how many it has.
+
+    P, q, E, e   objective and equations
+    U, T, b      inequalities A z <= b, where A z = T (Ux, t): U' (p, n) has the vectors u, and the rows without a t_c
+    held         (k, k, c): P_c, and 1 where t_c has no entry, or one that nothing holds;   curved: P_c, None where all are zero
+    place        (j, c): the vectors u of t_c, -1 where there is none
+    local, free  the inequalities, with a t_c and without
+    order        the rows of the program that they are, inequalities first, where those of many t_c are equations whose slack is
+                 a further x
     """
 
     P: sparse.csr_matrix
     q: np.ndarray
-    A: sparse.csr_matrix
-    b: np.ndarray
     E: sparse.csr_matrix
     e: np.ndarray
+    U: torch.Tensor
+    T: sparse.csr_matrix
+    b: np.ndarray
+    held: np.ndarray
+    curved: np.ndarray | None
+    place: np.ndarray
+    local: Local
+    free: Free
     order: np.ndarray
     columns: np.ndarray
     sides: np.ndarray
     unit: float
     shared: np.ndarray
     own: np.ndarray
-    curved: np.ndarray
-    U: np.ndarray
-    place: np.ndarray
-    row: np.ndarray
-    turn: np.ndarray
-    g: np.ndarray
-    a: np.ndarray
-    of: np.ndarray
     width: int
 
     #: seconds that none is foreseen to take less than
     LEAST: ClassVar[float] = ITERATIONS * ONCE_S
 
-    @cached_property
-    def rows(self) -> tuple[np.ndarray, ...]:
-        """Of the inequalities with a t_c: which they are, and their ``of``, ``a``, ``g``, ``turn``."""
-        local = self.of >= 0
-        return local, self.of[local], self.a[local], self.g[local], self.turn[local]
+    def along(self, x: np.ndarray) -> np.ndarray:
+        """Ux."""
+        return (torch.from_numpy(x) @ self.U).numpy()
+
+    def pulled(self, r: np.ndarray) -> np.ndarray:
+        """U'r, of one r or of several."""
+        return (torch.from_numpy(r) @ self.U.T).numpy()
+
+    def times(self, z: np.ndarray) -> np.ndarray:
+        """Az."""
+        p = len(self.shared)
+        return self.T @ np.concatenate([self.along(z[:p]), z[p:]])
+
+    def back(self, r: np.ndarray) -> np.ndarray:
+        """A'r."""
+        both, n = self.turned @ r, self.U.shape[1]
+        return np.concatenate([self.pulled(both[:n]), both[n:]])
+
+    def unscaled(self, z: np.ndarray) -> np.ndarray:
+        """As the columns of the program."""
+        found, p, some = np.zeros(len(self.columns)), len(self.shared), self.own >= 0
+        found[self.shared], found[self.own[some]] = z[:p], z[p:].reshape(self.own.shape)[some]
+        return (found * self.columns)[: self.width]
 
     @cached_property
-    def transposed(self) -> sparse.csr_matrix:
-        """A'."""
-        return self.A.T.tocsr()
+    def turned(self) -> sparse.csc_matrix:
+        """T'."""
+        return self.T.T
+
+    @cached_property
+    def ties(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each j the c that have a j-th vector u, and which it is."""
+        return [(np.flatnonzero(places >= 0), places[places >= 0]) for places in self.place]
 
     @cached_property
     def quadratic(self) -> np.ndarray:
         """P's part of x."""
-        return self.P[self.shared][:, self.shared].toarray()
+        p = len(self.shared)
+        return self.P[:p, :p].toarray()
+
+    @cached_property
+    def equal(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """E's part of x, and the coefficients (rows, k, c) of every t_c, None where all are zero."""
+        p = len(self.shared)
+        beside = self.E[:, p:]
+        return self.E[:, :p].toarray(), beside.toarray().reshape(-1, *self.own.shape) if beside.nnz else None
 
     @property
     def numbers(self) -> int:
         """Of the rows that kinks and bounds ask for."""
-        return int(self.U.size)
+        return self.U.numel()
 
     @property
     def seconds(self) -> float:
         """Of the whole solve, foreseen."""
-        n, p = self.U.shape
+        p, n = self.U.shape
         each = n * p * (NUMBER_S + PRODUCT_S * p) + ROW_S * (len(self.b) + self.own.size) + CUBE_S * (p + len(self.e)) ** 3
         return ITERATIONS * (each + ONCE_S)
 
@@ -150,24 +201,26 @@ def _few(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndarray]:
     for most in np.unique(counts)[:8]:
         few = counts <= most
         long = _long(A, few)
-        _, which = _together(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
-        if np.count_nonzero(long) > MOST_EQUATIONS or np.bincount(which).max() > MOST_OWN:
+        which = _together(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
+        if np.count_nonzero(long) > MOST_EQUATIONS or np.bincount(which).max(initial=0) > MOST_OWN:
             break
         found.append(few)
     return (few for few in reversed(found) if np.count_nonzero(~few) <= MOST_SHARED)
 
 
-def _together(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> tuple[int, np.ndarray]:
-    """The components of the t, by rows and by P."""
-    from scipy.sparse import csgraph
-
+def _together(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
+    """For each of the t which component it is of, by rows and by P."""
     places = np.flatnonzero(few)
-    graph = _pattern(P[places][:, places])
-    several = np.diff(A.indptr) > 1
-    if several.any():
-        kept = A[several]
-        graph = graph + kept.T @ kept
-    return csgraph.connected_components(graph, directed=False)
+    by_form, rows = P[places][:, places].tocoo(), np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    beside = np.flatnonzero(rows[1:] == rows[:-1])  # entries of one row after one another
+    one, other = np.append(by_form.row, A.indices[beside]), np.append(by_form.col, A.indices[beside + 1])
+    least = np.arange(len(places))
+    while (apart := least[one] != least[other]).any():
+        one, other = one[apart], other[apart]
+        np.minimum.at(least, np.maximum(least[one], least[other]), np.minimum(least[one], least[other]))
+        while (further := least[least] != least).any():
+            least[further] = least[least[further]]
+    return np.unique(least, return_inverse=True)[1]
 
 
 def _parts(
@@ -184,39 +237,69 @@ def _parts(
     P, q = _scaled(P, columns, columns), q * columns
     unit = 1 / (max(np.abs(q).max(initial=0.0), np.abs(P.data).max(initial=0.0)) or 1.0)
     P, q, b, e = P * unit, q * unit, b * sides[:m], e * sides[m:]
-    count, which = _together(_pattern(A)[:, places], P, few) if len(places) else (0, places)
-    size = max(int(np.bincount(which).max()), 1) if count else 1
+    bare = np.bincount(A.indices, minlength=A.shape[1]) + np.bincount(P.indices, minlength=A.shape[1]) == 0
+    own = _own(_together(_pattern(A)[:, places], P, few), places)
+    at, size = np.empty(A.shape[1], dtype=int), len(shared) + own.size
+    at[shared], at[own[own >= 0]] = np.arange(len(shared)), len(shared) + np.flatnonzero(own.ravel() >= 0)
+    A, E, P = (sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size)) for part in (A, E, P))
+    found = _rows(A, len(shared), own.shape)
+    if found is None:
+        return None
+    U, T, place, local, free = found
+    form, objective = P.tocoo(), np.zeros(size)
+    P, objective[at] = sparse.csr_matrix((form.data, (at[form.row], form.col)), (size, size)), q
+    curved = _curved(P, len(shared), own.shape)
+    held, k = curved.copy(), np.arange(len(own))
+    held[k, k] += (own < 0) | bare[own]
+    return Arrow(
+        P=P, q=objective, E=E, e=e, U=U, T=T, b=b, held=held, curved=curved if curved.any() else None, place=place, local=local,
+        free=free, order=order, columns=columns, sides=sides, unit=unit, shared=shared, own=own, width=width,
+    )  # fmt: skip
+
+
+def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """(k, c): the columns of each component, -1 where there is none."""
+    counts = np.bincount(which)
     by = np.argsort(which, kind="stable")
-    starts = np.searchsorted(which[by], np.arange(count))
-    slot = np.empty(len(places), dtype=int)
-    slot[by] = np.arange(len(places)) - starts[which[by]]
-    own = np.full((count, size), -1)
-    own[which, slot] = places
-    at, slots = np.full(A.shape[1], -1), np.zeros(A.shape[1], dtype=int)
-    at[places], slots[places] = which, slot
-    coo = A.tocoo()
-    inside = at[coo.col] >= 0
-    of, a = np.full(m, -1), np.zeros((m, size))
-    of[coo.row[inside]] = at[coo.col[inside]]
-    a[coo.row[inside], slots[coo.col[inside]]] = coo.data[inside]
-    AX = A[:, shared]
-    AX.eliminate_zeros()
-    some = np.diff(AX.indptr) > 0
-    found = _multiples(AX, of, some, count)
+    slot = np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+    own = np.full((max(int(counts.max(initial=0)), 1), len(counts)), -1)
+    own[slot, which[by]] = places[by]
+    return own
+
+
+def _curved(P: sparse.csr_matrix, p: int, shape: tuple[int, ...]) -> np.ndarray:
+    """(k, k, c): P_c."""
+    form, (size, count) = P.tocoo(), shape
+    mine, curved = form.row >= p, np.zeros((size, size, count))
+    slot, which = np.divmod(form.row[mine] - p, count)
+    curved[slot, (form.col[mine] - p) // count, which] = form.data[mine]
+    return curved
+
+
+def _rows(
+    A: sparse.csr_matrix, p: int, shape: tuple[int, ...]
+) -> tuple[torch.Tensor, sparse.csr_matrix, np.ndarray, Local, Free] | None:
+    """U', T, place, and the inequalities; None where those of one component have too many vectors u, or there is none."""
+    (size, count), m = shape, A.shape[0]
+    entries = A.tocoo()
+    inside = entries.col >= p
+    row, column, value = entries.row[inside], entries.col[inside] - p, entries.data[inside]
+    slot, which = np.divmod(column, max(count, 1))
+    of, a = np.full(m, -1), np.zeros((size, m))
+    of[row], a[slot, row] = which, value
+    AX = A[:, :p]
+    found = _multiples(AX, of, np.diff(AX.indptr) > 0, count)
     if found is None or not found[0].size:
         return None
-    U, place, row, turn, g = found
-    curved = np.zeros((count, size, size))
-    if P.nnz:
-        full = P.tocoo()
-        mine = at[full.row] >= 0
-        curved[at[full.row[mine]], slots[full.row[mine]], slots[full.col[mine]]] = full.data[mine]
-    bare = np.bincount(A.indices, minlength=A.shape[1]) + np.bincount(P.indices, minlength=A.shape[1]) == 0
-    curved[:, np.arange(size), np.arange(size)] += (own < 0) | bare[own]
-    return Arrow(
-        P=P, q=q, A=A, b=b, E=E, e=e, order=order, columns=columns, sides=sides, unit=unit, shared=shared, own=own, curved=curved,
-        U=U, place=place, row=row, turn=turn, g=g, a=a, of=of, width=width,
-    )  # fmt: skip
+    U, place, vector, turn, g = found
+    some, n = np.flatnonzero(vector >= 0), len(U)
+    places = np.append(some, row), np.append(vector[some], n + column)
+    T = sparse.csr_matrix((np.append(g[some], value), places), (m, n + count * size))
+    inner, free = np.flatnonzero(of >= 0), np.flatnonzero((of < 0) & (vector >= 0))
+    multiples = np.zeros((len(place), len(inner)))
+    multiples[turn[inner], np.arange(len(inner))] = g[inner]
+    local = Local(slice(None) if len(inner) == m else inner, of[inner], a[:, inner], multiples)
+    return torch.from_numpy(np.ascontiguousarray(U.T)), T, place, local, Free(free, vector[free])
 
 
 def _scaled(A: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> sparse.csr_matrix:
@@ -262,4 +345,4 @@ def _multiples(
         places[-1][heads] = start + np.arange(len(heads))
         arrays.append(U)
         left = left[~same]
-    return np.concatenate(arrays), np.stack(places or [np.full(count, -1)], axis=1), row, turn, g
+    return np.concatenate(arrays), np.stack(places or [np.full(count, -1)]), row, turn, g

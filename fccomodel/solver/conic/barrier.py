@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg, sparse
+import torch
 
 from fccomodel.solver.conic.arrow import Arrow
 
@@ -33,111 +33,98 @@ class Step:
     """The linear equations of one iteration, for weights d of the rows, solved for any right sides."""
 
     def __init__(self, parts: Arrow, d: np.ndarray) -> None:
-        self.parts, self.d = parts, d
-        (count, size), turns = parts.own.shape, parts.place.shape[1]
-        (local, of, a, g, turn), has = parts.rows, parts.row >= 0
-        weighted = d[local, None] * a
-        B, C, diagonal = parts.curved.copy(), np.zeros((count, size, turns)), np.arange(size)
+        self.parts, self.d, self.p = parts, d, len(parts.shared)
+        EX, self.ET = parts.equal
+        S, self.tops = self._of_x(), EX
+        if self.ET is not None:
+            self.tops = EX + parts.pulled(self._by_vector(np.einsum("aic,ijc->ajc", self.ET, self.v)))
+        p, ne = self.p, len(EX)
+        K = np.zeros((p + ne, p + ne))
+        K[:p, :p], K[p:, :p], K[:p, p:] = S, self.tops, self.tops.T
+        if self.ET is not None:
+            K[p:, p:] = -np.tensordot(self.ET, np.einsum("ijc,ajc->aic", self.inverse, self.ET), ((1, 2), (1, 2)))
+        above = np.arange(p + ne) < p
+        sizes = np.abs(K.diagonal())
+        self.scale = 1 / np.sqrt(np.where(sizes > ADDED, sizes, np.where(above, ADDED, 1.0)))
+        K *= self.scale[:, None] * self.scale
+        K[np.diag_indices(p + ne)] += np.where(above, ADDED, -ADDED)
+        self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
+
+    def _of_x(self) -> np.ndarray:
+        """The equations of x where each t_c follows it: ``v`` (k, j, c) for one along each u."""
+        parts, (which, of, a, g) = self.parts, self.parts.local
+        (size, count), turns = parts.own.shape, len(parts.place)
+        d, B, C, diagonal = self.d[which], parts.held.copy(), np.zeros((size, turns, count)), np.arange(size)
         for i in range(size):
-            C[:, i] = np.bincount(of * turns + turn, weighted[:, i] * g, count * turns).reshape(count, turns)
+            weighted = d * a[i]
+            for j in range(turns):
+                C[i, j] = np.bincount(of, weighted * g[j], count)
             for j in range(i + 1):
-                B[:, i, j] += np.bincount(of, weighted[:, i] * a[:, j], count)
-                B[:, j, i] = B[:, i, j]
-        B[:, diagonal, diagonal] *= 1 + ADDED
+                B[i, j] += np.bincount(of, weighted * a[j], count)
+                B[j, i] = B[i, j]
+        B[diagonal, diagonal] *= 1 + ADDED
         self.inverse = _inverse(B)
-        self.v = -(self.inverse @ C)
-        ahead = np.einsum("mk,mkj->mj", a, self.v[of])
-        ahead[np.arange(len(of)), turn] += g
-        self.tied = parts.place >= 0
-        bent = self.v.transpose(0, 2, 1) @ parts.curved @ self.v
-        free = has & ~local
-        w = np.bincount(parts.row[free], d[free] * parts.g[free] ** 2, len(parts.U)).astype(float)
-        S = np.zeros((parts.U.shape[1],) * 2)
+        self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
+        ahead = g + np.einsum("im,ijm->jm", a, self.v[..., of])
+        bent = None if parts.curved is None else np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
+        rows, vector = parts.free
+        w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
+        S = torch.from_numpy(parts.quadratic.copy())
         for i in range(turns):
             for j in range(i + 1):
-                both = self.tied[:, i] & self.tied[:, j]
-                W = (np.bincount(of, d[local] * ahead[:, i] * ahead[:, j], count) + bent[:, i, j])[both]
+                W = np.bincount(of, d * ahead[i] * ahead[j], count) + (0.0 if bent is None else bent[i, j])
                 if i == j:
-                    w[parts.place[both, i]] += W
-                elif both.any():
-                    X = (parts.U[parts.place[both, i]] * W[:, None]).T @ parts.U[parts.place[both, j]]
+                    w[parts.ties[i][1]] += W[parts.ties[i][0]]
+                elif (both := np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))).size:
+                    one, other = (parts.U[:, torch.from_numpy(parts.place[k, both])] for k in (i, j))
+                    X = one * torch.from_numpy(W[both]) @ other.T
                     S += X + X.T
-        V = parts.U * np.sqrt(w)[:, None]
-        S += V.T @ V
-        shared = parts.shared
-        if parts.P.nnz:
-            S += parts.quadratic
-        ne, p = len(parts.e), len(shared)
-        K = np.zeros((p + ne, p + ne))
-        K[:p, :p] = S
-        if ne:
-            EX = parts.E[:, shared].toarray() + self._through(parts.E)
-            ET = self.own_part(parts.E)
-            inner = (self.inverse[None] @ ET[..., None])[..., 0]
-            low = np.einsum("aci,bci->ab", ET, inner)
-            K[p:, :p], K[:p, p:], K[p:, p:] = EX, EX.T, -low
-            self.ET = ET
-        sizes = np.concatenate([S.diagonal(), -K.diagonal()[p:]])
-        self.scale = 1 / np.sqrt(np.where(sizes > ADDED, sizes, np.where(np.arange(p + ne) < p, ADDED, 1.0)))
-        K *= self.scale[:, None] * self.scale
-        K[np.arange(p + ne), np.arange(p + ne)] += np.where(np.arange(p + ne) < p, ADDED, -ADDED)
-        self.factor = linalg.lu_factor(K, check_finite=False)
+        V = parts.U * torch.from_numpy(np.sqrt(w))
+        return (S + V @ V.T).numpy()
 
-    def own_part(self, E: sparse.csr_matrix) -> np.ndarray:
-        """(rows, c, k): the coefficients of every t_c."""
-        own = self.parts.own
-        dense = E[:, np.maximum(own, 0).ravel()].toarray().reshape(E.shape[0], *own.shape)
-        return np.where(own >= 0, dense, 0.0)
+    def _by_vector(self, r: np.ndarray) -> np.ndarray:
+        """(.., j, c) as what the vectors u are multiplied by."""
+        weights = np.zeros((*r.shape[:-2], self.parts.U.shape[1]))
+        for j, (those, vectors) in enumerate(self.parts.ties):
+            weights[..., vectors] = r[..., j, those]
+        return weights
 
-    def _through(self, E: sparse.csr_matrix) -> np.ndarray:
-        """What x moves by the t_c that follow it."""
-        return self.pulled(np.einsum("aci,cij->acj", self.own_part(E), self.v))
-
-    def pulled(self, r: np.ndarray) -> np.ndarray:
-        """sum_cj r_cj u_cj."""
-        weights = np.zeros((*r.shape[:-2], len(self.parts.U)))
-        weights[..., self.parts.place[self.tied]] = r[..., self.tied]
-        return weights @ self.parts.U
-
-    def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """dz and dy of (P + A'dA) dz + E'dy = f, E dz = r."""
-        parts, own = self.parts, self.parts.own
-        p = len(parts.shared)
-        ft = np.where(own >= 0, f[np.maximum(own, 0)], 0.0)
-        top = f[parts.shared] + self.pulled((ft[:, None] @ self.v)[:, 0])
-        inner = (self.inverse @ ft[:, :, None])[:, :, 0]
-        low = r - np.einsum("aci,ci->a", self.ET, inner) if len(r) else r
-        found = self.scale * linalg.lu_solve(self.factor, self.scale * np.concatenate([top, low]), check_finite=False)
+    def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dz and dy of (P + A'dA) dz + E'dy = f, E dz = r, and A dz."""
+        parts, p = self.parts, self.p
+        ft = f[p:].reshape(parts.own.shape)
+        top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
+        inner = np.einsum("ijc,jc->ic", self.inverse, ft)
+        low = r if self.ET is None else r - np.tensordot(self.ET, inner)
+        right = torch.from_numpy(self.scale * np.concatenate([top, low]))
+        found = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
         dx, dy = found[:p], found[p:]
-        along = np.where(self.tied, (parts.U @ dx)[parts.place], 0.0)
-        dt = inner + (self.v @ along[:, :, None])[:, :, 0]
-        if len(r):
-            dt = dt - (self.inverse @ np.einsum("aci,a->ci", self.ET, dy)[:, :, None])[:, :, 0]
-        dz = np.zeros(len(f))
-        dz[parts.shared] = dx
-        dz[own[own >= 0]] = dt[own >= 0]
-        return dz, dy
+        along = parts.along(dx)
+        dt = inner + np.einsum("ijc,jc->ic", self.v, along[parts.place])
+        if self.ET is not None:
+            dt = dt - np.einsum("ijc,jc->ic", self.inverse, np.tensordot(dy, self.ET, 1))
+        return np.concatenate([dx, dt.ravel()]), dy, parts.T @ np.concatenate([along, dt.ravel()])
 
-    def refined(self, f: np.ndarray, r: np.ndarray, times: int = REFINED) -> tuple[np.ndarray, np.ndarray]:
+    def refined(self, f: np.ndarray, r: np.ndarray, times: int = REFINED) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same to the accuracy that the equations themselves have."""
         parts = self.parts
-        dz, dy = self(f, r)
+        dz, dy, Adz = self(f, r)
         off = math.inf
         for _ in range(times):
-            left = f - parts.P @ dz - parts.transposed @ (self.d * (parts.A @ dz)) - parts.E.T @ dy
+            left = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
             under = r - parts.E @ dz
             now = max(np.abs(left).max(initial=0.0), np.abs(under).max(initial=0.0))
             if not ENOUGH < now < 0.5 * off:
                 break
             off = now
-            more, beside = self(left, under)
-            dz, dy = dz + more, dy + beside
-        return dz, dy
+            more = self(left, under)
+            dz, dy, Adz = dz + more[0], dy + more[1], Adz + more[2]
+        return dz, dy, Adz
 
 
 def _inverse(B: np.ndarray) -> np.ndarray:
-    """The inverses of many small positive definite matrices, by sweeps of all of them at once."""
-    swept = np.array(np.moveaxis(B, 0, -1))
+    """The inverses of many small positive definite matrices (k, k, c), by sweeps of all of them at once."""
+    swept = B.copy()
     for k in range(len(swept)):
         column, pivot = swept[:, k].copy(), 1 / swept[k, k]
         row = swept[k] * pivot
@@ -145,32 +132,35 @@ def _inverse(B: np.ndarray) -> np.ndarray:
         swept[:, k] = 0.0
         swept -= column[:, None] * row[None]
         swept[k] = row
-    return np.ascontiguousarray(np.moveaxis(swept, -1, 0))
+    return swept
 
 
 class Point(NamedTuple):
-    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it, relative: of the primal, the dual,
-    and the gap between them."""
+    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it: of the inequalities, the equations
+    and the dual, and relative: of the primal, the dual, and the gap between them."""
 
     z: np.ndarray
     s: np.ndarray
     u: np.ndarray
     y: np.ndarray
-    off: tuple[float, float, float] = (math.inf, math.inf, math.inf)
+    primal: np.ndarray
+    equal: np.ndarray
+    dual: np.ndarray
+    off: tuple[float, float, float]
 
 
 def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> Result:
     """The optimum: ``Solved`` at the first accuracy, ``AlmostSolved`` at the second where no more is reached, or ``Unknown``."""
     began, (wanted, taken) = time.perf_counter(), accuracy
-    now = best = _measured(parts, _begin(parts))
+    now = best = _begin(parts)
     done, stalled, least, product = 0, 0, now.off, math.inf
     with np.errstate(all="ignore"):
         while max(best.off) > wanted and done < MOST and stalled < IDLE[int(max(best.off) > taken)]:
             if seconds is not None and time.perf_counter() - began > seconds:
                 break
             try:
-                now = _measured(parts, _next(parts, now))
-            except (linalg.LinAlgError, np.linalg.LinAlgError, ValueError):
+                now = _next(parts, now)
+            except (RuntimeError, ValueError):  # equations that cannot be solved
                 break
             done += 1
             if not np.isfinite(now.off).all():
@@ -186,10 +176,9 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
 
 def _begin(parts: Arrow) -> Point:
     """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and quadratic cone program solvers)."""
-    m = len(parts.b)
-    z, y = Step(parts, np.ones(m)).refined(parts.transposed @ parts.b - parts.q, parts.e)
-    u = parts.A @ z - parts.b
-    return Point(z, _inside(-u), _inside(u), y)
+    z, y, Az = Step(parts, np.ones(len(parts.b))).refined(parts.back(parts.b) - parts.q, parts.e)
+    u = Az - parts.b
+    return _point(parts, z, _inside(-u), _inside(u), y)
 
 
 def _inside(s: np.ndarray) -> np.ndarray:
@@ -200,15 +189,14 @@ def _inside(s: np.ndarray) -> np.ndarray:
 
 def _next(parts: Arrow, now: Point) -> Point:
     """One step: how far the plain one gets says how much to centre."""
-    z, s, u, y, _ = now
+    z, s, u, y, primal, equal, dual, _ = now
     m, step = max(len(s), 1), Step(parts, u / s)
-    dual = parts.P @ z + parts.q + parts.transposed @ u + parts.E.T @ y
-    primal, equal = parts.A @ z + s - parts.b, parts.E @ z - parts.e
 
     def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        dz, dy = step.refined(-dual - parts.transposed @ (step.d * primal - product / s), -equal, times)
-        moved = primal + parts.A @ dz
-        return dz, -moved, step.d * moved - product / s, dy
+        over = product / s
+        dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
+        moved = primal + Adz
+        return dz, -moved, step.d * moved - over, dy
 
     _, ds, du, _ = towards(s * u, 0)
     mean, reach = float(s @ u) / m, min(_reach(s, ds), _reach(u, du))
@@ -216,7 +204,7 @@ def _next(parts: Arrow, now: Point) -> Point:
     centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
     dz, ds, du, dy = towards(s * u + ds * du - centred, REFINED)
     length = min(1.0, SHARE * _reach(s, ds), SHARE * _reach(u, du))
-    return Point(z + length * dz, s + length * ds, u + length * du, y + length * dy)
+    return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
 
 
 def _reach(s: np.ndarray, ds: np.ndarray) -> float:
@@ -224,17 +212,17 @@ def _reach(s: np.ndarray, ds: np.ndarray) -> float:
     return 1 / max(SHARE, float((-ds / s).max(initial=0.0)))
 
 
-def _measured(parts: Arrow, point: Point) -> Point:
-    z, s, u, y, _ = point
-    Pz, Au = parts.P @ z, parts.transposed @ u + parts.E.T @ y
-    Az, Ez = parts.A @ z, parts.E @ z
+def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
+    """With what is off there."""
+    Pz, pulled = parts.P @ z, parts.back(u) + parts.E.T @ y
+    Az, Ez = parts.times(z), parts.E @ z
+    primal, equal, dual = Az + s - parts.b, Ez - parts.e, Pz + parts.q + pulled
     size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Az, s, Ez, parts.b, parts.e)), 1.0)
-    primal = max(float(np.abs(Az + s - parts.b).max(initial=0.0)), float(np.abs(Ez - parts.e).max(initial=0.0))) / size
-    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Pz, Au, parts.q)), 1e-12)
-    dual = float(np.abs(Pz + parts.q + Au).max(initial=0.0)) / size
+    off = max(float(np.abs(primal).max(initial=0.0)), float(np.abs(equal).max(initial=0.0))) / size
+    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Pz, pulled, parts.q)), 1e-12)
     value, bound = 0.5 * z @ Pz + parts.q @ z, -0.5 * z @ Pz - parts.b @ u - parts.e @ y
     gap = abs(float(value - bound)) / max(min(abs(float(value)), abs(float(bound))), parts.unit)
-    return point._replace(off=(primal, dual, gap))
+    return Point(z, s, u, y, primal, equal, dual, (off, float(np.abs(dual).max(initial=0.0)) / size, gap))
 
 
 def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
@@ -242,4 +230,4 @@ def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
     kept, z = parts.order >= 0, np.zeros(np.count_nonzero(parts.order >= 0))
     z[parts.order[kept]] = duals[kept]
     value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
-    return Result(status, (best.z * parts.columns)[: parts.width], z, float(value), done)
+    return Result(status, parts.unscaled(best.z), z, float(value), done)
