@@ -15,6 +15,7 @@ class Failure:
     conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label, and 0 for sets of variables
                that hold the point
     proved     infeasible: by multipliers of the constraints, ``conflict``, that no feasible point allows, wherever the run ended
+    fixed      infeasible: the constraints ``conflict`` have no variable, so that no point changes what they are violated by
     nearest    infeasible: where constraints are convex, no feasible point is nearer to the one returned
     along      otherwise: the entry of a variable that grows the most, and whether it rises
     """
@@ -22,5 +23,6 @@ class Failure:
     kind: str
     conflict: Mapping[str, float] = field(default_factory=dict)
     proved: bool = False
+    fixed: bool = False
     nearest: float = 0.0
     along: tuple[str, bool] | None = None

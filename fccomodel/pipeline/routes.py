@@ -187,9 +187,14 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case."""
+    """With the report, whose search has some time in any case, and with what no point can meet."""
+    from fccomodel import report as judging
+
     least = time.perf_counter() + BEYOND * max(until.report - until.run, 0.0)
-    return Found(planned, program, solution, report(planned, solution, sensitive=sensitive, until=max(until.report, least)))
+    kkt = report(planned, solution, sensitive=sensitive, until=max(until.report, least))
+    if (failure := judging.unmet(planned.bound, kkt)) is not None:
+        solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+    return Found(planned, program, solution, kkt)
 
 
 def interior(planned: Planned) -> Conic | None:

@@ -39,6 +39,7 @@ from fccomodel.report.scales import Scales, scales
 from fccomodel.report.system import System, norm
 from fccomodel.report.verdicts import GOOD, at_bound, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
+from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of a report by itself; what is said of one that the clock has cut short.

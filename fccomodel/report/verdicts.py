@@ -15,6 +15,8 @@ from fccomodel.core import ir
 from fccomodel.core.failure import Failure
 from fccomodel.core.work import Meter
 from fccomodel.data import nets
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import members
 from fccomodel.report import advice as advising
 from fccomodel.report import recording
 from fccomodel.report.advice import Ending
@@ -175,9 +177,13 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             )
             advice = "Bound the variables by sets to where the constraints hold."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
+        case "infeasible" if failure.fixed:
+            words = ("has", "is", "") if len(failure.conflict) == 1 else ("have", "are", "up to ")
+            worst = "{} no variable, and {} violated by {}{:.3g}".format(*words, max(failure.conflict.values()))
+            sentence = f"Infeasible, proved: {_shown(failure)} {worst}."
+            advice = "Correct the data and params of what has no variable, or leave it out."
         case "infeasible":
-            names = list(failure.conflict)
-            shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+            shown = _shown(failure)
             least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
             where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
             proof = f"Infeasible, proved: every point{where} violates a constraint."
@@ -201,6 +207,27 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
     gap = report.gap if failure.kind == "unattained" else None
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
+
+
+def _shown(failure: Failure) -> str:
+    """Constraints that conflict, the first of them by their labels."""
+    names = list(failure.conflict)
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def unmet(bound: Bound, report: KKTReport) -> Failure | None:
+    """Constraints without a variable that the data violate, by more than rounding of their sides: no point meets them. None
+    where expectations are estimated, which prove nothing."""
+    found = {}
+    for constraint in (c for c in bound.problem.constraints if report.exact and not ir.variables_of(c.body)):
+        for label in members.of(bound, constraint).labels(constraint.label):
+            row = report.constraints[label]
+            violation = abs(row.value) if constraint.kind == "eq" else row.value
+            size = max(abs(row.left or 0.0), abs(row.right or 0.0)) if row.relation else 1.0
+            if violation > FEASIBLE * size:
+                found[label] = violation
+    ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf) if found else None
 
 
 def _moving(failure: Failure) -> str:

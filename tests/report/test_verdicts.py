@@ -176,6 +176,17 @@ def test_infeasible_only_where_no_point_is_known_to_be_feasible():
     assert not report.somewhere_feasible(apart.bind().bound)
 
 
+def test_constraints_without_a_variable():
+    """What the data violate no point meets, whatever else the run finds; what they meet within rounding is no alarm."""
+    text = "param a default 7; var x; minimize {objective}; subject to fine: a <= 5; low: x <= 1;"
+    for objective in ("(x - 3)^2", "(x - 3)^4 - x^2"):
+        found = fccomodel.compile(text.format(objective=objective)).bind().solve()
+        assert found.outcome.status == "infeasible" and found.outcome.solution.failure.fixed and found.report.gap is None
+        assert found.report.verdict.startswith("Infeasible, proved: fine has no variable, and is violated by 2.")
+    met = fccomodel.compile(text.format(objective="(x - 3)^2")).bind().with_params(a=5 + 1e-12).solve()
+    assert met.outcome.status == "converged"
+
+
 def test_unbounded_only_where_no_violation_is_needed():
     claimed = Failure(kind="unbounded", along=("x", True))
     found = report.failed(at("var x; minimize -x; subject to c: tanh(x) <= 0.9999;", x=1e12), claimed, convex=False)
