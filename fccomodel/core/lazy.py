@@ -21,6 +21,11 @@ from fccomodel.core import garbage
 LIBRARY = "lib/libtorch_cpu.so"
 #: Of ``dlopen``: all symbols at once, as Python loads modules.
 NOW = 2
+#: Modules in C that a command imports before torch. None can be while the system's loader is busy.
+EXTENSIONS = (
+    "_bisect", "_blake2", "_bz2", "_contextvars", "_datetime", "_decimal", "_hashlib", "_json", "_lzma", "_opcode", "_pickle",
+    "_random", "_sha512", "_struct", "fcntl", "math", "numpy", "numpy.linalg", "select", "termios", "unicodedata", "zlib",
+)  # fmt: skip
 
 
 class Lazy:
@@ -46,6 +51,9 @@ def ahead() -> None:
     says why. By the loader's own function: Python's keeps other threads waiting. The process does not end before it."""
     if "torch" in sys.modules or sys.platform != "linux":
         return
+    for name in EXTENSIONS:
+        with suppress(ImportError):
+            load(name)
     with suppress(ImportError, OSError, AttributeError, ValueError):
         found = importlib.util.find_spec("torch")
         for folder in (found and found.submodule_search_locations) or ():

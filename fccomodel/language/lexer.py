@@ -7,7 +7,6 @@ import re
 import sys
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 
 import lark
@@ -32,8 +31,8 @@ CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 def grammar_text() -> str:
     """The grammar, inside the package in an installed one, beside it in a checkout; its reductions are those of the library."""
-    package = files("fccomodel")
-    for place in (package.joinpath("grammar", "fcco.lark"), package.joinpath("..", "grammar", "fcco.lark")):
+    package = Path(__file__).parents[1]
+    for place in (package / "grammar" / "fcco.lark", package.parent / "grammar" / "fcco.lark"):
         if place.is_file():
             return place.read_text(encoding="utf-8").replace("REDUCTIONS", "|".join(reductions.named(lambda kind: kind.written)))
     raise FileNotFoundError("grammar/fcco.lark is neither in the installed package nor beside it")

@@ -13,8 +13,8 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from math import prod
+from pathlib import Path
 
 from fccomodel.evaluation import elements
 from fccomodel.plan import assumptions
@@ -90,7 +90,7 @@ def named(problems: Class) -> str:
 @cache
 def rows() -> tuple[Row, ...]:
     """All that was measured."""
-    text = resources.files("fccomodel.plan").joinpath("measured.toml").read_text()
+    text = Path(__file__).with_name("measured.toml").read_text(encoding="utf-8")
     return tuple(
         Row(problems=entry["problems"], models=tuple(entry["models"]), times=entry["times"], theorems=entry["theorems"])
         for entry in tomllib.loads(text).get("class", [])

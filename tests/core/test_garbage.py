@@ -8,6 +8,7 @@ import sys
 import threading
 
 from fccomodel.app import cli
+from fccomodel.app.cli import _main
 from fccomodel.core import garbage
 
 
@@ -23,7 +24,7 @@ def test_cycles_are_looked_for_rarely_in_a_command_and_as_before_after_it(monkey
     with garbage.rarely_collected():
         assert collections() < often / 5
     seen: list[int] = []
-    monkeypatch.setattr(cli, "parser", lambda: seen.append(gc.get_threshold()[0]) or 1 / 0)
+    monkeypatch.setattr(_main, "parser", lambda: seen.append(gc.get_threshold()[0]) or 1 / 0)
     assert cli.main([]) == 2 and seen == [garbage.OBJECTS] and gc.get_threshold() == before and capsys.readouterr().err
 
 

@@ -6,162 +6,34 @@ given (each finding with its code, on standard error); 130 interrupted twice.
 
 from __future__ import annotations
 
-import argparse
-import os
-import signal
+import importlib
 import sys
-import textwrap
-import time
-import traceback
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fccomodel.app import errors
-from fccomodel.app.cli._command import BAD_INPUT, DONE, INTERRUPTED
-from fccomodel.app.cli._output import show
-from fccomodel.app.cli.algorithms import algorithms
-from fccomodel.app.cli.atoms import atoms
-from fccomodel.app.cli.check import check
-from fccomodel.app.cli.compare import compare
-from fccomodel.app.cli.completion import completion
-from fccomodel.app.cli.emit import emit
-from fccomodel.app.cli.evaluate import evaluate
-from fccomodel.app.cli.explain import explain
-from fccomodel.app.cli.format import format
-from fccomodel.app.cli.latex import latex
-from fccomodel.app.cli.mock_data import mock_data
-from fccomodel.app.cli.new import new
-from fccomodel.app.cli.options import options
-from fccomodel.app.cli.prepare import prepare
-from fccomodel.app.cli.report import report
-from fccomodel.app.cli.solve import solve
-from fccomodel.app.cli.sweep import sweep
-from fccomodel.core import garbage, process
-from fccomodel.core.diagnostics import FccoError, refuse
-from fccomodel.core.version import __version__
-from fccomodel.solver.errors import of_one_process
+from fccomodel.core import garbage, late, lazy
 
-__all__ = ["COMMANDS", "DEBUG", "command", "main"]
+if TYPE_CHECKING:
+    from fccomodel.app.cli._main import COMMANDS, DEBUG, main, parser
 
-COMMANDS = (
-    new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, prepare, atoms, algorithms,
-    options, completion,
-)  # fmt: skip
-DEBUG = "FCCOMODEL_DEBUG"
-#: seconds that a process leaves another one to say why they end
-SAYING = 1.0
+__all__ = ["COMMANDS", "DEBUG", "command", "main", "parser"]
 
-EPILOG = """\
-examples:
-  fccomodel check   model.fcco
-  fccomodel explain model.fcco --bind model.toml
-  fccomodel solve   model.fcco --bind model.toml --seed 0 --budget 60s --out out
-  fccomodel evaluate out --where "split == 'test'"
-
-`fccomodel COMMAND --help` lists a command's options.
-"""
+#: Arguments of commands that need torch.
+DATA = ("--bind", "--data")
 
 
 def command() -> int:
-    """:func:`main` as the whole of a process."""
+    """:func:`main` as the whole of a process. Where data are given, torch is on its way while all else is imported."""
+    late.install()
+    if any(word.partition("=")[0] in DATA for word in sys.argv[1:]):
+        lazy.ahead()
+    from fccomodel.app.cli._main import main
+
     with garbage.ours():
         return main()
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; whatever goes wrong ends in a message and an exit status, never in a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-    aside = _aside()
-    try:
-        with garbage.rarely_collected():
-            args = parser().parse_args(argv)
-            if process.launched() and args.command.ranks != "together":
-                if args.command.ranks == "refused":
-                    refuse(of_one_process(f"`{args.command.name}`"))
-                if process.rank() > 0:
-                    return DONE
-            status = args.run(args)
-        sys.stdout.flush()
-        return status
-    except FccoError as error:
-        if _to_speak(aside):
-            show(error.diagnostics, error.source)
-        return BAD_INPUT
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
-        print("fccomodel: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
-        _end_output()
-        return DONE
-    except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
-        if isinstance(error, OSError) and error.filename is None:  # of a stream, not of a file: the disk behind it is full
-            _end_output()
-            show([errors.output_not_written(error)], None)
-            return BAD_INPUT
-        if os.environ.get(DEBUG):
-            traceback.print_exc()
-        show([errors.defect(error, DEBUG)], None)
-        return BAD_INPUT
-
-
-def _aside() -> tuple[Any, Any]:
-    """Where output goes; of the processes that torchrun starts, all but the first are silent from here on."""
-    streams = sys.stdout, sys.stderr
-    if process.rank() > 0:
-        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115  to the end of the process
-    return streams
-
-
-def _to_speak(streams: tuple[Any, Any]) -> bool:
-    """Whether this process says what is wrong, which the launched ones say once; the others wait until it is said, since their
-    launcher ends all with the first."""
-    if not process.launched():
-        return True
-    from fccomodel.solver.run.ranks import first_to_speak
-
-    first = first_to_speak()
-    if first:
-        sys.stdout, sys.stderr = streams
-    else:
-        time.sleep(SAYING)
-    return first
-
-
-def _end_output() -> None:
-    """What is still to be written on standard output is written nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def parser() -> argparse.ArgumentParser:
-    """The command line, one subcommand per command."""
-    top = argparse.ArgumentParser(
-        prog="fccomodel",
-        allow_abbrev=False,
-        description="Write a composed stochastic optimisation problem as mathematics; get a solver, an answer and a KKT report.",
-        epilog=EPILOG,
-        formatter_class=_Help,
-    )
-    top.add_argument("--version", action="version", version=f"fccomodel {__version__}")
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        description = f"{command.summary[0].upper()}{command.summary[1:]}. {command.detail}".strip()
-        examples = "\n".join(["examples:", *(f"  {line}" for line in command.examples)])
-        texts: dict[str, Any] = {"help": command.summary, "description": description, "epilog": examples}
-        subparser = commands.add_parser(command.name, **texts, allow_abbrev=False, formatter_class=_Help)
-        command.arguments(subparser)
-        subparser.set_defaults(command=command, run=command.run)
-    return top
-
-
-class _Help(argparse.RawDescriptionHelpFormatter):
-    """Help at 80 columns; a description is one paragraph, the examples stay as they are."""
-
-    def __init__(self, prog: str):
-        super().__init__(prog, max_help_position=26, width=80)
-        self._action_max_length = 14  # argparse leaves the indentation of subcommands out of account
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return super()._fill_text(text, width, indent) if "\n" in text else textwrap.fill(text, width)
+def __getattr__(name: str) -> Any:
+    """The rest, imported when first used."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}._main"), name)

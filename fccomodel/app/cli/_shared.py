@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel import pipeline
 from fccomodel.app import errors
 from fccomodel.app.cli._output import lint
-from fccomodel.core import files, lazy, options, process
+from fccomodel.core import files, options, process
 from fccomodel.core.diagnostics import refuse
 
 #: a command's parser, or a group of its arguments
@@ -117,8 +117,6 @@ def plan(args: argparse.Namespace) -> pipeline.Planned:
 
 def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
     """The model, its binding and the options that the command line names; lint notes are printed on the way."""
-    if args.bind is not None or args.data:
-        lazy.ahead()
     named = _named(args)
     binding = pipeline.Binding(
         spec=args.bind,

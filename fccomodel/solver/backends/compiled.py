@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from fccomodel.core import late
 from fccomodel.solver.backends import _loops
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._kept import folder, key
@@ -195,6 +196,8 @@ def table() -> dict[Any, Any]:
 def traced(several: Several, arrays: list[torch.Tensor], pooled: bool) -> Any:
     """One step as a graph of few kinds of operations."""
     from torch.fx.experimental.proxy_tensor import make_fx
+
+    late.whole()
 
     def step(*given: torch.Tensor) -> list[torch.Tensor]:
         return several(*given, pooled=pooled)
