@@ -89,6 +89,12 @@ PROBLEMS = {
         [],
         "bounded variables",
     ),
+    "largest of lines": (
+        "minimize E[z ~ D] (max(0.8 * (z.y - dot(w, z.x)) + z.y, 0.2 * (dot(w, z.x) - z.y) - 1, 0) - 5);",
+        lambda c, w: c.sum(c.maximum(0.8 * (Y - X @ w) + Y, 0.2 * (X @ w - Y) - 1, 0)) / N - 5,
+        [],
+        "bounded variables",
+    ),
     "logistic": (f"minimize {LOGISTIC};", logistic, [], "near this point"),
     "squared hinge": (
         "minimize E[z ~ D] sqhinge(1 - z.y * dot(w, z.x));",

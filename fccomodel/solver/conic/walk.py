@@ -24,9 +24,9 @@ from fccomodel.evaluation.axes import Env, Named, align
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
-from fccomodel.library import atoms, cones, reductions
+from fccomodel.library import atoms, cones, maxima, reductions
 from fccomodel.library.atoms import Interval
-from fccomodel.solver.conic import inner, levels, maxima
+from fccomodel.solver.conic import inner, levels
 from fccomodel.solver.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
 from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.solver.conic.program import Conic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from fccomodel.core import ir
@@ -10,6 +11,13 @@ from fccomodel.library import atoms
 
 #: Pieces that one maximum may have.
 MOST = 8
+#: What gives the number that an expression is, None where it is none.
+Number = Callable[[ir.Expr], float | None]
+
+
+def constant(node: ir.Expr) -> float | None:
+    """Of a number in the text."""
+    return float(node.value) if isinstance(node, ir.Const) else None
 
 
 def nested(node: ir.Expr) -> list[ir.Expr] | None:
@@ -19,7 +27,7 @@ def nested(node: ir.Expr) -> list[ir.Expr] | None:
     return pieces if len(outer) < len(pieces) <= MOST else None
 
 
-def branches(node: ir.Expr) -> list[ir.Expr]:
+def branches(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
     """What a maximum, or the largest of affine functions of a number, is the largest of; empty for anything else."""
     atom = atoms.of(node)
     if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
@@ -27,18 +35,18 @@ def branches(node: ir.Expr) -> list[ir.Expr]:
     if atom.variadic:
         return [arg for arg in node.args if not isinstance(arg, ir.Label)] if atom.extreme > 0 else []
     u, *parameters = node.args
-    numbers = [parameter.value for parameter in parameters if isinstance(parameter, ir.Const)]
+    numbers = [known for parameter in parameters if (known := number(parameter)) is not None]
     pieces = atom.affine_pieces(*numbers) if len(numbers) == len(atom.parameters) == len(parameters) else ()
     return [_affine(slope, u, shift) for slope, shift in pieces] if len(pieces) > 1 else []
 
 
-def spread_out(node: ir.Expr) -> list[ir.Expr]:
+def spread_out(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
     """What a sum is the largest of, by one of its terms that is a maximum."""
-    if inside := branches(node):
-        return [piece for branch in inside for piece in spread_out(branch)]
+    if inside := branches(node, number):
+        return [piece for branch in inside for piece in spread_out(branch, number)]
     terms = atoms.signed(node)
     for k, (sign, term) in enumerate(terms or ()):
-        found = spread_out(term) if sign > 0 else []
+        found = spread_out(term, number) if sign > 0 else []
         if len(found) > 1:
             assert isinstance(node, ir.Apply)
             return [replace(node, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in found]
