@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import itemgetter
 from typing import Any
 
 import torch
 
-from fccomodel.solver.backends._several import STEPS, Several, holding, tensors
+from fccomodel.solver.backends._several import STEPS, Several, counts, holding, tensors
 
-#: the moved arguments, and those changed in place
-Results = tuple[list[torch.Tensor], list[torch.Tensor]]
-#: ``call(fixed, moving, kept, rows, weights, drawn, pooled)``, the last: several batches move w together
+#: the moved arguments, those changed in place, and the numbers beside them
+Results = tuple[list[torch.Tensor], list[torch.Tensor], Mapping[str, Any]]
+#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: from these numbers; several batches move w together
 Call = Callable[..., Results]
 
 
@@ -41,8 +41,9 @@ class Leap:
         drawn = list(chain.from_iterable(run.ahead[:count]))
         moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
-        (*moved, run.average), kept = self.call(self.fixed[1], moving, kept, *arrays, drawn, pooled)
+        (*moved, run.average), kept, after = self.call(counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled)
         vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
+        vars(run.state).update(after)
         inner = tensors(run.u)
         vars(run.u).update(zip(inner, kept, strict=False))
         vars(run.c).update(zip(tensors(run.c), kept[len(inner) :], strict=True))

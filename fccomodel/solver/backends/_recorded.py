@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,41 +25,69 @@ class Slot:
     number: int
 
 
+@dataclass(frozen=True)
+class Operation:
+    """A function of torch, its arguments with slots for arrays, the slots of its results, and these as they were then."""
+
+    function: Any
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    made: list[Slot]
+    result: Any
+
+
 @dataclass
 class Recorded:
-    """Operations one after another: each a function, its arguments with slots for arrays, and the slots of its results."""
+    """Operations one after another, of the ``given`` arrays."""
 
-    operations: list[tuple[Callable, Any, Any, list[Slot]]] = field(default_factory=list)
-    given: int = 0
+    given: list[torch.Tensor]
+    operations: list[Operation] = field(default_factory=list)
     results: list[Slot] = field(default_factory=list)
 
     def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
         """The results with these arrays; those that the work changed in place are changed."""
         held = dict(enumerate(arrays))
-        for function, args, named, made in self.operations:
-            found = function(*filled(args, held), **filled(named, held))
-            held.update(zip((slot.number for slot in made), arrays_in(found), strict=True))
+        for one in self.operations:
+            found = one.function(*filled(one.args, held), **filled(one.named, held))
+            held.update(zip((slot.number for slot in one.made), arrays_in(found), strict=True))
         return [held[slot.number] for slot in self.results]
 
     def lean(self) -> None:
         """Without operations whose results nothing asks for, and that change nothing."""
-        asked, kept = {slot.number for slot in self.results} | set(range(self.given)), list[Any]()
-        for operation in reversed(self.operations):
-            function, args, named, made = operation
-            if function._schema.is_mutable or any(slot.number in asked for slot in made):
-                asked |= {slot.number for slot in slots_in((args, named))}
-                kept.append(operation)
+        asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
+        for one in reversed(self.operations):
+            if one.function._schema.is_mutable or any(slot.number in asked for slot in one.made):
+                asked |= {slot.number for slot in slots_in((one.args, one.named))}
+                kept.append(one)
         self.operations = kept[::-1]
+
+    def graph(self) -> torch.fx.Graph:
+        """The same as a graph of torch; ``val`` of a node's ``meta`` is what it gave."""
+        graph = torch.fx.Graph()
+        held: dict[int, Any] = {}
+        for k, x in enumerate(self.given):
+            held[k] = graph.placeholder(f"given_{k}")
+            held[k].meta["val"] = x
+        for one in self.operations:
+            node = graph.call_function(one.function, filled(one.args, held), filled(one.named, held))
+            node.meta["val"] = one.result
+            if isinstance(one.result, torch.Tensor):
+                held[one.made[0].number] = node
+                continue
+            for k, (slot, x) in enumerate(zip(one.made, arrays_in(one.result), strict=True)):
+                held[slot.number] = graph.call_function(operator.getitem, (node, k))
+                held[slot.number].meta["val"] = x
+        graph.output([held[slot.number] for slot in self.results])
+        return graph
 
 
 class Recording(TorchDispatchMode):
     """Keeps what is met; arrays live as long as it does, so that each has an identity of its own."""
 
-    def __init__(self, arrays: Sequence[torch.Tensor]):
+    def __init__(self, arrays: Sequence[torch.Tensor], parts: Mapping[Any, Callable]):
         super().__init__()
-        self.found, self.alive, self.numbers = Recorded(given=len(arrays)), list(arrays), dict[int, int]()
-        for k, x in enumerate(arrays):
-            self.numbers[id(x)] = k
+        self.found, self.parts, self.alive = Recorded(list(arrays)), parts, list(arrays)
+        self.numbers = {id(x): k for k, x in enumerate(arrays)}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:  # else torch loads its compiler, which takes a second
@@ -90,22 +119,40 @@ class Recording(TorchDispatchMode):
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise Unfit("its steps draw random numbers of their own")
         given = self.argument(tuple(args)), self.argument(named)
+        if self.parts:
+            with self:
+                result = self.parts.get(func, func.decompose)(*args, **named)
+            if result is not NotImplemented:
+                return result
         result = func(*args, **named)
         if func._schema.name in SAME and isinstance(given[0][0], Slot):
             self.alive.append(result)
             self.numbers[id(result)] = given[0][0].number
         else:
-            self.found.operations.append((func, *given, [self.slot(x) for x in arrays_in(result)]))
+            made = [self.slot(x) for x in arrays_in(result)]
+            self.found.operations.append(Operation(func, *given, made, as_now(result)))
         return result
 
 
-def recorded(work: Callable[..., Sequence[torch.Tensor]], arrays: Sequence[torch.Tensor]) -> Recorded:
-    """What ``work(*arrays)`` does; it is done. Unfit where it reads numbers from arrays, draws, or holds other arrays."""
-    with Recording(arrays) as mode:
+def recorded(
+    work: Callable[..., Sequence[torch.Tensor]], arrays: Sequence[torch.Tensor], parts: Mapping[Any, Callable] | None = None
+) -> Recorded:
+    """What ``work(*arrays)`` does; it is done. ``parts``: how operations are made of others, where they are to be.
+
+    Raises ``Unfit`` where it reads numbers from arrays, draws, or holds other arrays.
+    """
+    with torch.inference_mode(False), torch.no_grad(), Recording(arrays, parts or {}) as mode:
         results = work(*arrays)
-    mode.found.results = [mode.slot(x) for x in results]
+        mode.found.results = [mode.slot(x) for x in results]
     mode.found.lean()
     return mode.found
+
+
+def as_now(held: Any) -> Any:
+    """Arrays whose shapes stay as they are."""
+    if isinstance(held, torch.Tensor):
+        return held.detach()
+    return type(held)(map(as_now, held)) if isinstance(held, list | tuple) else held
 
 
 def arrays_in(held: Any) -> Iterator[torch.Tensor]:

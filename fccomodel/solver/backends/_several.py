@@ -28,6 +28,8 @@ STEPS = 4
 FLAGS = ("first", "last", "together")
 #: arrays of a state that move with each of the batches at one w
 APART = {"w_prev", "sum"}
+#: of a round of steps that differ by the numbers beside their arrays
+PHASES = 12
 Tensors = dict[str, torch.Tensor]
 
 
@@ -54,6 +56,11 @@ def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> Simpl
 def numbers(space: SimpleNamespace) -> dict[str, Any]:
     """All else that it has."""
     return {name: x for name, x in vars(space).items() if not isinstance(x, torch.Tensor | SimpleNamespace)}
+
+
+def counts(space: SimpleNamespace) -> dict[str, Any]:
+    """The numbers of a state, but for the batches met at one w."""
+    return {name: x for name, x in sorted(numbers(space).items()) if name != "met"}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -190,6 +197,25 @@ class Several:
         moving = self.moving(self.state, self.state.w.clone())
         return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
 
+    def beginning(self, before: Mapping[str, Any]) -> Several:
+        """The same steps from other numbers beside the arrays; ``after`` is what they are then."""
+        return replace(self, state=SimpleNamespace(**{**vars(self.state), **before}), after={})
+
+    def phases(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The numbers that steps begin with, one step after another until they come back, and the place of those after each.
+        ``Unfit`` where they do not soon."""
+        found, following = [counts(self.state)], list[int]()
+        while len(following) < len(found):
+            one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
+            with torch.inference_mode(False), torch.no_grad():
+                one(*apart(one.example(), len(one.fixed(one.data))), pooled=False)
+            if (after := counts(SimpleNamespace(**(one.after or {})))) not in found:
+                found.append(after)
+            following.append(found.index(after))
+            if len(found) > PHASES:
+                raise Unfit("its steps count rounds that are long")
+        return found, following
+
     # ------------------------------------------------------------------------------------------------------- the function
     def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
         """The state after the steps, and the average of iterates; estimates and centres have changed in place. Unless ``pooled``
@@ -248,6 +274,12 @@ class Several:
             raise Unfit("its steps count rounds of their own")
         chosen = {k: torch.where(flags.last > 0, x, clones[k]) for k, x in tensors(state).items() if k in clones.keys() - APART}
         vars(state).update(vars(holding(state, chosen)))
+
+
+@torch.inference_mode(False)
+def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
+    """Each an array of its own, but for the first ones, which no work changes."""
+    return [x if k < fixed else x.clone() for k, x in enumerate(arrays)]
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:

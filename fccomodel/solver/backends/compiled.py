@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from fccomodel.core import late
 from fccomodel.solver.backends import _loops
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._kept import folder, key
@@ -29,7 +27,8 @@ from fccomodel.solver.backends._leap import Leap, Results
 from fccomodel.solver.backends._loops import Loops
 from fccomodel.solver.backends._loops.head import HEAD
 from fccomodel.solver.backends._loops.values import Buffer, Node, View, kind
-from fccomodel.solver.backends._several import Several, numbers
+from fccomodel.solver.backends._recorded import recorded
+from fccomodel.solver.backends._several import Several, apart
 
 #: steps of one call at most: between calls the loop looks at the clock
 MOST = 64
@@ -38,8 +37,6 @@ FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fope
 VECTORS = ("2", "1", "0")
 #: products of a step's matrices: where there are more of them, torch's own are faster by more than its calls cost
 PRODUCTS = 2e7
-#: of a round of steps that differ by the numbers beside their arrays
-PHASES = 12
 
 
 def compiler() -> str:
@@ -55,23 +52,22 @@ def missing(device: str) -> str:
 
 
 class Text:
-    """The C of a step that begins with some ``numbers`` beside its arrays, and what they are ``after`` it."""
+    """The C of a step that begins with some numbers beside its arrays."""
 
     def __init__(self, several: Several, pooled: bool, before: dict[str, Any]):
-        state = SimpleNamespace(**{**vars(several.state), **before})
-        one = replace(several, batches=several.batches[:1], state=state, after={})
+        one = replace(several, batches=several.batches[:1]).beginning(before)
         groups = {
             "fixed": one.fixed(one.data), "moving": one.moving(one.state, one.state.w.clone()), "kept": one.kept(one.u, one.c),
             "rows": [torch.ones(1, one.numbers, dtype=one.dtype)], "weights": [torch.zeros(1, dtype=one.dtype)],
             "drawn": list(one.batches[0]),
         }  # fmt: skip
-        graph = traced(one, [x for group in groups.values() for x in group], pooled)
-        self.after, self.loops, self.heads, self.moved = dict(one.after or {}), Loops(), list[str](), dict[Any, View]()
-        given = [n for n in graph.graph.nodes if n.op == "placeholder"]
+        graph = graph_of(one, [x for group in groups.values() for x in group], pooled)
+        self.loops, self.heads, self.moved = Loops(), list[str](), dict[Any, View]()
+        given = [n for n in graph.nodes if n.op == "placeholder"]
         for name, group in groups.items():
             for k in range(len(group)):
                 self.argument(name, k, given.pop(0))
-        for node in graph.graph.nodes:
+        for node in graph.nodes:
             if node.op == "call_function":
                 self.operation(node)
             elif node.op == "output":
@@ -132,17 +128,9 @@ class Texts:
 
     @classmethod
     def of(cls, several: Several, pooled: bool) -> Texts:
-        """From the numbers at the start to those that were there before; Unfit where they do not come back soon."""
-        found = cls(several, [counts(several.state)], [], [])
-        while len(found.each) < len(found.phases):
-            text = Text(several, pooled, found.phases[len(found.each)])
-            found.each.append(text)
-            if (after := counts(SimpleNamespace(**text.after))) not in found.phases:
-                found.phases.append(after)
-            found.following.append(found.phases.index(after))
-            if len(found.phases) > PHASES:
-                raise Unfit("its steps count rounds that are long")
-        return found
+        """Unfit where the numbers do not come back soon."""
+        phases, following = several.phases()
+        return cls(several, phases, following, [Text(several, pooled, before) for before in phases])
 
     @property
     def room(self) -> int:
@@ -178,46 +166,31 @@ long steps(
 """
 
 
-def counts(state: SimpleNamespace) -> dict[str, Any]:
-    """The numbers of a state, but for the batches met at one w."""
-    return {name: x for name, x in sorted(numbers(state).items()) if name != "met"}
-
-
 def table() -> dict[Any, Any]:
     """How torch's operations are made of fewer kinds."""
+    from torch import _decomp
+
     aten = torch.ops.aten
     kept = {aten.mv.default, aten.addmv.default, aten.dot.default, aten.addcmul.default, aten.addcdiv.default}
     kept |= {aten.lerp.Scalar, aten.lerp.Tensor, aten.lerp_.Scalar, aten.lerp_.Tensor}
-    kept |= {aten.addcmul_.default, aten.addcdiv_.default, aten.baddbmm.default, aten.square.default}
-    more = torch._decomp.get_decompositions([aten._softmax, aten._log_softmax])
-    return {op: how for op, how in {**torch._decomp.core_aten_decompositions(), **more}.items() if op not in kept}
+    kept |= {aten.addcmul_.default, aten.addcdiv_.default, aten.baddbmm.default, aten.square.default, aten.unbind.int}
+    more = _decomp.get_decompositions([aten._softmax, aten._log_softmax])
+    return {op: how for op, how in {**_decomp.core_aten_decompositions(), **more}.items() if op not in kept}
 
 
-def traced(several: Several, arrays: list[torch.Tensor], pooled: bool) -> Any:
+def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
     """One step as a graph of few kinds of operations."""
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    late.whole()
-
-    def step(*given: torch.Tensor) -> list[torch.Tensor]:
-        return several(*given, pooled=pooled)
-
-    graph = make_fx(step, decomposition_table=table(), tracing_mode="fake")(*arrays)
-    graph.graph.eliminate_dead_code()
-    if any(node.op == "get_attr" for node in graph.graph.nodes):
-        raise Unfit("its steps hold arrays that are no arguments")
-    return graph
+    given = apart(arrays, len(several.fixed(several.data)))
+    return recorded(lambda *given: several(*given, pooled=pooled), given, table()).graph()
 
 
 class Library:
-    """Calls the function; one for batches that move w one by one, and one for those that do so together. ``phase``: the numbers
-    that the next step begins with."""
+    """Calls the function; one for batches that move w one by one, and one for those that do so together."""
 
     def __init__(self, several: Several):
         self.several, self.made, self.kept = several, dict[bool, Any](), True
         self.fixed: tuple[Any, Any] = (None, None)
         self.phases: list[dict[str, Any]] = []
-        self.phase = 0
         self.sizes = [x.numel() for x in (*several.moving(several.state, several.state.w), *several.kept(several.u, several.c))]
         self.function(False)
 
@@ -240,7 +213,9 @@ class Library:
         self.phases, room = known["phases"], torch.zeros(known["room"] + 64, dtype=torch.uint8)
         return steps, room, room.data_ptr() + -room.data_ptr() % 64
 
-    def __call__(self, fixed: Any, moving: Any, kept: Any, rows: Any, weights: Any, drawn: Any, pooled: bool) -> Results:
+    def __call__(
+        self, before: Any, fixed: Any, moving: Any, kept: Any, rows: Any, weights: Any, drawn: Any, pooled: bool
+    ) -> Results:
         """All arguments change in place."""
         steps, _, room = self.function(pooled)
         if self.fixed[0] is not fixed:
@@ -249,25 +224,11 @@ class Library:
             self.fixed = fixed, pointers(fixed)
         moving = [x if x.is_contiguous() else x.contiguous() for x in moving]
         assert [x.numel() for x in (*moving, *kept)] == self.sizes, "arrays are those of another program"
-        self.phase = steps(
-            self.phase, len(rows), self.fixed[1], pointers(moving), pointers(kept), rows.data_ptr(), weights.data_ptr(),
-            pointers(drawn), room,
+        phase = steps(
+            self.phases.index(before), len(rows), self.fixed[1], pointers(moving), pointers(kept), rows.data_ptr(),
+            weights.data_ptr(), pointers(drawn), room,
         )  # fmt: skip
-        return moving, kept
-
-
-class Counting(Leap):
-    """Also of steps that count rounds."""
-
-    def __call__(self, run: Any, solver: Any, data: Any, h: Any, now: Any, iterations: float | None) -> None:
-        """The next steps of a run."""
-        library: Library = self.call  # type: ignore[assignment]
-        if self.several.takes(run.state):
-            library.phase = library.phases.index(counts(run.state))
-            super().__call__(run, solver, data, h, now, iterations)
-            vars(run.state).update(library.phases[library.phase])
-        else:
-            self.one(run, solver, data, h, now, iterations)
+        return moving, kept, self.phases[phase]
 
 
 @cache
@@ -301,19 +262,15 @@ def build(text: str, place: Path) -> None:
 
 def leap(several: Several) -> tuple[Leap, str]:
     """Of the library that is kept, or made now."""
-    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
     try:
         library = Library(several)
     except Unfit:
         raise
-    except GuardOnDataDependentSymNode:
-        raise Unfit("its steps go by numbers that they read from arrays") from None
     except Exception as error:  # whatever cannot be traced, or a compiler cannot do
         raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
     where = "at hand" if library.kept else "made for this run"
     said = f"steps by the compiled backend, {MOST} in a call; its library was {where}"
-    return Counting(several, library, least=1, most=MOST), said
+    return Leap(several, library, least=1, most=MOST), said
 
 
 backend = Backend(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._leap import Leap, Results
-from fccomodel.solver.backends._several import STEPS, Several
+from fccomodel.solver.backends._several import STEPS, Several, counts
 
 Arrays = list[torch.Tensor]
 
@@ -43,37 +44,44 @@ class Graph:
 class Captured:
     """Calls graphs, whose arrays have fixed places: what lies elsewhere is copied there, and results stay there.
 
-    There is one graph for batches that move w one by one and one for those that do so together; a new one for other data.
+    There is one graph for batches that move w one by one and one for those that do so together, for each of the numbers that
+    steps begin with; a new one for other data.
     """
 
     def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
         self.several, self.graph = several, graph
-        self.made: dict[bool, tuple[Any, Arrays, Arrays]] = {}
+        self.phases = several.phases()[0]
+        self.made: dict[tuple[int, bool], tuple[Any, Arrays, Arrays, Mapping[str, Any]]] = {}
 
     def __call__(
-        self, fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor, drawn: Arrays, pooled: bool
-    ) -> Results:
+        self, before: dict[str, Any], fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor,
+        drawn: Arrays, pooled: bool,
+    ) -> Results:  # fmt: skip
         """The moved arguments and those changed in place, in the graph's places."""
-        found = self.made.get(pooled)
+        phase = self.phases.index(before)
+        found = self.made.get((phase, pooled))
         if found is None or any(x is not y for x, y in zip(found[1], fixed, strict=True)):
-            self.made[pooled] = found = self.captured(fixed, [*moving, *kept, rows, weights, *drawn], len(moving), pooled)
-        graph, _, places = found
+            others = [*moving, *kept, rows, weights, *drawn]
+            self.made[phase, pooled] = found = self.captured(fixed, others, len(moving), pooled, phase)
+        graph, _, places, after = found
         for place, x in zip(places, [*moving, *kept, rows, weights, *drawn], strict=True):
             if place is not x:
                 place.copy_(x)
         graph.replay()
-        return places[: len(moving)], places[len(moving) : len(moving) + len(kept)]
+        return places[: len(moving)], places[len(moving) : len(moving) + len(kept)], after
 
-    def captured(self, fixed: Arrays, others: Arrays, moving: int, pooled: bool) -> tuple[Any, Arrays, Arrays]:
-        """A graph with its own arrays, and the fixed ones that it reads."""
-        places = [x.clone() for x in others]
+    def captured(
+        self, fixed: Arrays, others: Arrays, moving: int, pooled: bool, phase: int = 0
+    ) -> tuple[Any, Arrays, Arrays, Mapping[str, Any]]:
+        """A graph with its own arrays, the fixed ones that it reads, and the numbers after its steps."""
+        places, several = [x.clone() for x in others], self.several.beginning(self.phases[phase])
 
         def work() -> None:
-            moved = self.several(*fixed, *places, pooled=pooled)
+            moved = several(*fixed, *places, pooled=pooled)
             for place, x in zip(places[:moving], moved, strict=True):
                 place.copy_(x)
 
-        return self.graph(work), fixed, places
+        return self.graph(work), fixed, places, counts(SimpleNamespace(**(several.after or {})))
 
 
 def leap(several: Several) -> tuple[Leap, str]:

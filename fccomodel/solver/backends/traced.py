@@ -14,8 +14,8 @@ import torch
 
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._leap import Leap, Results
-from fccomodel.solver.backends._recorded import recorded
-from fccomodel.solver.backends._several import Several
+from fccomodel.solver.backends._recorded import Recorded, recorded
+from fccomodel.solver.backends._several import Several, apart
 
 #: steps of one call
 STEPS = 8
@@ -29,47 +29,62 @@ def missing(device: str) -> str:
     return "" if hasattr(torch.jit, "trace") else "this torch has no torch.jit.trace"
 
 
-def traced(several: Several, pooled: bool) -> Callable[..., Any]:
-    """The steps' operations, one after the other; Unfit where they depend on what is in the arrays."""
-    one, fixed = replace(several, batches=several.batches[:1]), len(several.fixed(several.data))
-    moving, drawn = len(several.moving(several.state, several.state.w)), len(several.batches[0])
-    step = recorded(lambda *arrays: one(*arrays, pooled=pooled), apart(one.example(), fixed))
-    given = apart(several.example(), fixed)
-
-    def steps(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        moved, left = list(arrays[fixed : fixed + moving]), arrays[fixed + moving : -2 - STEPS * drawn]
-        rows, weights, *batches = arrays[len(arrays) - 2 - STEPS * drawn :]
-        for k in range(STEPS):
-            batch = batches[k * drawn : (k + 1) * drawn]
-            moved = step(*arrays[:fixed], *moved, *left, rows[k : k + 1], weights[k : k + 1], *batch)
-        return tuple(moved)
-
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return torch.jit.trace(steps, tuple(given), check_trace=False)
-
-
-def apart(arrays: Arrays, fixed: int) -> Arrays:
-    """Each an array of its own, but for the first ones, which nothing changes."""
-    return [x if k < fixed else x.clone() for k, x in enumerate(arrays)]
-
-
 class Graphs:
-    """Calls the graph of batches that move w one by one, or of those that do so together."""
+    """Calls graphs of several steps, each from some of the numbers that steps begin with, for batches that move w one by one or
+    together."""
 
     def __init__(self, several: Several):
-        self.several = several
-        self.made = {False: traced(several, False)}
+        self.several, self.fixed = several, len(several.fixed(several.data))
+        self.phases, self.following = several.phases()
+        self.steps: dict[tuple[int, bool], Recorded] = {}
+        self.made: dict[tuple[int, bool], tuple[Callable[..., Any], int]] = {}
+        self.graph(0, False)
+
+    def step(self, phase: int, pooled: bool) -> Recorded:
+        """One step, recorded."""
+        if (phase, pooled) not in self.steps:
+            one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
+            given = apart(one.example(), self.fixed)
+            self.steps[phase, pooled] = recorded(lambda *arrays: one(*arrays, pooled=pooled), given)
+        return self.steps[phase, pooled]
+
+    def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:
+        """Some steps one after another, and the phase after them."""
+        if (phase, pooled) not in self.made:
+            each, now = [], phase
+            for _ in range(STEPS):
+                each.append(self.step(now, pooled))
+                now = self.following[now]
+            self.made[phase, pooled] = self.traced(each), now
+        return self.made[phase, pooled]
+
+    def traced(self, each: list[Recorded]) -> Callable[..., Any]:
+        """All operations in one graph."""
+        fixed, drawn = self.fixed, len(self.several.batches[0])
+        last = fixed + len(self.several.moving(self.several.state, self.several.state.w))
+
+        def steps(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            first = len(arrays) - len(each) * drawn
+            moved, kept, (rows, weights) = list(arrays[fixed:last]), arrays[last : first - 2], arrays[first - 2 : first]
+            for k, step in enumerate(each):
+                batch = arrays[first + k * drawn : first + (k + 1) * drawn]
+                moved = step(*arrays[:fixed], *moved, *kept, rows[k : k + 1], weights[k : k + 1], *batch)
+            return tuple(moved)
+
+        given = tuple(apart(self.several.example(), fixed))
+        with warnings.catch_warnings(), torch.inference_mode(False), torch.no_grad():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return torch.jit.trace(steps, given, check_trace=False)
 
     def __call__(
-        self, fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor, drawn: Arrays, pooled: bool
-    ) -> Results:
+        self, before: dict[str, Any], fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor,
+        drawn: Arrays, pooled: bool,
+    ) -> Results:  # fmt: skip
         """The moved arguments; those that are kept change in place. To optimise a graph for what it meets takes longer than all
         that this saves."""
-        if pooled not in self.made:
-            self.made[pooled] = traced(self.several, pooled)
+        graph, phase = self.graph(self.phases.index(before), pooled)
         with torch.jit.optimized_execution(False):
-            return list(self.made[pooled](*fixed, *moving, *kept, rows, weights, *drawn)), kept
+            return list(graph(*fixed, *moving, *kept, rows, weights, *drawn)), kept, self.phases[phase]
 
 
 def leap(several: Several) -> tuple[Leap, str]:
