@@ -42,7 +42,8 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
         f"no dual is known for {problem.text(node)}",
         span=node.span,
         reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * r, over the simplex also "
-        "less mu * kl(q, uniform(K)), mu * chi2(q, uniform(K)) or mu * sum[k in K] phi(q[k]) with mu >= 0.",
+        "less mu * kl(q, p), mu * chi2(q, p) (p without variables) or mu * sum[k in K] phi(q[k]), where mu is known to be at "
+        "least 0 (`param mu >= 0`).",
         fix="write the maximum in one of these forms, or its dual yourself.",
     )
 

@@ -12,6 +12,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
 from fccomodel.library import sets
+from fccomodel.library.identities import canonical
 from fccomodel.normal import normalise, reformulations
 from fccomodel.normal._constants import constant_values
 
@@ -19,10 +20,10 @@ HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], g: {0, 1, 2});\nv
 LOSS = "square(dot(w, z.x) - 1)"
 
 
-def bound(text: str, rows: int = 40) -> tuple[object, object]:
+def bound(text: str, rows: int = 40, **more: np.ndarray) -> tuple[object, object]:
     rng = np.random.default_rng(1)
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
-    data = {"D": {"x": rng.normal(size=(rows, 3)), "g": np.arange(rows) % 3.0}}
+    data = {"D": {"x": rng.normal(size=(rows, 3)), "g": np.arange(rows) % 3.0}, **more}
     return compiled.problem, pipeline.bind(compiled, pipeline.Binding(data=data))
 
 
@@ -107,23 +108,40 @@ DIVERGENCES = {
     "parameter": ("mu * mean[k in K] 3 * q[k] * log(3 * q[k])", lambda q: -0.4 / 3 * 3 * cp.sum(cp.entr(3 * q)) / 3),
     "cube": ("sum[k in K] q[k]^3 * mu", lambda q: 0.4 * cp.sum(cp.power(q, 3))),
     "exponential": ("mu * (sum[k in K] exp(2 * q[k])) / 4", lambda q: 0.1 * cp.sum(cp.exp(2 * q))),
+    "of a vector": ("2 * sumsq(q - p)", lambda q: 2 * cp.sum_squares(q - SHARES)),
+    "products of vectors": ("0.3 * dot(q, log(q))", lambda q: -0.3 * cp.sum(cp.entr(q))),
+    "of shares": ("mu * chi2(q, p)", lambda q: 0.4 * cp.sum(cp.multiply(1 / SHARES, cp.square(q - SHARES)))),
+    "of shares, closed": ("mu * kl(q, p)", lambda q: 0.4 * cp.sum(cp.rel_entr(q, SHARES))),
 }
+SHARES = np.array([0.2, 0.3, 0.5])
 
 
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_robust_dual_of_any_divergence(name: str) -> None:
-    """The dual at its best threshold, against the maximum over q by CVXPY."""
+    """The dual at its best threshold, of the problem as identities leave it, against the maximum over q by CVXPY."""
     text, divergence = DIVERGENCES[name]
-    risks = f"let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
-    problem, data = bound(f"param mu >= 0 default 0.4;{risks}minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});")
-    chain = reformulations.chain(problem, constant=constant_values(problem, data))
-    (added,) = [v for v in chain.problem.variables if v not in problem.variables]
+    risks = f"param mu >= 0 default 0.4; data p : real[K]; let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
+    problem, data = bound(f"{risks} minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});", p=SHARES)
+    chain = reformulations.chain(canonical(problem), constant=constant_values(problem, data))
+    added = [v for v in chain.problem.variables if v not in problem.variables]
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
     (family,) = problem.lets.values()
     r = interpret.evaluate(data, family.body, point, {family.binders[0]: range(3)}).numpy()
     q = cp.Variable(3, nonneg=True)
     best = cp.Problem(cp.Maximize(r @ q - divergence(q)), [cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
-    assert least(chain.problem, data, point, added, ()) == pytest.approx(best, rel=1e-6)
+    found = least(chain.problem, data, point, added[0], ()) if added else value(chain.problem, data, point)
+    assert found == pytest.approx(best, rel=1e-6)
+
+
+WEIGHED = ["dot(q, c * v)", "sum(v * q * c)", "(sum[k in K] c[k] * q[k] * v[k])", "(sum[k in K] q[k] * (c[k] * v[k]))"]
+
+
+@pytest.mark.parametrize("total", WEIGHED)
+def test_one_dual_of_all_ways_of_writing_the_weighted_sum(total: str) -> None:
+    problem, data = bound(f"data c : real[K]; var v[K]; minimize max[q in simplex(K)] {total};", c=np.array([1.0, 3.0, -2.0]))
+    chain = reformulations.chain(canonical(problem), constant=constant_values(problem, data))
+    point = {"v": torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64)}
+    assert value(chain.problem, data, point) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("name", TAILS)

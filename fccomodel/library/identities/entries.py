@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
+from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms
 from fccomodel.library.identities._base import Identity, Known
 
@@ -39,6 +40,36 @@ def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
             return None
     result = Rewriter(rule)(body)
     return result if result.shape == shape and mine.isdisjoint(ir.free_binders(result)) else None
+
+
+#: Numbers that are sums over the entries of vectors: the atom of an entry, or None for the entry itself.
+SUMS = {"sum": None, "sumsq": "square", "norm1": "abs", "dot": "mul"}
+
+
+def by_entries(node: ir.Expr, domain: ir.Set) -> ir.Reduce | None:
+    """``sumsq(q - p)`` as ``sum[k in K] (q[k] - p[k])^2``, ``domain`` being the places along the vectors; the way back from
+    ``sum``'s identities. None for what is no such sum."""
+    if not isinstance(node, ir.Apply) or node.op not in SUMS or node.shape or any(len(a.shape) > 1 for a in node.args):
+        return None
+    k = ir.Binder(name="k", kind="in", domain=domain)
+    parts, atom = [entry(a, k) for a in node.args], SUMS[node.op]
+    body = parts[0] if atom is None else make(atom, *parts, span=node.span)
+    return ir.Reduce(kind="sum", binders=(k,), body=body, span=node.span)
+
+
+def entry(array: ir.Expr, k: ir.Binder) -> ir.Expr:
+    """The entry of a vector at k, of a number itself."""
+    if not array.shape:
+        return array
+    if isinstance(array, ir.Apply) and isinstance(atoms.of(array), atoms.ScalarAtom):
+        return replace(array, args=tuple(entry(a, k) for a in array.args), shape=())
+    if isinstance(array, ir.Apply) and array.op == "matmul" and len(array.args[0].shape) == 2:
+        matrix, vector = array.args
+        row = ir.Item(base=matrix, indices=(ir.Element(binder=k),), shape=matrix.shape[1:], span=matrix.span)
+        return ir.Apply(op="dot", args=(row, vector), span=array.span)
+    if isinstance(array, ir.Const):
+        return replace(array, shape=())
+    return ir.Item(base=array, indices=(ir.Element(binder=k),), span=array.span)
 
 
 def _in_order(node: ir.Item, binders: Sequence[ir.Binder]) -> bool:

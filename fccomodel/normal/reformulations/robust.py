@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.core.rewrite import Rewriter, const, rewrite_problem, substitute
+from fccomodel.core.rewrite import Rewriter, const, operands, rewrite_problem, substitute
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library import atoms, reductions, sets
+from fccomodel.library.identities.entries import by_entries, entry
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.cvar import CVAR
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
@@ -28,8 +30,9 @@ from fccomodel.normal.reformulations._threshold import Thresholds
 class Divergence:
     """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the number of members.
 
-    unit     phi* is taken at (r - s) / (mu * unit)
-    closed   the dual is known without a threshold: KL's
+    unit       phi* is taken at (r - s) / (mu * unit)
+    closed     the dual is known without a threshold: KL's
+    reference  p[k], where phi is of q[k] / p[k], and its values are summed with these weights; None: uniform, or none
     """
 
     phi: ir.Expr
@@ -37,6 +40,7 @@ class Divergence:
     kind: Reduction
     unit: ir.Expr
     closed: bool = False
+    reference: ir.Expr | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +58,8 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
     if not maxima:
         return problem, same, []
+    problem = _spelled(problem)
+    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
     refused: list[Diagnostic] = []
@@ -84,14 +90,21 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         common = dataclasses.replace(parts.total, body=parts.risk, options={}, span=node.span)
         if parts.divergence is not None:
             assert parts.mu is not None
+            kind, reference = parts.divergence.kind, parts.divergence.reference
             if parts.divergence.closed:
-                sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
-                return LOGMEANEXP.over(common, theta=parts.mu)
-            kind = parts.divergence.kind
-            sentences.append(f"{text} = min over s of s + mu {kind.name} phi*((r - s) / mu), phi* the conjugate over q >= 0")
+                if reference is None:
+                    sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
+                    return LOGMEANEXP.over(common, theta=parts.mu)
+                sentences.append(f"{text} = mu log sum p exp(r / mu), the dual of the KL penalty")
+                share = make("mul", ir.Size(dim=parts.domain.shape[0]), reference)
+                risk = make("add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span)
+                return LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
+            of = f"{kind.name} p" if reference is not None else kind.name
+            sentences.append(f"{text} = min over s of s + mu {of} phi*((r - s) / mu), phi* the conjugate over q >= 0")
             s = thresholds.new(node)
             t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
             body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
+            body = body if reference is None else make("mul", reference, body, span=parts.risk.span)
             over = kind.over(common, body)
             return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
         if parts.domain.args:
@@ -102,6 +115,33 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
     new = rewrite_problem(problem, rule)
     return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+
+
+def _spelled(problem: ir.Problem) -> ir.Problem:
+    """Products and sums of the weights as vectors, entry by entry: ``dot(q, r)`` as ``sum[k in K] q[k] * r[k]``."""
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)) or len(node.binders) > 1:
+            return None
+        (q,) = node.binders
+        if not isinstance(q.domain, ir.VectorSet) or len(q.domain.shape) != 1:
+            return None
+        along = _places(problem, q.domain.shape[0])
+
+        def apart(part: ir.Expr) -> ir.Expr | None:
+            return by_entries(part, along) if q in ir.free_binders(part) else None
+
+        return dataclasses.replace(node, body=Rewriter(apart)(node.body))
+
+    return rewrite_problem(problem, rule)
+
+
+def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
+    """What an index along a vector goes over."""
+    if isinstance(dim, str) and dim in problem.sets:
+        return problem.sets[dim]
+    last = ir.Const(value=float(dim)) if isinstance(dim, int) else ir.Size(dim=dim)
+    return ir.ValueSet(name=str(dim), low=const(1), high=last)
 
 
 def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
@@ -120,17 +160,29 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
         return None
     if len(body.binders) != 1 or body.condition is not None:
         return None
-    for weight, risk in (body.body.args, body.body.args[::-1]):
-        if _entry(weight, q, body.binders[0]) and q not in ir.free_binders(risk):
-            if cost is None:
-                return Tilted(total=body, risk=risk, domain=domain)
-            mu, of_q = _factored(cost, q)
-            divergence = _divergence(of_q, q, body)
-            has_dual = divergence is not None and not domain.args
-            if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
-                return None
-            return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
-    return None
+    risk = _beside(body.body, q, body.binders[0])
+    if risk is None:
+        return None
+    if cost is None:
+        return Tilted(total=body, risk=risk, domain=domain)
+    mu, of_q = _factored(cost, q)
+    divergence = _divergence(of_q, q, body)
+    has_dual = divergence is not None and not domain.args
+    if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
+        return None
+    return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
+
+
+def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
+    """The factors of a product beside ``q[k]``, which is one of them and in none of the others."""
+    factors = operands(product, "mul")
+    others = [f for f in factors if not _entry(f, q, k)]
+    if len(others) != len(factors) - 1 or any(q in ir.free_binders(f) for f in others):
+        return None
+    risk = others[0] if others else const(1)
+    for factor in others[1:]:
+        risk = make("mul", risk, factor, span=product.span)
+    return risk
 
 
 def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
@@ -147,14 +199,17 @@ def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | None:
-    """``kl`` or ``chi2`` from the uniform weights, or a sum or mean of a function of each weight, at the binder of ``total``."""
+    """``kl`` or ``chi2`` from weights without a variable, or a sum or mean of a function of each weight, at the binder of
+    ``total``."""
     (k,) = total.binders
     t = ir.Hole(name="t")
     if generator := atoms.generator(cost):
-        if not (_is(cost.children[0], q) and _uniform(cost.children[1])):
+        of, reference = cost.children
+        if not _is(of, q) or q in ir.free_binders(reference) or ir.variables_of(reference):
             return None
-        phi = atoms.expression(generator, {"t": t})
-        return Divergence(phi=phi, hole=t, kind=MEAN, unit=const(1), closed=generator == "t * log(t)")
+        phi, closed = atoms.expression(generator, {"t": t}), generator == "t * log(t)"
+        made = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
+        return made(kind=MEAN) if _uniform(reference) else made(kind=SUM, reference=entry(reference, k))
     if (
         not isinstance(cost, ir.Reduce)
         or cost.kind not in (SUM.name, MEAN.name)
@@ -196,7 +251,7 @@ reformulation = Reformulation(
     title="robust dual",
     needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem wants small",
     formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* over q >= 0;  KL(q, 1/n): "
-    "mu log mean exp(r/mu), s in closed form;  over the capped simplex: cvar;  without phi: max",
+    "mu log mean exp(r/mu), s in closed form, KL(q, p): with p for weights;  over the capped simplex: cvar;  without phi: max",
     apply=_apply,
     removes=("inner maximum",),
     gives=(LOGMEANEXP.name, CVAR.name, "worst case"),
