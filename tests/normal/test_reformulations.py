@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import fccomodel
 from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
@@ -322,3 +323,14 @@ def test_powers_of_hinges_are_smooth(power: str, where: str) -> None:
     below = "dot(w, z.x)" if "E[" in where else "(E[z ~ D] dot(w, z.x))"
     problem, data = bound(f"minimize {where.format(power.format(below))} + sumsq(w);")
     assert bool(normalise(problem, data).smoothed) != POWERS[power]
+
+
+def test_thresholds_of_a_family_over_a_dim() -> None:
+    """They have the size of the dim, which is no set."""
+    text = "minimize sum[k in d] cvar(tail = 0.5)[z in D] abs(w[k] - z.x[k]); subject to low[k in d | k > 1]: w[k] <= 1;"
+    x = np.array([[0.0, 1, 2], [1, 3, 4], [5, 4, 1], [2, 8, 0]])
+    found = fccomodel.compile(HEAD + text).bind(data={"D": {"x": x, "g": np.arange(4) % 3}}).solve()
+    w = cp.Variable(3)
+    worst = sum(cp.sum_largest(cp.abs(w[k] - x[:, k]), 2) / 2 for k in range(3))
+    best = cp.Problem(cp.Minimize(worst), [w[1:] <= 1]).solve(solver=cp.CLARABEL)
+    assert found.report.solved and found.objective == pytest.approx(best, abs=1e-6)

@@ -20,8 +20,9 @@ class Thresholds:
         name = f"{node.kind}_{len(self.added) + 1}"
         while name in self.problem.variables or name in self.added:
             name += "_"
-        for binder in family:
-            self.sets.setdefault(binder.domain.name, binder.domain)
+        for domain in (binder.domain for binder in family):
+            if not _of_a_dim(domain):
+                self.sets.setdefault(domain.name, domain)
         shape = tuple(binder.domain.name for binder in family)
         self.added[name] = ir.Variable(name=name, shape=shape, span=node.span)
         whole = ir.Var(name=name, shape=shape, span=node.span)
@@ -41,3 +42,8 @@ class Thresholds:
             return {name: value for name, value in point.items() if name not in added}
 
         return back
+
+
+def _of_a_dim(domain: ir.Set) -> bool:
+    """The indices of a ``dim``, which have its name: no set has the size of itself."""
+    return isinstance(domain, ir.ValueSet) and isinstance(domain.high, ir.Size) and domain.high.dim == domain.name
