@@ -30,8 +30,6 @@ MODULES = ("torch.export", "torch.distributed._meta_registrations", "torch._meta
 VERSIONS = ("2.13",)
 #: What works with tensors without data: all is read before these are.
 COMPILERS = ("torch._dynamo", "torch._inductor", "torch.onnx")
-#: Asks inspect for a place in its text, which compares the files of all modules unless it knows that one: 0.04 s.
-ASKED_FOR = "torch.utils._debug_mode._mode"
 #: What is told of a module that is not read yet; Python's imports set it.
 TOLD = {"__name__", "__spec__", "__loader__", "__package__", "__file__", "__path__", "__cached__", "__class__"}
 #: What no module has before something is warned of in it.
@@ -124,14 +122,19 @@ class _Finder:
             return spec
         if name in COMPILERS:
             whole()
-        elif name == ASKED_FOR:
-            spec = PathFinder.find_spec(name, path)
-            if spec is not None and spec.origin is not None:
-                inspect.modulesbyfile.setdefault(spec.origin, name)
-            return spec
         elif (package := _waiting.get(name.rpartition(".")[0])) is not None:
             _touched(package)
-        return ModuleSpec(name, _There(name)) if name in sys.modules else None  # type: ignore[arg-type]
+        if name in sys.modules:
+            return ModuleSpec(name, _There(name))  # type: ignore[arg-type]
+        return _known(PathFinder.find_spec(name, path))
+
+
+def _known(spec: ModuleSpec | None) -> ModuleSpec | None:
+    """A module whose file inspect knows to be its own. Torch asks inspect for places in texts where it registers operations, and
+    of a file not known inspect compares the files of all modules: 0.05 s."""
+    if spec is not None and spec.origin is not None:
+        inspect.modulesbyfile.setdefault(spec.origin, spec.name)
+    return spec
 
 
 _FINDER: Any = _Finder()

@@ -23,13 +23,11 @@ DATA = ("--bind", "--data")
 
 def command() -> int:
     """:func:`main` as the whole of a process. Where data are given, torch is on its way while all else is imported."""
-    late.install()
-    if any(word.partition("=")[0] in DATA for word in sys.argv[1:]):
-        lazy.ahead()
-    from fccomodel.app.cli._main import main
-
     with garbage.ours():
-        return main()
+        late.install()
+        if any(word.partition("=")[0] in DATA for word in sys.argv[1:]):
+            lazy.ahead()
+        return lazy.load(f"{__name__}._main").main()
 
 
 def __getattr__(name: str) -> Any:
