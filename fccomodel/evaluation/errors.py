@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from fccomodel.core import ir
@@ -119,15 +120,41 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
             f"`{binder.name}` is no index of `{binder.domain.name}`" + (f" where {where}" if where else ""),
             span=binder.span,
             reason="An entry that is not there has no value.",
-            fix="Leave this case out of the outer set: `sum[i in n | i < n] b[i + 1]`.",
+            fix=_kept_inside(binder),
         )
     return EMPTY_GROUP.error(
         f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}" if where else ""),
         span=binder.span,
-        reason="A mean over no elements has no value.",
-        fix="Bind data that has them"
-        + (", or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out." if where else "."),
+        reason="A mean, a largest or a least of no elements has no value.",
+        fix="Bind data that has them, "
+        + (
+            "or leave this case out of the outer set; `E(empty = drop)[...]` leaves such cases out."
+            if where
+            else "or leave the term out (a sum of no elements is 0)."
+        ),
     )
+
+
+def _kept_inside(binder: ir.Binder) -> str:
+    """How ``b[i + 1]`` stays within the places of ``b``: a condition on i, or a shift that is a multiple of the step."""
+    shift = re.fullmatch(r"(\w+) ([+-]) ([0-9.]+)", binder.name)
+    domain, way = binder.domain, f"by a condition where it ranges: `[i in {binder.domain.name} | ...]`."
+    if shift is None or not isinstance(domain, ir.ValueSet):
+        return f"Leave this case out {way}"
+    name, sign, size = shift[1], shift[2], float(shift[3])
+    step = 1.0 if domain.step is None else domain.step.value if isinstance(domain.step, ir.Const) else None
+    if step and abs(size / step - round(size / step)) > 1e-9:
+        return f"Shift by a multiple of {step:g}, by which `{domain.name}` goes."
+    end = domain.high if sign == "+" else domain.low
+    match end:
+        case ir.Const(value=value):
+            limit = f"{value - size:g}" if sign == "+" else f"{value + size:g}"
+        case ir.Size(dim=dim):
+            limit = f"{dim} {'-' if sign == '+' else '+'} {size:g}"
+        case _:
+            return f"Leave this case out {way}"
+    inside = f"{name} {'<=' if sign == '+' else '>='} {limit}"
+    return f"Leave this case out where `{name}` ranges: `[{name} in {domain.name} | {inside}]`."
 
 
 # ----------------------------------------------------------------------------------------------------------------- samplers

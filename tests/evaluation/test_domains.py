@@ -183,3 +183,22 @@ def test_params_without_data_are_checked(params: dict, code: str) -> None:
 def test_what_binding_will_check_is_said() -> None:
     said = fccomodel.compile(MODEL.replace("log(b)", "huber(w[1], b)")).explain().json["warnings"]
     assert any("needs a value in (0, inf): `b`, which is checked when it is bound" in s for s in said)
+
+
+@pytest.mark.parametrize(
+    ("places", "index", "inside"),
+    [
+        ("dim n;", "i + 1", "i <= n - 1"), ("dim n;", "i - 2", "i >= 3"), ("dim n;", "3 * i", None),
+        ("set n = 0 .. 1 by 0.25;", "i + 0.25", "i <= 0.75"), ("set n = 0 .. 1 by 0.25;", "i + 0.1", None),
+    ],
+)  # fmt: skip
+def test_an_index_past_the_end_says_what_keeps_it_inside(places: str, index: str, inside: str | None) -> None:
+    """The condition, pasted, leaves a model whose rows have an answer."""
+    text = f"{places} data y : real[n]; var b[n]; minimize sumsq(b - y) + sum[i in n] (b[{index}] - b[i])^2;"
+    with pytest.raises(FccoError) as raised:
+        fccomodel.compile(text).bind(data={"y": np.arange(5.0)}).solve(budget="1it")
+    (found,) = raised.value.diagnostics
+    assert found.code == "F0705" and (inside is None or f"[i in n | {inside}]" in found.fix)
+    if inside is not None:
+        mended = fccomodel.compile(text.replace("i in n]", f"i in n | {inside}]"))
+        mended.bind(data={"y": np.arange(5.0)}).solve(budget="1it")
