@@ -84,11 +84,12 @@ def _up(value: float) -> str:
 @dataclass
 class Known:
     """What several candidates share: Hessians, intervals of the variables, without the objective's level set and with it, and the
-    radius of a ball around w that holds that set."""
+    radius of a ball around w that holds that set; the least gap."""
 
     hessians: curvature.Hessians = field(default_factory=dict)
     boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
     radius: float | None = None
+    least: float = math.inf
 
 
 class _Refused(Exception):
@@ -112,6 +113,7 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
     for candidate in admissible:
         try:
             gaps.append(replace(_with(system, analysis, candidate, meter, known), loose=bool(composed)))
+            known.least = min(known.least, gaps[-1].value or 0.0)
         except _Refused as refusal:
             why = str(refusal)
     return _closest(*gaps, _by_range(system, analysis, "" if gaps else why))
@@ -199,7 +201,8 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         # An optimum that is no worse than w is in the level set of w; if it is worse, the gap is below 0.
         near, _ = within(level=True)
         best = min(best, near._replace(value=max(near.value, 0.0)))
-    if parts.convex and best.value - base > NEGLIGIBLE * max(abs(system.objective), LEAST):
+    enough = NEGLIGIBLE * max(abs(system.objective), LEAST)
+    if parts.convex and best.value - base > enough and not 0 <= known.least <= enough:
         best = min(best, _near(system, functions, optimal, analysis, meter, base))
     if best.value == math.inf:
         names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))

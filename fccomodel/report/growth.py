@@ -17,12 +17,15 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply, const, substitute
 from fccomodel.core.work import Meter
 from fccomodel.report.lagrangian import Root, curvature
-from fccomodel.report.nearby import PRICE, ROUNDING
+from fccomodel.report.nearby import ROUNDING
 from fccomodel.report.parts import Parts
 from fccomodel.report.system import System
 from fccomodel.report.vees import vee
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Standing
+
+#: Evaluations that the curvature takes, by variable.
+PRICE = 3
 
 
 @dataclass(eq=False, kw_only=True)

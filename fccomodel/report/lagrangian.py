@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from fccomodel.core import ir
+from fccomodel.core.work import Meter
 from fccomodel.evaluation import members
 from fccomodel.evaluation.derivatives import vector_products
 from fccomodel.evaluation.interpret import Evaluator
@@ -76,11 +78,11 @@ def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array
     return (columns + columns.T) / 2
 
 
-def hessian(system: System, terms: list[Term], weights: Weights, instead: Instead) -> Array | None:
-    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is not known, or disagrees
-    with a difference of gradients."""
+def hessian(system: System, terms: list[Term], weights: Weights, instead: Instead, meter: Meter) -> Array | None:
+    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is not known, disagrees with a
+    difference of gradients, or takes more work than is left, by what its first rows take."""
     at = np.concatenate([system.point[name].detach().numpy().ravel() for name in system.names])
-    columns = _twice(system, terms, weights, at, instead)
+    columns = _twice(system, terms, weights, at, instead, meter)
     if columns is None or not np.isfinite(columns).all():
         return None
     way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
@@ -90,9 +92,11 @@ def hessian(system: System, terms: list[Term], weights: Weights, instead: Instea
 
 
 def _twice(
-    system: System, terms: list[Term], weights: Weights, at: Array | None = None, instead: Instead | None = None
-) -> Array | None:
-    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once."""
+    system: System, terms: list[Term], weights: Weights, at: Array | None = None, instead: Instead | None = None,
+    meter: Meter | None = None,
+) -> Array | None:  # fmt: skip
+    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once, or
+    all rows take more work than is left."""
     if at is None:
         at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
     total, leaves = _sum(system, terms, at, weights, instead)
@@ -102,25 +106,41 @@ def _twice(
         slopes = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
         if not any(slope.requires_grad for slope in slopes):
             return None
-        return np.concatenate(list(_rows(slopes, leaves, max(1, int(TOGETHER / max(amount(system.bound), 1.0))))))
-    except RuntimeError:
+        most = max(1, int(TOGETHER / max(amount(system.bound), 1.0)))
+        return np.concatenate(list(_rows(slopes, leaves, most, meter or Meter())))
+    except (RuntimeError, _Dear):
         return None
 
 
-def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int) -> Iterator[Array]:
+class _Dear(Exception):
+    """It takes more work than is left."""
+
+
+def _first_of(times: int, work: Callable[[], Any], meter: Meter) -> Any:
+    """What the first of so many pieces of work alike returns; all of them are spent."""
+    result, seconds = meter.count(work)
+    if (times - 1) * seconds > meter.left:
+        raise _Dear
+    meter.spend((times - 1) * seconds)
+    return result
+
+
+def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int, meter: Meter) -> Iterator[Array]:
     """The derivatives of every entry of some gradients, ``most`` at once where their operations allow it."""
     flat = torch.cat([slope.reshape(-1) for slope in slopes])
     units = torch.eye(len(flat), dtype=flat.dtype).split(most)
     try:
-        for some in units if most > 1 else ():
-            found = zip(vector_products([flat], leaves, [some]), leaves, strict=True)
+        for k, some in enumerate(units if most > 1 else ()):
+            work = partial(vector_products, [flat], leaves, [some])
+            found = zip(work() if k else _first_of(len(units), work, meter), leaves, strict=True)
             parts = (torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found)
             yield torch.cat([part.double() for part in parts], 1).numpy()
     except RuntimeError:
         most = 1
     # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
-    for entry in (entry for slope in slopes for entry in slope.reshape(-1)) if most == 1 else ():
-        yield _slopes(entry, leaves, again=True)[None]
+    for k, entry in enumerate(entry for slope in slopes for entry in slope.reshape(-1)) if most == 1 else ():
+        alone = partial(_slopes, entry, leaves, again=True)
+        yield (alone() if k else _first_of(len(flat), alone, meter))[None]
 
 
 def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:

@@ -26,9 +26,9 @@ from fccomodel.report.system import System
 from fccomodel.structure import Analyser
 
 Array = np.ndarray
-#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian takes, by variable; by how much
-#: the least curvature is made less for rounding, relative to the largest.
-MOVES, PRICE, ROUNDING = (0.1, 1.0), 3, 1e-9
+#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian takes beside its rows, and at
+#: least for each of these; by how much the least curvature is made less for rounding, relative to the largest.
+MOVES, BESIDE, PRICE, ROUNDING = (0.1, 1.0), 6, 0.5, 1e-9
 
 
 class _Model(NamedTuple):
@@ -46,8 +46,7 @@ def fall(
 ) -> tuple[float, float] | None:
     """The most that a Lagrangian whose gradient at w is ``rest`` falls from there, and the curvature that says so; None where
     nothing does, where there are more than ``most`` variables, or no work is left."""
-    work = PRICE * system.forward_s * system.d
-    if system.d > most or work > meter.left:
+    if system.d > most:
         return None
     steepest = _model(system, functions, optimal, see, 0.0).steepest
     used = frozenset().union(*(ir.variables_of(root.expr) for root in functions))
@@ -55,8 +54,10 @@ def fall(
     for move in MOVES if steepest else ():
         radius = move / steepest
         model = _model(system, functions, optimal, see, radius)
-        meter.spend(work)
-        found = hessian(system, model.terms, model.weights, model.instead)
+        if (BESIDE + PRICE * system.d) * system.forward_s > meter.left:
+            return None
+        meter.spend(BESIDE * system.forward_s)
+        found = hessian(system, model.terms, model.weights, model.instead, meter)
         if found is None:
             return None
         values, vectors = np.linalg.eigh(found[np.ix_(varied, varied)])

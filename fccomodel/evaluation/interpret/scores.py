@@ -25,6 +25,8 @@ class Scores(torch.autograd.Function):
         (rows,) = ctx.saved_tensors
         if gradient.requires_grad:  # it is differentiated again
             return None, gradient @ rows
+        if torch._C._functorch.is_legacy_batchedtensor(gradient):  # many at once: one product of matrices, not one of each
+            return None, torch.mm(gradient.unsqueeze(0), rows).squeeze(0)
         used = gradient.nonzero().squeeze(-1)
         if len(used) * 8 < len(gradient):
             return None, gradient[used] @ rows[used]
