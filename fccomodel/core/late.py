@@ -3,8 +3,8 @@
 ``import torch`` reads some of its modules only to bind their names: the exporter, and the kernels of tensors without data that
 compilers work with. In the process of a command (:func:`install`, never in a program that imports fccomodel) such a module stands
 empty under its name; the first touch of any of them, by whomever, reads them all, in torch's order, into the same objects. What
-registers itself without being touched must be there before code that may count on it: :func:`whole`, which the user's code, a
-graph of a step and torch's compilers are preceded by. A torch that this was not checked with is read whole.
+registers itself without being touched must be there before code that may count on it: :func:`whole`, which the user's code,
+tables of torch's operations and torch's compilers are preceded by. A torch that this was not checked with is read whole.
 
 By Python's own imports: their locks keep threads from what is half read. ``importlib.util.LazyLoader`` does not do: any look
 reads a module, ``hasattr(module, "__file__")`` of inspect too, and its submodules are read twice.

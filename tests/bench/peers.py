@@ -7,8 +7,8 @@ compiled steps are those of the backends that ``auto`` takes for runs of so many
 compiler. The 14 constraints and the objective share one draw of rows, which has some of every group. LibAUC 2.0.1 and Cooper
 1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY with Clarabel and scikit-learn by the extra ``test``; a row
 whose peer or data are absent is skipped with the reason. README's first command is to take 1.5 s in all, importing torch
-included; the same in a program of one's own, which Python ends by looking through all that was imported, and what that takes
-beyond importing torch, are rows.
+included, of which a command leaves parts unread; the same in a program of one's own, which reads all and which Python ends by
+looking through all that was imported, and what that takes beyond importing torch, are rows.
 ``--write`` keeps ``peers.md``.
 """
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 
+from fccomodel.core import late
 from fccomodel.solver.backends import _loops
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._kept import folder, key
@@ -168,6 +169,7 @@ long steps(
 
 def table() -> dict[Any, Any]:
     """How torch's operations are made of fewer kinds."""
+    late.whole()
     from torch import _decomp
 
     aten = torch.ops.aten
