@@ -92,13 +92,14 @@ def multiplied(times: float, calls: int = 0) -> float:
 
 
 class Meter:
-    """Work that may be done: so many counted seconds, or until the clock (``time.perf_counter``) says ``until``.
+    """Work that may be done: so many counted seconds, or until the clock (``time.perf_counter``) says ``until`` or somebody asks
+    for its end (``stop``).
 
-    ``timed``: it was the clock that ended some of it.
+    ``timed``: it was the clock that ended some of it, or who asked for that.
     """
 
-    def __init__(self, allowed: float = math.inf, until: float = math.inf):
-        self.allowed, self.until = allowed, until
+    def __init__(self, allowed: float = math.inf, until: float = math.inf, stop: Callable[[], bool] = bool):
+        self.allowed, self.until, self.stop = allowed, until, stop
         self.spent, self.timed = 0.0, False
 
     @property
@@ -108,8 +109,8 @@ class Meter:
 
     @property
     def late(self) -> bool:
-        """The clock has ended the work."""
-        self.timed |= time.perf_counter() > self.until
+        """The clock has ended the work, or somebody did."""
+        self.timed |= time.perf_counter() > self.until or self.stop()
         return self.timed
 
     @property
@@ -122,7 +123,7 @@ class Meter:
 
     def part(self, seconds: float) -> Meter:
         """One for a part of the work, of no more than so many of the counted seconds left, which it does not spend."""
-        return Meter(min(seconds, self.left), self.until)
+        return Meter(min(seconds, self.left), self.until, self.stop)
 
     def count(self, work: Callable[[], Any]) -> tuple[Any, float]:
         """What ``work()`` returns, and its counted seconds, which are spent."""

@@ -320,9 +320,11 @@ def run(
     return planned, program, solution
 
 
-def report(planned: Planned, solution: Solution, *, sensitive: bool = False, until: float = math.inf) -> KKTReport:
+def report(
+    planned: Planned, solution: Solution, *, sensitive: bool = False, until: float = math.inf, stop: Callable[[], bool] = bool
+) -> KKTReport:
     """How far a solution is from the optimality conditions of the problem as written, over all bound rows: by no more work than
-    half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``."""
+    half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``, or who asks to ``stop`` does."""
     from fccomodel import report as judging
 
     with quoting(planned.problem.source):
@@ -332,7 +334,7 @@ def report(planned: Planned, solution: Solution, *, sensitive: bool = False, unt
             multipliers=solution.multipliers,
             limits=solution.limits,
             ended=endings.ending(planned, solution),
-            work=Meter(max(REPORT_S, solution.worked / 2), until),
+            work=Meter(max(REPORT_S, solution.worked / 2), until, stop),
             afford=AFFORDED * (options.parse_budget(planned.options["budget"][0])[0] or math.inf),
             seed=planned.seed,
             analysis=planned.analysis,

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
@@ -63,7 +65,7 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     start = planned.plan.start
     if start is not None and start.answered:
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
-        if again.report.solved and _settled(again):
+        if again.report.solved and _settled(again) or again.solution.interrupted:
             return again
     known, built = None if start is None else start.patience, None
     if known is None and _light(planned):
@@ -148,7 +150,7 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
     device, origin = planned.options["device"]
     planned = replace(planned, options={**planned.options, "device": (options.pick_device(device), origin)})
     judged = _judged(planned, emit(planned), interiors(found, None), sensitive, until)
-    return judged if _settled(judged) else None
+    return judged if _settled(judged) or judged.solution.interrupted else None
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -187,11 +189,16 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case, and with what no point can meet."""
+    """With the report, whose search has some time in any case, and with what no point can meet. Ctrl-C ends the search, and what
+    would come after it; after a run that it has ended, all."""
     from fccomodel import report as judging
+    from fccomodel.solver.run.machine import interruptible
 
     least = time.perf_counter() + BEYOND * max(until.report - until.run, 0.0)
-    kkt = report(planned, solution, sensitive=sensitive, until=max(until.report, least))
+    with nullcontext(Event()) if solution.interrupted else interruptible() as asked:
+        kkt = report(planned, solution, sensitive=sensitive, until=max(until.report, least), stop=asked.is_set)
+    if asked.is_set():
+        solution = replace(solution, ended="interrupted", stopped="interrupted")
     if (failure := judging.unmet(planned.bound, kkt)) is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
     return Found(planned, program, solution, kkt)
@@ -254,7 +261,7 @@ def ended(
             failed, solution = error, None
     if first is not None and solution is not None:
         gap = first.report.gap
-        if solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
+        if first.solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
@@ -271,7 +278,7 @@ def ended(
         if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
             return first
         second = _judged(planned, program, interiors(found, solution), sensitive, until)
-        if solution is None or _settled(second):
+        if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
             first = first or _judged(planned, program, solution, sensitive, until)

@@ -42,9 +42,10 @@ from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
 
-#: Counted seconds of a report by itself; what is said of one that the clock has cut short.
+#: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
 BUDGET_S = 60.0
 LATE = "the time for this report was used up: multipliers that leave less may exist"
+CUT = "this report was interrupted: multipliers that leave less may exist"
 
 
 class Row(NamedTuple):
@@ -241,8 +242,13 @@ def _report(
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
         better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
         exact=not system.evaluator.sampled,
-        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *([LATE] if meter.timed else [])),
+        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *_cut(meter)),
     )
+
+
+def _cut(meter: Meter) -> list[str]:
+    """That the search has not come to its end, and why."""
+    return [CUT if meter.stop() else LATE] if meter.timed else []
 
 
 def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]:

@@ -5,7 +5,9 @@ The variance is that of the delete-a-group jackknife: rows are dealt into G grou
     variance = (G - 1)/G * sum over groups of |value without the group - their mean|^2,
 
 which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group jackknife, J. Official Statistics 17,
-2001). Independent tables add up. Half-widths are Student's, with G - 1 degrees of freedom.
+2001). Independent tables add up. Half-widths are Student's, with G - 1 degrees of freedom. What a value is off for being of few
+rows, as a function of means is that is not linear, is (G - 1) times their mean less the value (M. Quenouille, Notes on bias in
+estimation, Biometrika 43, 1956).
 """
 
 from __future__ import annotations
@@ -73,7 +75,8 @@ def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDG
 
 class Deviations(NamedTuple):
     """The values of the objective and the constraints, the constraints' labels and which are equalities, the standard errors of
-    the values, from how many groups, or why there are none; ``share``: of the rows that the errors are from."""
+    the values, from how many groups, or why there are none; ``share``: of the rows that the errors are from; ``biases``: by how
+    much the values are off for being of so few rows."""
 
     values: np.ndarray
     labels: list[str]
@@ -82,6 +85,7 @@ class Deviations(NamedTuple):
     groups: int
     why: str
     share: float = 1.0
+    biases: np.ndarray | float = 0.0
 
 
 def deviations(
@@ -98,7 +102,7 @@ def deviations(
         tables = subsets.averaged(bound.problem)
         once = took * max(len(tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
-        variance, why, share = np.full(len(found), np.nan), _refused(bound, tables), 1.0
+        variance, bias, why, share = np.full(len(found), np.nan), np.full(len(found), np.nan), _refused(bound, tables), 1.0
         if not why:
             share = min(budget / (FEWEST * once), 1.0)
             part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
@@ -106,10 +110,12 @@ def deviations(
         if not why:
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
             try:
-                variance = share * np.sum([_variance(part, name, of, seed, count, len(found)) for name in tables], axis=0)
+                whole = found if share == 1.0 else of(part)
+                several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
+                variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:
                 why = f"without some of the rows: {error.diagnostics[0].message}"
-    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share)
+    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
 
 
 def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
@@ -129,13 +135,16 @@ def _refused(bound: Bound, tables: list[str]) -> str:
     return f"`{few[0]}` has {bound.tables[few[0]].n} rows" if few else ""
 
 
-def _variance(bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, size: int) -> np.ndarray:
-    """The jackknife's variance from one table."""
+def _jackknife(
+    bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, whole: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The jackknife's variance of the values of the ``whole`` from one table, and its bias of them."""
     group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
     estimates = np.stack([of(subsets.part(bound, {name: group != k})) for k in range(count)])
-    if estimates.shape[1] != size:
-        return np.full(size, np.nan)
-    return (count - 1) / count * ((estimates - estimates.mean(axis=0)) ** 2).sum(axis=0)
+    if estimates.shape[1] != len(whole):
+        return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
+    mean = estimates.mean(axis=0)
+    return (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0), (count - 1) * (mean - whole)
 
 
 def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
@@ -145,8 +154,9 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
         return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
 
     with one_thread():
-        variances = [_variance(bound, name, of, seed, GROUPS, 1) for name in subsets.averaged(bound.problem)]
-        return float(of(bound)[0]), float(np.sqrt(np.sum(variances)))
+        whole = of(bound)
+        variances = [_jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in subsets.averaged(bound.problem)]
+        return float(whole[0]), float(np.sqrt(np.sum(variances)))
 
 
 def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

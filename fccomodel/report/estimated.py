@@ -20,11 +20,14 @@ from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import elements, members, memory, selections
 from fccomodel.evaluation.errors import TOO_LARGE
-from fccomodel.report.confidence import Intervals, intervals, values
+from fccomodel.report.confidence import CONFIDENCE, Intervals, deviations, intervals, student, values
 
 #: Elements of which all are taken without a question; those of the parts on which work is counted; the least of a part,
 #: and those where all could not be evaluated; evaluations that a report takes.
 FEW, TRIED, KEPT, PASSES = 50_000_000, (2_500_000, 5_000_000), 2_000_000, 20
+#: What evaluating costs grows with the number of elements by no more than this power; small parts have a few blocks, whose number
+#: jumps.
+MOST_POWER = 1.1
 #: Counted seconds for the errors of the values.
 ERRORS_S = 2.0
 
@@ -77,7 +80,7 @@ def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford
     first, second = (_thin(bound, whole, tried, seed) for tried in TRIED)
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
-    power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), 1.5)
+    power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER)
     once = prices[1] * (whole / sizes[1]) ** power
     if PASSES * once <= afford:
         return None
@@ -141,13 +144,13 @@ def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
 
 
 def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> str:
-    """The 95% errors of the values on a part, in words."""
-    found = intervals(bound, point, seed=seed, budget=ERRORS_S)
+    """The 95% errors of the values on a part, in words: what chance makes of them, and what fewer rows do."""
+    found = deviations(bound, point, seed=seed, budget=ERRORS_S)
     if found.why:
         return f"no error is known: {found.why}"
-    worst = max((e.half for e in found.constraints.values()), default=None)
-    constraints = "" if worst is None else f", a constraint within {worst:.2g}"
-    return f"with 95% confidence the objective on all rows is within {found.objective.half:.2g}{constraints}"
+    halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
+    constraints = "" if len(halves) == 1 else f", a constraint within {halves[1:].max():.2g}"
+    return f"with 95% confidence the objective on all rows is within {halves[0]:.2g}{constraints}"
 
 
 def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from fccomodel import pipeline
+from fccomodel import report as judging
 from fccomodel.algorithms.estimators import moving_average, msvr, msvr_current
 from fccomodel.algorithms.runtime import progress, steps
 from fccomodel.algorithms.runtime.settings import BlockSettings
@@ -65,6 +66,23 @@ def test_an_interrupt_ends_with_the_best_point() -> None:
     timer.start()
     found = run.run(made, bound, budget_s=60)
     assert found.interrupted and np.isfinite(found.variables["w"]).all()
+
+
+def test_an_interrupt_of_the_report_ends_its_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The point of the run is there, with what is known of it; nothing goes on from it."""
+    gradients, asked = judging.gradients, []
+
+    def interrupted(*given: Any) -> Any:
+        asked.append(signal.raise_signal(signal.SIGINT))
+        return gradients(*given)
+
+    monkeypatch.setattr(judging, "gradients", interrupted)
+    rng = np.random.default_rng(0)
+    data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
+    compiled = pipeline.compile_model(Source(text=TEXT.replace("log1pexp(", "pos(1 "), name="m"))
+    found = pipeline.solve(pipeline.plan(compiled, pipeline.Binding(data=data), {"budget": ("5s", "command line")}))
+    assert len(asked) == 1 and found.solution.interrupted and judging.CUT in found.report.notes
+    assert np.isfinite(found.solution.variables["w"]).all()
 
 
 def test_nothing_finite_is_an_error() -> None:
