@@ -143,7 +143,7 @@ class Loops:
             self.values[node.args[0]] = made[0]
 
     def entrywise(self, node: Node, name: str, write: bool) -> None:
-        """An operation entry by entry: it waits for its only user, or has an array of its own."""
+        """An operation entry by entry: it waits for the only place where it is used, or has an array of its own."""
         like, target = node.meta["val"], self.view(node.args[0]) if write else None
         entry = self.entry(node, name, like)
         if target is not None:
