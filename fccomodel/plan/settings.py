@@ -82,7 +82,7 @@ SETTINGS = {
     "seed": "of every random choice: the same seed gives the same answer on the same machine",
     "device": "where it runs: auto takes an accelerator where there is one",
     "precision": "of the steps; reports are in float64",
-    "backend": "what runs the steps: auto is eager but where so many iterations are asked for that another saves time",
+    "backend": "what runs the steps: auto is eager but where the budget has so many steps that another saves time",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
     "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",

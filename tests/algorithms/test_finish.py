@@ -377,7 +377,7 @@ def test_passes_that_cost_little_more_than_steps_come_first(algorithm: dict[str,
 def test_steps_have_all_that_restoring_does_not_take(monkeypatch: pytest.MonkeyPatch, look: float, share: float) -> None:
     monkeypatch.setattr(ending, "one_look", lambda *_: look)
     settings = types.SimpleNamespace(annealed=False)
-    solver = types.SimpleNamespace(finish=None, restore=print, direct=False, settings=lambda: settings)
+    solver = types.SimpleNamespace(finish=None, restore=print, direct=False, nonconvex=False, settings=lambda: settings)
     assert ending.allotted(solver, None, "cpu", 10.0, None)[:2] == ("restore", pytest.approx(share))
 
 

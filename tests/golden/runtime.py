@@ -204,6 +204,8 @@ class BlockSolver(Solver):
     surrogate     steps descend another problem, whose values do not judge theirs
     inequalities  centres that are multipliers of inequalities, moved by the steps
     leap          takes several steps in one call where it can, in the place of ``one_step``; None: one by one
+    leaping       ``leaping(solver, step, share)``: the solver with a leap where this pays in so many counted seconds of steps,
+                  each of which takes ``step`` of them; what a step takes then, and the leap to begin with; None: there is none
     """
 
     gradient: Callable
@@ -214,6 +216,7 @@ class BlockSolver(Solver):
     surrogate: bool = False
     inequalities: tuple[str, ...] = ()
     leap: Any = None
+    leaping: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -491,9 +494,9 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
 
 
 def pricing(look=0.0, step=0.0):
-    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, and
-    those of all looks so far; ``timed``: the clock ended it."""
-    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
+    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, of
+    all looks so far, and before the first step (``start``); ``timed``: the clock ended it."""
+    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -578,15 +581,14 @@ def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
 
 def passes_first(price, step, slope, tol, room):
     """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
-    more than forty, or twice as many as passes fit; and the start, by the ``slope`` there, is far from a stationary point, which
-    noise alone would leave."""
-    most = min(40, 1.5 * room / price) if 400 * price >= 1.6 * room else 2
+    more than forty; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
+    most = 40 if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
-    """Counted seconds of so many steps and oracle calls, and of the looks between them."""
-    return work.step * count + work.call * calls + work.looks
+    """Counted seconds of so many steps and oracle calls, of what comes before them, and of the looks between them."""
+    return work.start + work.step * count + work.call * calls + work.looks
 
 
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
@@ -944,8 +946,10 @@ def solve(
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
-    elif share is not None:
-        iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
+    elif solver.leaping is not None:
+        solver, work.step, work.start = solver.leaping(solver, work.step, share)
+    if share is not None and iterations != 0:
+        iterations = min(iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage)))
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
     history: list = []
@@ -1294,7 +1298,8 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
 
 def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
-    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
+    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away), and
+    ``late()`` (asked to stop, or some beyond the time: to tell why there is no solution takes no longer)."""
     began = time.perf_counter()
     h = outcome.h.copy()
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
@@ -1307,11 +1312,18 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     def endless():
         return count.value < floor or count.size > ceiling
 
-    def limit():
-        if (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless():
+    def over(more=0.0):
+        if stop is not None and stop():
             return True
-        count.timed |= seconds is not None and time.perf_counter() - began > seconds
-        return count.timed
+        past = seconds is not None and time.perf_counter() - began > seconds + more
+        count.timed |= past
+        return past
+
+    def limit():
+        return (passes is not None and count.passes >= passes) or endless() or over()
+
+    def late():
+        return over(0.3 + 0.02 * (seconds or 0.0))
 
     def prox(x, step):
         solver.project(x, step)
@@ -1319,8 +1331,9 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
 
     at = differentiated(solver, data, c, h, count)
     return SimpleNamespace(
-        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
-    )
+        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, late=late,
+        count=count, tol=tol,
+    )  # fmt: skip
 
 
 def forward_backward(at, prox, w, step, known=None):
@@ -1558,17 +1571,20 @@ def unfinished(now, full, most=3):
     return full.solver.resume is not None and counts and now.more <= most
 
 
-def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1e-9, apart=1.5):
+def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
     """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of exponentials are not: from
-    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it."""
-    here = summary(solver.evaluate(data, w))
+    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it, or that it is too
+    ``late`` to tell."""
+    here = summary(full.solver.evaluate(full.data, w))
 
     def fall(t):
-        return here[0] - merit(summary(solver.evaluate(data, w + t * (end - w))), h.weight)
+        return here[0] - merit(summary(full.solver.evaluate(full.data, w + t * (end - w))), full.h.weight)
 
     def place(left):
         low, high = 0.0, 1.0
         for _ in range(50):
+            if full.late():
+                break
             middle = (low + high) / 2
             low, high = (low, middle) if fall(middle) >= (1 - left) * whole else (middle, high)
         return high
@@ -1577,20 +1593,22 @@ def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1
     if whole - fall(0.5) > least * whole > 0:
         return False
     least = max(least, 3e-15 * abs(here[0]) / max(whole, 1e-300))
-    return least > 0.01 * most or place(least) < apart * place(most)
+    return least > 0.01 * most or place(least) < apart * place(most) or full.late()
 
 
-def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
+def falls_for_ever(full, w, d):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
     ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
     violate a constraint are moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit,
-    is no fall. The model's own variables go on, not those of reformulations alone."""
-    length = float(d.norm())
+    is no fall. The model's own variables go on, not those of reformulations alone. None where it is too ``late`` to tell."""
+    solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
     here, straight = summary(solver.evaluate(data, w)), True
     fallen: list[float] = []
     for far in (1.0, 3.0, 10.0, 100.0):
+        if full.late():
+            return None
         way = far * (1 + float(w.norm()))
         x = w + d * (way / length)
         inside = x.clone()
@@ -1598,7 +1616,7 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
         value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
         end = x
         if value[2] > allowed and math.isfinite(value[2]):
-            back, straight = least_violation(solver, data, x, limit, count).w, False
+            back, straight = least_violation(solver, data, x, full.limit, full.count).w, False
             if float((back - x).norm()) < 0.5 * way:
                 end, value = back, summary(solver.evaluate(data, back))
         if float((end - w)[: solver.own].norm()) < 0.1 * way:
@@ -1612,7 +1630,7 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
             return None
     if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
         return "unbounded"
-    return None if straight and levels_off(solver, data, w, w + d * (10 * (1 + float(w.norm())) / length), h) else "unattained"
+    return None if straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)) else "unattained"
 
 
 def raise_penalty(now, full, violation):
@@ -1659,7 +1677,7 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+    if count.passes > now.last and falls_for_ever(full, now.w, moved) == "unbounded":
         now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
@@ -1668,13 +1686,17 @@ def next_round(now, full):
     return True
 
 
-def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
-    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None."""
+def drifts(full, w, d, again):
+    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None, also
+    where it is too ``late`` to tell."""
+    solver, data, h, tol = full.solver, full.data, full.h, full.tol
     here, length = summary(solver.evaluate(data, w)), float(d.norm())
     last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
     if not length > 0:  # no way leads on from the best point: it is zero
         return None
     for far in (1.0, 3.0, 10.0):
+        if full.late():
+            return None
         way = far * (1 + float(w.norm()))
         x = again(w + d * (way / length))
         value = summary(solver.evaluate(data, x))
@@ -1683,13 +1705,13 @@ def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
             return None
         last = merit(value, h.weight) + 1e-12 * abs(here[0])
         ends.append(x)
-    return None if levels_off(solver, data, w, ends[0], h) else {"kind": "unattained", "direction": d}
+    return None if levels_off(full, w, ends[0]) else {"kind": "unattained", "direction": d}
 
 
-def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
+def without_end(full, w, further):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
-        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
+        kind = falls_for_ever(full, w, d)
         if kind:
             return {"kind": kind, "direction": d}
     return None
@@ -1705,7 +1727,7 @@ def descent_without_end(now, full):
         return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
 
     def judged(w):
-        return without_end(full.solver, full.data, w, further, full.h, full.tol, full.limit, count)
+        return without_end(full, w, further)
 
     count, further = full.count, now.best
     if now.error <= full.tol:
@@ -1716,7 +1738,7 @@ def descent_without_end(now, full):
         failure = judged(stricter(now.best, 0.03))
     if failure is None and now.error <= full.tol:
         way = further - now.best if moved > 0.1 else now.best
-        failure = drifts(full.solver, full.data, now.best, way, full.h, full.tol, lambda x: stricter(x, 0.01, 50))
+        failure = drifts(full, now.best, way, lambda x: stricter(x, 0.01, 50))
     return failure
 
 
@@ -1724,7 +1746,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
     began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
@@ -1735,7 +1758,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
-        times = 2 if solver.nonconvex and not outcome.iterations else 8  # the first round mends a step far from a minimum
+        far = solver.nonconvex and not outcome.iterations
+        times = 2 if far or getattr(outcome, "scarce", False) else 8  # the first round mends a step far from a minimum
         run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times)
         run.now.pairs = getattr(outcome, "pairs", [])
     now = run.now
@@ -1861,9 +1885,9 @@ def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes
-    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
-    smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes, of a convex
+    problem six, fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step
+    does. Of a smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
     take a quarter of it at most.
@@ -1876,7 +1900,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     if needed < (0.25 if annealed else 1.6) * room:
         way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
-    elif 25 * price < 0.75 * room and not annealed:
+    elif (25 if solver.nonconvex else 6) * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)
@@ -1920,6 +1944,7 @@ def solve_then_finish(
         keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
+        outcome.scarce = room is not None and way == "finish" and 100 * price > room
         end = solver.finish if way == "finish" else solver.restore
         found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop, keep=keep)
         found.worked += found.passes * price if way == "finish" else 0.0

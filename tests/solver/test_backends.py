@@ -178,7 +178,8 @@ def everything(x, y, b, rows, places):
     more = [x.amin(0), x.mean((0, 1)), (x > 0).sum(1), x[:, ::2].clamp(-1, None), torch.nn.functional.pad(x, (1, 2), value=9)]
     more += [x.cumsum(1), x.gather(1, order), y[rows, places], x[None, :, 1:].pow(3.0), x.lerp(y.t(), 0.7), (x @ y).logsumexp(1)]
     more += [torch.cat([x, y.t()], 1).erf(), y @ b, b @ x, torch.arange(2, 8, 2) * rows, x.sign()]
-    return [u, z, held, values, order, *more]
+    apart = x - y.t()
+    return [u, z, held, values, order, apart * apart, *more]
 
 
 def test_loops_do_what_torch_does(quickly, tmp_path):
@@ -255,6 +256,22 @@ def test_auto_is_eager_but_for_long_runs(monkeypatch):
     monkeypatch.setattr(compiled, "missing", lambda device: "nothing")
     found = bound().solve(budget="40it")
     assert "backend eager" in " ".join(found.details.split())
+
+
+def test_auto_chooses_by_the_steps_that_seconds_have_room_for(quickly):
+    """By counted work, once the run knows what a step costs and how much of the budget is for steps."""
+    made = make("several", model(PAIRS), algorithm="sonex")
+    given = {"device": "cpu", "dtype": torch.float64, "iterations": None}
+    found = backends.equip("auto", made.solver, made.program, seconds=20.0, **given)
+    solver, start = made.solver.SOLVER, compiled.backend.start
+    step = 2 * several(made).calls()
+    for share, name in ((1.9 * start, "eager"), (3 * start, "compiled"), (None, "compiled")):
+        with made.solver.no_grad():  # as inside a run
+            after, price, begun = solver.leaping(solver, step, share)
+        assert found.name == name and (after.leap is not None) == (name == "compiled")
+        assert (price, begun) == ((step, 0.0) if name == "eager" else (pytest.approx(0.55 * step), start))
+    assert "steps by counted work" in found.said
+    assert backends.equip("auto", made.solver, made.program, seconds=None, **given).name == "eager"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")

@@ -228,8 +228,10 @@ def solve(
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
-    elif share is not None:
-        iterations = min(iterations or math.inf, 1 + int(share / (work.step + 1.5 * work.look / h.stage)))
+    elif solver.leaping is not None:
+        solver, work.step, work.start = solver.leaping(solver, work.step, share)
+    if share is not None and iterations != 0:
+        iterations = min(iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage)))
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
     history: list = []

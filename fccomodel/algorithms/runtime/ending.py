@@ -14,9 +14,9 @@ def allotted(solver: Solver, exact, device, room, patience):
     """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
 
     ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes
-    fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step does. Of a
-    smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
+    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes, of a convex
+    problem six, fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step
+    does. Of a smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
     Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
     after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
     take a quarter of it at most.
@@ -29,7 +29,7 @@ def allotted(solver: Solver, exact, device, room, patience):
     if needed < (0.25 if annealed else 1.6) * room:
         way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
         passes = None if patience is None else int(400 * patience / needed) + 1
-    elif 25 * price < 0.75 * room and not annealed:
+    elif (25 if solver.nonconvex else 6) * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
         way, share = "restore", room - min(30 * one_look(solver, exact, device), 0.3 * room)
@@ -79,6 +79,7 @@ def solve_then_finish(
         keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
         left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
+        outcome.scarce = room is not None and way == "finish" and 100 * price > room
         end = solver.finish if way == "finish" else solver.restore
         found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop, keep=keep)
         found.worked += found.passes * price if way == "finish" else 0.0

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.progress import merit, summary
-from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.algorithms.runtime.support import gradient_of
 from fccomodel.core.lazy import torch
@@ -63,17 +62,19 @@ def conflict(least, enough, far=0.0):
     return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
 
 
-def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, count):
+def falls_for_ever(full, w, d):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
     ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
     violate a constraint are moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit,
-    is no fall. The model's own variables go on, not those of reformulations alone."""
-    length = float(d.norm())
+    is no fall. The model's own variables go on, not those of reformulations alone. None where it is too ``late`` to tell."""
+    solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
     here, straight = summary(solver.evaluate(data, w)), True
     fallen: list[float] = []
     for far in (1.0, 3.0, 10.0, 100.0):
+        if full.late():
+            return None
         way = far * (1 + float(w.norm()))
         x = w + d * (way / length)
         inside = x.clone()
@@ -81,7 +82,7 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
         value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
         end = x
         if value[2] > allowed and math.isfinite(value[2]):
-            back, straight = least_violation(solver, data, x, limit, count).w, False
+            back, straight = least_violation(solver, data, x, full.limit, full.count).w, False
             if float((back - x).norm()) < 0.5 * way:
                 end, value = back, summary(solver.evaluate(data, back))
         if float((end - w)[: solver.own].norm()) < 0.1 * way:
@@ -95,20 +96,23 @@ def falls_for_ever(solver: Solver, data, w, d, h: LoopSettings, tol, limit, coun
             return None
     if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
         return "unbounded"
-    return None if straight and levels_off(solver, data, w, w + d * (10 * (1 + float(w.norm())) / length), h) else "unattained"
+    return None if straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)) else "unattained"
 
 
-def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1e-9, apart=1.5):
+def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
     """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of exponentials are not: from
-    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it."""
-    here = summary(solver.evaluate(data, w))
+    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it, or that it is too
+    ``late`` to tell."""
+    here = summary(full.solver.evaluate(full.data, w))
 
     def fall(t):
-        return here[0] - merit(summary(solver.evaluate(data, w + t * (end - w))), h.weight)
+        return here[0] - merit(summary(full.solver.evaluate(full.data, w + t * (end - w))), full.h.weight)
 
     def place(left):
         low, high = 0.0, 1.0
         for _ in range(50):
+            if full.late():
+                break
             middle = (low + high) / 2
             low, high = (low, middle) if fall(middle) >= (1 - left) * whole else (middle, high)
         return high
@@ -117,25 +121,29 @@ def levels_off(solver: Solver, data, w, end, h: LoopSettings, most=1e-3, least=1
     if whole - fall(0.5) > least * whole > 0:
         return False
     least = max(least, 3e-15 * abs(here[0]) / max(whole, 1e-300))
-    return least > 0.01 * most or place(least) < apart * place(most)
+    return least > 0.01 * most or place(least) < apart * place(most) or full.late()
 
 
-def without_end(solver: Solver, data, w, further, h: LoopSettings, tol, limit, count):
+def without_end(full, w, further):
     """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
     for d in (further - w, w):
-        kind = falls_for_ever(solver, data, w, d, h, tol, limit, count)
+        kind = falls_for_ever(full, w, d)
         if kind:
             return {"kind": kind, "direction": d}
     return None
 
 
-def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
-    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None."""
+def drifts(full, w, d, again):
+    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None, also
+    where it is too ``late`` to tell."""
+    solver, data, h, tol = full.solver, full.data, full.h, full.tol
     here, length = summary(solver.evaluate(data, w)), float(d.norm())
     last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
     if not length > 0:  # no way leads on from the best point: it is zero
         return None
     for far in (1.0, 3.0, 10.0):
+        if full.late():
+            return None
         way = far * (1 + float(w.norm()))
         x = again(w + d * (way / length))
         value = summary(solver.evaluate(data, x))
@@ -144,4 +152,4 @@ def drifts(solver: Solver, data, w, d, h: LoopSettings, tol, again):
             return None
         last = merit(value, h.weight) + 1e-12 * abs(here[0])
         ends.append(x)
-    return None if levels_off(solver, data, w, ends[0], h) else {"kind": "unattained", "direction": d}
+    return None if levels_off(full, w, ends[0]) else {"kind": "unattained", "direction": d}

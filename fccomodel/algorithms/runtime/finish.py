@@ -68,7 +68,8 @@ def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
 
 def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
-    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away)."""
+    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away), and
+    ``late()`` (asked to stop, or some beyond the time: to tell why there is no solution takes no longer)."""
     began = time.perf_counter()
     h = outcome.h.copy()
     c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
@@ -81,11 +82,18 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
     def endless():
         return count.value < floor or count.size > ceiling
 
-    def limit():
-        if (passes is not None and count.passes >= passes) or (stop is not None and stop()) or endless():
+    def over(more=0.0):
+        if stop is not None and stop():
             return True
-        count.timed |= seconds is not None and time.perf_counter() - began > seconds
-        return count.timed
+        past = seconds is not None and time.perf_counter() - began > seconds + more
+        count.timed |= past
+        return past
+
+    def limit():
+        return (passes is not None and count.passes >= passes) or endless() or over()
+
+    def late():
+        return over(0.3 + 0.02 * (seconds or 0.0))
 
     def prox(x, step):
         solver.project(x, step)
@@ -93,8 +101,9 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
 
     at = differentiated(solver, data, c, h, count)
     return SimpleNamespace(
-        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, count=count, tol=tol
-    )
+        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, late=late,
+        count=count, tol=tol,
+    )  # fmt: skip
 
 
 def from_the_first(full, first, most=40):
@@ -166,7 +175,7 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and falls_for_ever(full.solver, data, now.w, moved, h, tol, full.limit, count) == "unbounded":
+    if count.passes > now.last and falls_for_ever(full, now.w, moved) == "unbounded":
         now.failure = {"kind": "unbounded", "direction": moved}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
@@ -209,7 +218,7 @@ def descent_without_end(now, full):
         return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
 
     def judged(w):
-        return without_end(full.solver, full.data, w, further, full.h, full.tol, full.limit, count)
+        return without_end(full, w, further)
 
     count, further = full.count, now.best
     if now.error <= full.tol:
@@ -220,7 +229,7 @@ def descent_without_end(now, full):
         failure = judged(stricter(now.best, 0.03))
     if failure is None and now.error <= full.tol:
         way = further - now.best if moved > 0.1 else now.best
-        failure = drifts(full.solver, full.data, now.best, way, full.h, full.tol, lambda x: stricter(x, 0.01, 50))
+        failure = drifts(full, now.best, way, lambda x: stricter(x, 0.01, 50))
     return failure
 
 
@@ -228,7 +237,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at. ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
     began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
@@ -239,7 +249,8 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
-        times = 2 if solver.nonconvex and not outcome.iterations else 8  # the first round mends a step far from a minimum
+        far = solver.nonconvex and not outcome.iterations
+        times = 2 if far or getattr(outcome, "scarce", False) else 8  # the first round mends a step far from a minimum
         run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times)
         run.now.pairs = getattr(outcome, "pairs", [])
     now = run.now

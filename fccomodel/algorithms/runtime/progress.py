@@ -38,22 +38,21 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
 
 
 def pricing(look=0.0, step=0.0):
-    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, and
-    those of all looks so far; ``timed``: the clock ended it."""
-    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, timed=False)
+    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, of
+    all looks so far, and before the first step (``start``); ``timed``: the clock ended it."""
+    return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
 def passes_first(price, step, slope, tol, room):
     """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
-    more than forty, or twice as many as passes fit; and the start, by the ``slope`` there, is far from a stationary point, which
-    noise alone would leave."""
-    most = min(40, 1.5 * room / price) if 400 * price >= 1.6 * room else 2
+    more than forty; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
+    most = 40 if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
-    """Counted seconds of so many steps and oracle calls, and of the looks between them."""
-    return work.step * count + work.call * calls + work.looks
+    """Counted seconds of so many steps and oracle calls, of what comes before them, and of the looks between them."""
+    return work.start + work.step * count + work.call * calls + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):

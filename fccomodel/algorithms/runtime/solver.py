@@ -85,6 +85,8 @@ class BlockSolver(Solver):
     surrogate     steps descend another problem, whose values do not judge theirs
     inequalities  centres that are multipliers of inequalities, moved by the steps
     leap          takes several steps in one call where it can, in the place of ``one_step``; None: one by one
+    leaping       ``leaping(solver, step, share)``: the solver with a leap where this pays in so many counted seconds of steps,
+                  each of which takes ``step`` of them; what a step takes then, and the leap to begin with; None: there is none
     """
 
     gradient: Callable
@@ -95,6 +97,7 @@ class BlockSolver(Solver):
     surrogate: bool = False
     inequalities: tuple[str, ...] = ()
     leap: Any = None
+    leaping: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cache
+from math import inf
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from fccomodel.core import options
+from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.errors import not_a_word
 from fccomodel.core.registry import records
@@ -18,6 +21,8 @@ from fccomodel.solver.backends._base import Backend, Unfit
 __all__ = ["AUTO", "Backend", "Unfit", "all", "check", "equip"]
 
 AUTO, EAGER = "auto", "eager"
+#: steps for so many times what a backend needs to start are the least that it is started for
+SHORTEST = 2.0
 
 
 @cache
@@ -33,31 +38,82 @@ def check(name: Any, origin: str = options.KEYWORD) -> str:
     return str(name)
 
 
-def equip(name: str, module: ModuleType, program: Any, *, device: str, dtype: Any, iterations: int | None) -> tuple[str, str]:
-    """Puts a backend into a program's loop: its name, and a sentence on it. ``auto`` takes the one that saves most of the time of
-    a run of so many ``iterations``, by counted work; eager where that is not known, and where the other cannot run the steps.
+@dataclass(eq=False)
+class Equipped:
+    """What runs the steps of a program: the backend's name, and a sentence on it. Where a run's steps are known only once it has
+    begun, ``auto`` chooses then, and both change."""
+
+    name: str = EAGER
+    said: str = ""
+
+    def later(self, module: ModuleType, program: Any, device: str, dtype: Any, seconds: float) -> Callable:
+        """``leaping`` of a run of so many ``seconds``: by counted work alone, so that the same command always takes the same."""
+        from fccomodel.solver.backends._several import Several
+
+        def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:
+            room = seconds if share is None else share
+            usual = solver, step, 0.0
+            if room < SHORTEST * min((one.start for one in all().values() if one.share), default=inf):
+                return usual
+            asked = EAGER
+            try:
+                with process.own_randomness(), ThreadPoolExecutor(1) as thread:  # which has no inference mode of the run
+                    several = thread.submit(Several.of, module, program, device, dtype).result()
+                    calls = thread.submit(several.calls).result()
+                    foreseen = {k: _foreseen(one, step, calls, room) for k, one in all().items() if not one.missing(device)}
+                    asked = max(foreseen, key=lambda k: (foreseen[k], k == EAGER))
+                    if asked == EAGER:
+                        return usual
+                    leap, said = thread.submit(all()[asked].leap, several).result()
+            except Unfit as unfit:
+                self.said = _unfit(asked, unfit) if asked != EAGER else ""
+                return usual
+            one, self.name = all()[asked], asked
+            self.said = f"{said}: some {foreseen[asked]:.2g} steps by counted work, not {foreseen[EAGER]:.2g} eager ones"
+            return replace(solver, leap=leap), _step(one, step, calls), one.start
+
+        return leaping
+
+
+def equip(
+    name: str, module: ModuleType, program: Any, *, device: str, dtype: Any, iterations: int | None, seconds: float | None = None
+) -> Equipped:
+    """Puts a backend into a program's loop. ``auto`` takes the one that saves most of the time of a run of so many
+    ``iterations``, or that makes most steps within so many ``seconds``, by counted work; eager where neither is known, and where
+    the other cannot run the steps.
 
     Raises F0818 where the one that was asked for cannot.
     """
     from fccomodel.solver.backends._several import Several
 
-    asked = EAGER if name == AUTO and iterations is None else name
+    found, asked = Equipped(), EAGER if name == AUTO and iterations is None else name
     if asked == EAGER:
-        return EAGER, ""
+        if name == AUTO and seconds is not None and hasattr(module.SOLVER, "leaping"):
+            later = found.later(module, program, device, dtype, seconds)
+            vars(module)["SOLVER"] = replace(module.SOLVER, leaping=later)
+        return found
     try:
         several = Several.of(module, program, device, dtype)
         asked = _best(several, iterations or 0) if asked == AUTO else asked
         if asked == EAGER:
-            return EAGER, ""
+            return found
         if missing := all()[asked].missing(device):
             raise Unfit(missing)
         leap, said = all()[asked].leap(several)
     except Unfit as unfit:
         if name != AUTO:
             refuse(errors.not_run_by(asked, str(unfit)))
-        return EAGER, f"steps are eager: the {asked} backend cannot take them ({unfit})"
-    vars(module)["SOLVER"] = several.equipped(leap)
-    return asked, said
+        return Equipped(EAGER, _unfit(asked, unfit))
+    equipped, one = several.equipped(leap), all()[asked]
+    if iterations is None and one.share:
+        calls = several.calls()
+        equipped = replace(equipped, leaping=lambda solver, step, share: (solver, _step(one, step, calls), 0.0))
+    vars(module)["SOLVER"] = equipped
+    return Equipped(asked, said)
+
+
+def _unfit(asked: str, unfit: Unfit) -> str:
+    return f"steps are eager: the {asked} backend cannot take them ({unfit})"
 
 
 def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
@@ -67,10 +123,10 @@ def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
     program = SimpleNamespace(text=Path(str(module.__file__)).read_text(), data=tensors, modules={})
     given = {"device": asked.device, "dtype": getattr(torch, asked.precision), "iterations": asked.iterations}
     try:
-        chosen, said = equip(check(asked.backend, "--backend"), module, program, **given)
+        found = equip(check(asked.backend, "--backend"), module, program, **given)
     except FccoError as error:
         raise SystemExit(str(error)) from None
-    print(said or f"steps by the {chosen} backend")
+    print(found.said or f"steps by the {found.name} backend")
 
 
 def _best(several: Any, iterations: int) -> str:
@@ -78,3 +134,13 @@ def _best(several: Any, iterations: int) -> str:
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
     saved = {name: one.share * several.calls() * iterations - one.start for name, one in able.items()}
     return max(saved, key=lambda name: (saved[name], name == EAGER))
+
+
+def _step(one: Backend, step: float, calls: float) -> float:
+    """Counted seconds of a step, those of its ``calls`` among them, by a backend."""
+    return step - one.share * min(calls, step)
+
+
+def _foreseen(one: Backend, step: float, calls: float, room: float) -> float:
+    """So many steps a backend makes in that many counted seconds; none where its start takes a large part of them."""
+    return (room - one.start) / _step(one, step, calls) if room >= SHORTEST * one.start else 0.0

@@ -37,9 +37,9 @@ from fccomodel.solver.operations.entrywise import spread
 from fccomodel.solver.operations.estimates import track
 from fccomodel.solver.operations.sources import take
 
-#: a pass over more numbers than this takes too long to be made hundreds of times; some tens of a pass over more are made where
-#: the budget has room for them, at so many counted seconds for each number, with its gradient
-MOST, TENS, EACH = 1 << 24, 30, 2e-8
+#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass over more may pay, which its
+#: price tells once the budget has room for them by a guess, at so many counted seconds for each number, with its gradient
+MOST, SOME, EACH = 1 << 24, 6, 2e-8
 #: numbers that the centres of functions inside expectations may be
 MOST_CENTRES = 1 << 20
 
@@ -164,8 +164,8 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
 
 
 def few(numbers: float, plan: Plan) -> bool:
-    """A pass over them can be made hundreds of times, or some tens of times in three quarters of the budget."""
-    return numbers <= MOST or TENS * EACH * numbers < 0.75 * (plan.budget[0] or 0.0)
+    """A pass over them can be made hundreds of times, or some times in three quarters of the budget."""
+    return numbers <= MOST or SOME * EACH * numbers < 0.75 * (plan.budget[0] or 0.0)
 
 
 def centred_rows(node: Smoothed, state: State) -> bool:

@@ -141,9 +141,9 @@ def run(
             refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
     module, dtype = loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
-        foreseen = {"dtype": dtype, "iterations": budget_it}
+        foreseen = {"dtype": dtype, "iterations": budget_it, "seconds": None if budget_oracles is not None else room or budget_s}
         chosen = backend if microscope is None and program.shares is None else "eager"
-        ran, told = backends.equip(chosen, module, program, device=device, **foreseen)
+        equipped = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
     seconds = budget_s if limited else module.SECONDS
@@ -187,8 +187,8 @@ def run(
         patience=patience,
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
-        backend=ran,
-        notes=(*filter(None, (_shared(program), told)), *(keeper.notes if keeper is not None else ()), *ended),
+        backend=equipped.name,
+        notes=(*filter(None, (_shared(program), equipped.said)), *(keeper.notes if keeper is not None else ()), *ended),
     )
 
 
