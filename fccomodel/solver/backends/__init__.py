@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
-from math import inf
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -23,6 +22,8 @@ __all__ = ["AUTO", "Backend", "Unfit", "all", "check", "equip"]
 AUTO, EAGER = "auto", "eager"
 #: steps for so many times what a backend needs to start are the least that it is started for
 SHORTEST = 2.0
+#: and so many times the eager steps are worth it
+MORE = 1.25
 
 
 @cache
@@ -51,26 +52,27 @@ class Equipped:
         from fccomodel.solver.backends._several import Several
 
         def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:
-            room = seconds if share is None else share
-            usual = solver, step, 0.0
-            if room < SHORTEST * min((one.start for one in all().values() if one.share), default=inf):
-                return usual
-            asked = EAGER
-            try:
-                with process.own_randomness(), ThreadPoolExecutor(1) as thread:  # which has no inference mode of the run
+            room, able = seconds if share is None else share, {k: one for k, one in all().items() if not one.missing(device)}
+            if not any(_pays(one, step, step, room) for one in able.values()):
+                return solver, step, 0.0
+            with process.own_randomness(), ThreadPoolExecutor(1) as thread:  # which has no inference mode of the run
+                try:
                     several = thread.submit(Several.of, module, program, device, dtype).result()
                     calls = thread.submit(several.calls).result()
-                    foreseen = {k: _foreseen(one, step, calls, room) for k, one in all().items() if not one.missing(device)}
-                    asked = max(foreseen, key=lambda k: (foreseen[k], k == EAGER))
-                    if asked == EAGER:
-                        return usual
-                    leap, said = thread.submit(all()[asked].leap, several).result()
-            except Unfit as unfit:
-                self.said = _unfit(asked, unfit) if asked != EAGER else ""
-                return usual
-            one, self.name = all()[asked], asked
-            self.said = f"{said}: some {foreseen[asked]:.2g} steps by counted work, not {foreseen[EAGER]:.2g} eager ones"
-            return replace(solver, leap=leap), _step(one, step, calls), one.start
+                except Unfit:
+                    return solver, step, 0.0
+                better = [name for name, one in able.items() if _pays(one, step, calls, room)]
+                for name in sorted(better, key=lambda name: -_foreseen(able[name], step, calls, room)):
+                    one = able[name]
+                    try:
+                        leap, said = thread.submit(one.leap, several).result()
+                    except Unfit as unfit:
+                        self.said = self.said or _unfit(name, unfit)
+                        continue
+                    many = f"some {_foreseen(one, step, calls, room):.2g} steps by counted work, not {room / step:.2g} eager ones"
+                    self.name, self.said = name, f"{said}: {many}"
+                    return replace(solver, leap=leap), _step(one, step, calls), one.start
+            return solver, step, 0.0
 
         return leaping
 
@@ -144,3 +146,8 @@ def _step(one: Backend, step: float, calls: float) -> float:
 def _foreseen(one: Backend, step: float, calls: float, room: float) -> float:
     """So many steps a backend makes in that many counted seconds; none where its start takes a large part of them."""
     return (room - one.start) / _step(one, step, calls) if room >= SHORTEST * one.start else 0.0
+
+
+def _pays(one: Backend, step: float, calls: float, room: float) -> bool:
+    """It makes more steps than eager ones, by what is worth the change."""
+    return one.share > 0 and _foreseen(one, step, calls, room) > MORE * room / step
