@@ -18,8 +18,8 @@ from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 
 Array = np.ndarray
-#: Entries up to which a full Hessian is made; the share of its largest eigenvalue that counts as zero.
-DENSE, ROUNDING = 400, 1e-10
+#: Entries up to which a full Hessian is made.
+DENSE = 400
 #: Hessians by the quadratic parts that they are of, with their weights.
 Hessians = dict[tuple, Array]
 
@@ -87,8 +87,8 @@ def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[s
         used = values[(values > 0) & (tail == 0)]
         return total + reach(system, tail, supports), float(used.min(initial=math.inf)) if len(used) else 0.0, bool(tail.any())
     unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
-    values, vectors = np.linalg.eigh(hessian / np.outer(unit, unit))
-    values, vectors = values[::-1] - ROUNDING * max(values[-1], 0.0), vectors[:, ::-1]
+    values, vectors = lagrangian.spectrum(hessian / np.outer(unit, unit), lagrangian.CONSTANT)
+    values, vectors = values[::-1], vectors[:, ::-1]
     along = vectors.T @ (rest / unit)
     definite = int((values > 0).sum())
     best, used, tailed = reach(system, rest, supports), 0, True

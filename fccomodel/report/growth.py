@@ -11,13 +11,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply, const, substitute
 from fccomodel.core.work import Meter
-from fccomodel.report.lagrangian import Root, curvature
-from fccomodel.report.nearby import ROUNDING
+from fccomodel.report.lagrangian import AT_A_POINT, Root, curvature, spectrum
 from fccomodel.report.parts import Parts
 from fccomodel.report.system import System
 from fccomodel.report.vees import vee
@@ -64,6 +61,5 @@ def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
     if low == -math.inf or ends.standing > Standing.BOUNDED:
         return math.inf
     meter.spend(work)
-    values = np.linalg.eigvalsh(curvature(system, [(Root(objective, system.sign), curved)]))
-    mu = float(values[0] - ROUNDING * max(values[-1], 0.0))
+    mu = float(spectrum(curvature(system, [(Root(objective, system.sign), curved)]), AT_A_POINT)[0][0])
     return 2 * max(system.sign * system.objective - low, 0.0) / mu if mu > 0 else math.inf

@@ -53,6 +53,9 @@ Instead = Mapping[int, ir.Expr]
 #: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is; by how much that of a
 #: Hessian at a point may, and of what length the difference is.
 ALIKE, ROUGHLY, SHORT = 1e-6, 1e-4, 1e-7
+#: The share of a Hessian's largest eigenvalue by which the others are made less for rounding: of one that is constant, and of one
+#: at a point, or of terms that stand for others.
+CONSTANT, AT_A_POINT = 1e-10, 1e-9
 #: Numbers of a Hessian's products that are held at once.
 TOGETHER = 2_000_000
 
@@ -89,6 +92,12 @@ def hessian(system: System, terms: list[Term], weights: Weights, instead: Instea
     ends = [_slopes(*_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
     apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
     return (columns + columns.T) / 2 if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0) else None
+
+
+def spectrum(matrix: Array, share: float) -> tuple[Array, Array]:
+    """Eigenvalues from the least on, made less by what rounding may have added, and their vectors."""
+    values, vectors = np.linalg.eigh(matrix)
+    return values - share * max(values[-1], 0.0), vectors
 
 
 def _twice(

@@ -19,7 +19,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.core.work import Meter
-from fccomodel.report.lagrangian import Root, Term, Weights, hessian
+from fccomodel.report.lagrangian import AT_A_POINT, Root, Term, Weights, hessian, spectrum
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.parts import Parts
 from fccomodel.report.system import System
@@ -27,8 +27,8 @@ from fccomodel.structure import Analyser
 
 Array = np.ndarray
 #: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian takes beside its rows, and at
-#: least for each of these; by how much the least curvature is made less for rounding, relative to the largest.
-MOVES, BESIDE, PRICE, ROUNDING = (0.1, 1.0), 6, 0.5, 1e-9
+#: least for each of these.
+MOVES, BESIDE, PRICE = (0.1, 1.0), 6, 0.5
 
 
 class _Model(NamedTuple):
@@ -60,8 +60,7 @@ def fall(
         found = hessian(system, model.terms, model.weights, model.instead, meter)
         if found is None:
             return None
-        values, vectors = np.linalg.eigh(found[np.ix_(varied, varied)])
-        values = values - ROUNDING * max(values[-1], 0.0)
+        values, vectors = spectrum(found[np.ix_(varied, varied)], AT_A_POINT)
         if values[0] > 0 and np.linalg.norm(rest) <= values[0] * radius / 2:
             return float(((vectors.T @ rest[varied]) ** 2 / (2 * values)).sum()), float(values[0])
     return None

@@ -77,8 +77,9 @@ class Parts:
             self.steepest = max(self.steepest, constant)
             return apply("mul", const(math.exp(-constant * self.radius)), node)
         atom = atoms.of(node)
-        slope = slope_of(node.children[0], self.see) if isinstance(atom, atoms.ScalarAtom) and atom.near else math.inf
-        if slope == math.inf or not isinstance(atom, atoms.ScalarAtom) or any(map(ir.variables_of, node.children[1:])):
+        if not isinstance(atom, atoms.ScalarAtom) or not atom.near or any(map(ir.variables_of, node.children[1:])):
+            return None
+        if (slope := slope_of(node.children[0], self.see)) == math.inf:
             return None
         names = {**dict(zip(atom.arguments, node.children, strict=True)), "r": const(self.radius * slope)}
         near = atoms.expression(atom.near, names)

@@ -31,6 +31,8 @@ FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
 #: The same of the method for few variables and many rows; where it has less, the other one follows.
 OWN = (1e-11, 1e-8)
 SOLVED = ("Solved", "AlmostSolved")
+#: What a problem without an optimum is, by the status that proves it.
+ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
 SMALL, ABSOLUTE = 1e-3, 1e-7
 
@@ -76,11 +78,13 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     if result is None or result.status not in SOLVED:
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         result, paper = minimised(built.program, seconds=left), "clarabel-2024"
-    if str(result.status) not in (*SOLVED, "PrimalInfeasible", "DualInfeasible", "MaxTime"):
+    if str(result.status) not in (*SOLVED, *ENDED, "MaxTime"):
         left = None if seconds is None else seconds - (time.perf_counter() - began)
         result = minimised(built.program, SECOND, left)
-    if str(result.status) not in SOLVED:
-        return {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}.get(str(result.status), "unknown")
+    if (status := str(result.status)) not in SOLVED:
+        if status in ENDED:
+            built.proofs[status] = result
+        return ENDED.get(status, "unknown")
     z, duals = np.asarray(result.x), np.asarray(result.z)
     z = sharpened(built.program, z, duals)
     variables = {
@@ -92,11 +96,18 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=count, paper=paper)
 
 
+def _proof(built: Conic, status: str) -> Any:
+    """What a method ends with so, as ``solve`` found it or found now; None where it does not."""
+    if status not in built.proofs:
+        found = minimised(built.program)
+        built.proofs[str(found.status)] = found
+    return built.proofs.get(status)
+
+
 def conflict(built: Conic) -> Failure | None:
     """Multipliers of constraints whose weighted sum no point meets (J. Farkas, 1902); None where they cannot be told from others,
     those of constraints that are no rows of the program."""
-    result = minimised(built.program)
-    if str(result.status) != "PrimalInfeasible":
+    if (result := _proof(built, "PrimalInfeasible")) is None:
         return None
     weights = {label: abs(float(sign * result.z[row])) for label, (row, sign) in built.rows.items()}
     largest = max(weights.values(), default=0.0)
@@ -107,8 +118,7 @@ def conflict(built: Conic) -> Failure | None:
 def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     """A feasible point, and that the objective falls for ever from there: along a ray of all the constraints' directions of
     recession on which it falls; None where either is not found."""
-    result = minimised(built.program)
-    if str(result.status) != "DualInfeasible":
+    if (result := _proof(built, "DualInfeasible")) is None:
         return None
     inside = minimised(replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q))
     if str(inside.status) not in SOLVED:

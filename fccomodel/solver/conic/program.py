@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,14 @@ class Conic:
 
     layout  by variable: its first column and its shape       rows   by label: its first row in the program, and its sign there
     sign    -1 where the model's objective is maximised
+    proofs  by status, what a method ended with that proves that there is no optimum
     """
 
     program: Assembled
     sign: float
     layout: dict[str, tuple[int, tuple[int, ...]]]
     rows: dict[str, tuple[int, float]]
+    proofs: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def parts(self) -> Arrow | None:
