@@ -20,7 +20,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.solver import backends
 from fccomodel.solver.backends import compiled, cuda_graph, traced
 from fccomodel.solver.backends._leap import Leap
-from fccomodel.solver.backends._loops import Loops
+from fccomodel.solver.backends._loops import Loops, part_of
 from fccomodel.solver.backends._loops.head import HEAD
 from fccomodel.solver.backends._loops.values import Buffer, View, kind
 from fccomodel.solver.backends._recorded import recorded
@@ -186,7 +186,7 @@ def test_loops_do_what_torch_does(quickly, tmp_path):
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((3, 5), (5, 3)))
     given = [x, y, torch.randn(5, dtype=torch.float64)[:3].repeat(1), torch.tensor([4, 0, -1]), torch.tensor([2, 1, 0])]
-    loops, graph = Loops(), recorded(everything, [x.clone() for x in given], compiled.table()).graph()
+    loops, graph = Loops(), recorded(everything, [x.clone() for x in given], part_of).graph()
     found = [*given, *(torch.empty_like(r.contiguous()) for r in everything(*given))]
     heads = []
     for k, x in enumerate(found):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,9 +84,9 @@ class Recorded:
 class Recording(TorchDispatchMode):
     """Keeps what is met; arrays live as long as it does, so that each has an identity of its own."""
 
-    def __init__(self, arrays: Sequence[torch.Tensor], parts: Mapping[Any, Callable]):
+    def __init__(self, arrays: Sequence[torch.Tensor], part_of: Callable[[Any], Callable | None]):
         super().__init__()
-        self.found, self.parts, self.alive = Recorded(list(arrays)), parts, list(arrays)
+        self.found, self.part_of, self.alive = Recorded(list(arrays)), part_of, list(arrays)
         self.numbers = {id(x): k for k, x in enumerate(arrays)}
 
     @classmethod
@@ -119,9 +119,9 @@ class Recording(TorchDispatchMode):
         if torch.Tag.nondeterministic_seeded in func.tags:
             raise Unfit("its steps draw random numbers of their own")
         given = self.argument(tuple(args)), self.argument(named)
-        if self.parts:
+        if (made_of := self.part_of(func)) is not None:
             with self:
-                result = self.parts.get(func, func.decompose)(*args, **named)
+                result = made_of(*args, **named)
             if result is not NotImplemented:
                 return result
         result = func(*args, **named)
@@ -135,13 +135,15 @@ class Recording(TorchDispatchMode):
 
 
 def recorded(
-    work: Callable[..., Sequence[torch.Tensor]], arrays: Sequence[torch.Tensor], parts: Mapping[Any, Callable] | None = None
+    work: Callable[..., Sequence[torch.Tensor]],
+    arrays: Sequence[torch.Tensor],
+    part_of: Callable[[Any], Callable | None] = lambda operation: None,
 ) -> Recorded:
-    """What ``work(*arrays)`` does; it is done. ``parts``: how operations are made of others, where they are to be.
+    """What ``work(*arrays)`` does; it is done. ``part_of(operation)``: how one is made of others, None where it is to stay.
 
     Raises ``Unfit`` where it reads numbers from arrays, draws, or holds other arrays.
     """
-    with torch.inference_mode(False), torch.no_grad(), Recording(arrays, parts or {}) as mode:
+    with torch.inference_mode(False), torch.no_grad(), Recording(arrays, part_of) as mode:
         results = work(*arrays)
         mode.found.results = [mode.slot(x) for x in results]
     mode.found.lean()

@@ -20,12 +20,11 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import late
 from fccomodel.solver.backends import _loops
 from fccomodel.solver.backends._base import Backend, Unfit
 from fccomodel.solver.backends._kept import folder, key
 from fccomodel.solver.backends._leap import Leap, Results
-from fccomodel.solver.backends._loops import Loops
+from fccomodel.solver.backends._loops import Loops, part_of
 from fccomodel.solver.backends._loops.head import HEAD
 from fccomodel.solver.backends._loops.values import Buffer, Node, View, kind
 from fccomodel.solver.backends._recorded import recorded
@@ -167,23 +166,10 @@ long steps(
 """
 
 
-def table() -> dict[Any, Any]:
-    """How torch's operations are made of fewer kinds."""
-    late.whole()
-    from torch import _decomp
-
-    aten = torch.ops.aten
-    kept = {aten.mv.default, aten.addmv.default, aten.dot.default, aten.addcmul.default, aten.addcdiv.default}
-    kept |= {aten.lerp.Scalar, aten.lerp.Tensor, aten.lerp_.Scalar, aten.lerp_.Tensor}
-    kept |= {aten.addcmul_.default, aten.addcdiv_.default, aten.baddbmm.default, aten.square.default, aten.unbind.int}
-    more = _decomp.get_decompositions([aten._softmax, aten._log_softmax])
-    return {op: how for op, how in {**_decomp.core_aten_decompositions(), **more}.items() if op not in kept}
-
-
 def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
     """One step as a graph of few kinds of operations."""
     given = apart(arrays, len(several.fixed(several.data)))
-    return recorded(lambda *given: several(*given, pooled=pooled), given, table()).graph()
+    return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
 
 
 class Library:

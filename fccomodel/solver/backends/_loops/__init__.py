@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from fccomodel.solver.backends._base import Unfit
+from fccomodel.solver.backends._loops import parts
 from fccomodel.solver.backends._loops.entries import CALLS, COPIES, ENTRIES, EXTRA, TRUTHS, inner
 from fccomodel.solver.backends._loops.operations import added, arange, full, joined, multiplied, padded, reduced
 from fccomodel.solver.backends._loops.places import gathered, ordered, picked, put, rows
@@ -114,22 +115,18 @@ class Loops:
     # ----------------------------------------------------------------------------------------------------------- operations
     def run(self, node: Node) -> None:
         """One operation."""
-        target = node.target
-        if target is operator.getitem:
+        if node.target is operator.getitem:
             self.values[node] = self.values[node.args[0]][node.args[1]]
             return
-        name = target._schema.name.split("::")[1]
-        write = name.endswith("_") and not name.endswith("__")
-        name = name.rstrip("_") if write else name
-        returned = target._schema.returns[0].alias_info
-        if name in SHAPES if write else returned is not None:
+        way, name, write = way_of(node.target)
+        if way == "look":
             self.look(node, write)
-        elif name in ENTRIES or name in EXTRA or name in COPIES:
+        elif way == "entries":
             self.entrywise(node, name, write)
-        elif name in OTHERS and (not write or name in WRITES):
+        elif way == "other":
             OTHERS[name](self, node)
         else:
-            raise Unfit(f"no loops for {target}")
+            raise Unfit(f"no loops for {node.target}")
 
     def look(self, node: Node, write: bool) -> None:
         """A view, where torch says it lies."""
@@ -206,6 +203,24 @@ class Loops:
             return entry if entry.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
         found = self.view(arg)
         return found if found.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
+
+
+def way_of(target: Any) -> tuple[str, str, bool]:
+    """How an operation of torch is made, "" where it is not; its name, and whether it changes its argument."""
+    name = target._schema.name.split("::")[1]
+    write = name.endswith("_") and not name.endswith("__")
+    name = name.rstrip("_") if write else name
+    returned = target._schema.returns
+    if name in SHAPES if write else bool(returned) and returned[0].alias_info is not None:
+        return "look", name, write
+    if name in ENTRIES or name in EXTRA or name in COPIES:
+        return "entries", name, write
+    return "other" if name in OTHERS and (not write or name in WRITES) else "", name, write
+
+
+def part_of(operation: Any) -> Callable | None:
+    """How an operation without loops is made of others; None of one that has some."""
+    return parts.part_of(operation, lambda one: way_of(one)[0] != "")
 
 
 @dataclass(frozen=True)

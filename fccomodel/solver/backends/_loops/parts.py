@@ -1,0 +1,85 @@
+"""Operations that have no loop of their own, made of those that have: the formulas that steps need here, torch's for all else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+
+from fccomodel.core import late
+
+aten = torch.ops.aten
+
+
+def stacked(arrays: list[torch.Tensor], dim: int = 0) -> torch.Tensor:
+    """Side by side along a new dim."""
+    return torch.cat([x.unsqueeze(dim) for x in arrays], dim)
+
+
+def softmax(x: torch.Tensor, dim: int, _: bool) -> torch.Tensor:
+    """exp(x) over its sum."""
+    raised = (x - x.amax(dim, keepdim=True)).exp()
+    return raised / raised.sum(dim, keepdim=True)
+
+
+def log_softmax(x: torch.Tensor, dim: int, _: bool) -> torch.Tensor:
+    """Its logarithm."""
+    below = x - x.amax(dim, keepdim=True)
+    return below - below.exp().sum(dim, keepdim=True).log()
+
+
+def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """log(e^x + e^y); where both are the same infinity, that."""
+    top, low = torch.maximum(x, y), torch.minimum(x, y)
+    return torch.where((top == low) & (top.abs() == math.inf), top, top + (low - top).exp().log1p())
+
+
+def index_add(x: torch.Tensor, dim: int, index: torch.Tensor, y: torch.Tensor, alpha: float = 1) -> torch.Tensor:
+    """Rows added where places say, in place."""
+    moved = (x.transpose(0, dim), y.transpose(0, dim)) if dim else (x, y)
+    moved[0].index_put_((index,), moved[1] * alpha if alpha != 1 else moved[1], accumulate=True)
+    return x
+
+
+def layer_norm(x: torch.Tensor, shape: list[int], weight: Any, bias: Any, eps: float) -> tuple[torch.Tensor, ...]:
+    """Less the mean and over the deviation of the last dims, with both."""
+    dims = list(range(-len(shape), 0))
+    mean = x.mean(dims, keepdim=True)
+    apart = x - mean
+    over = (apart.square().mean(dims, keepdim=True) + eps).rsqrt()
+    found = apart * over if weight is None else apart * over * weight
+    return found if bias is None else found + bias, mean, over
+
+
+#: By the operation.
+OWN: Mapping[Any, Callable] = {
+    aten._unsafe_view.default: lambda x, size: x.view(size),
+    aten.sum.default: lambda x, dtype=None: aten.sum.dim_IntList(x, list(range(x.dim())), dtype=dtype),
+    aten.stack.default: stacked,
+    aten._softmax.default: softmax,
+    aten._log_softmax.default: log_softmax,
+    aten.logaddexp.default: logaddexp,
+    aten.native_layer_norm.default: layer_norm,
+    aten.isfinite.default: lambda x: x.abs() < math.inf,
+    aten.index_add_.default: index_add,
+    aten.index_add.default: lambda x, *rest, **given: index_add(x.clone(), *rest, **given),
+}
+
+
+@cache
+def torchs() -> Mapping[Any, Callable]:
+    """Torch's tables; that its formulas load its compiler, a second, is why there are others here."""
+    late.whole()
+    from torch import _decomp
+
+    return {**_decomp.decomposition_table, **_decomp.core_aten_decompositions()}
+
+
+def part_of(operation: Any, has_loop: Callable[[Any], bool]) -> Callable | None:
+    """How an operation is made of others; None where it is not."""
+    if operation in OWN:
+        return OWN[operation]
+    return None if has_loop(operation) else torchs().get(operation, operation.decompose)
