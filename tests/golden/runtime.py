@@ -278,6 +278,11 @@ class Decay(Schedule):
         h.eta = first * 0.1 ** ((spent >= 0.5) + (spent >= 0.75))
 
 
+def started(keep, spent=0.0):
+    """When a run began, by the clock: as long ago as it took before it was killed, and ``spent`` at least."""
+    return time.perf_counter() - (spent if keep is None else max(spent, keep.spent))
+
+
 def mixed(x):
     """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood 2014), without the sign's."""
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
@@ -922,7 +927,7 @@ def solve(
     point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
     ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
     """
-    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    began, dtype = started(keep), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -1204,7 +1209,7 @@ def solve(
     its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps
     (``count``), epochs without a gain.
     """
-    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    began, dtype = started(keep), dtype or torch.float32
     work = pricing()
     ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
@@ -1749,7 +1754,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
     ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
+    began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
     history = list(outcome.history)
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
@@ -1917,7 +1922,7 @@ def solve_then_finish(
     ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
     calls is the algorithm's alone. ``keep`` has how the steps ended, once something comes after them.
     """
-    began, share, price = time.perf_counter() - (keep.spent if keep is not None else 0.0), None, 0.0
+    began, share, price = started(keep), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
         room = seconds if room is None else room

@@ -29,6 +29,7 @@ from fccomodel.algorithms.runtime.progress import (
     record,
     scale_smoothing,
     smoothness,
+    started,
     starting_value,
     status,
     value_at,
@@ -204,7 +205,7 @@ def solve(
     point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
     ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
     """
-    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    began, dtype = started(keep), dtype or torch.float32
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     exact, quick, data = opened(solver, data, device, dtype, exact)

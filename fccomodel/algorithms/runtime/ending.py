@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+from fccomodel.algorithms.runtime.progress import started
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
@@ -52,7 +53,7 @@ def solve_then_finish(
     ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
     calls is the algorithm's alone. ``keep`` has how the steps ended, once something comes after them.
     """
-    began, share, price = time.perf_counter() - (keep.spent if keep is not None else 0.0), None, 0.0
+    began, share, price = started(keep), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
         room = seconds if room is None else room

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.failure import conflict, drifts, falls_for_ever, least_violation, stagnant, without_end
 from fccomodel.algorithms.runtime.panoc import cautious_step, forward_backward, panoc
-from fccomodel.algorithms.runtime.progress import merit, record, scale_smoothing, slope_at, status, summary
+from fccomodel.algorithms.runtime.progress import merit, record, scale_smoothing, slope_at, started, status, summary
 from fccomodel.algorithms.runtime.settings import LoopSettings
 from fccomodel.algorithms.runtime.solver import Solver
 from fccomodel.algorithms.runtime.support import gradient_of
@@ -240,7 +240,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
     ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
     """
-    began = time.perf_counter() - (outcome.seconds if keep is None else max(outcome.seconds, keep.spent))
+    began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
     history = list(outcome.history)
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)

@@ -8,7 +8,7 @@ import time
 from types import SimpleNamespace
 
 from fccomodel.algorithms.runtime.block_loop import copy_state, drawn, solve
-from fccomodel.algorithms.runtime.progress import centre_at, ending, least, record
+from fccomodel.algorithms.runtime.progress import centre_at, ending, least, record, started
 from fccomodel.algorithms.runtime.proximal_point import inner_step
 from fccomodel.algorithms.runtime.solver import BlockSolver
 from fccomodel.core.lazy import torch
@@ -47,7 +47,7 @@ def solve_to_proximal_point(
 ):  # fmt: skip
     """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point of what it found. Where
     stages adapt the better of both is returned, else the last one."""
-    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    began, dtype = started(keep), dtype or torch.float32
     schedule = solver.schedule
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))

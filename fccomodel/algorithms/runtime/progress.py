@@ -19,6 +19,11 @@ def opened(solver: Solver, data, device, dtype, exact=None):
     return exact, quick, solver.prepare(solver.as_namespace(data, device, dtype))
 
 
+def started(keep, spent=0.0):
+    """When a run began, by the clock: as long ago as it took before it was killed, and ``spent`` at least."""
+    return time.perf_counter() - (spent if keep is None else max(spent, keep.spent))
+
+
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
     """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on. ``share``: counted
     seconds of ``work`` that it may take; ``work.timed`` becomes True where it is the clock that ends it."""

@@ -22,6 +22,7 @@ from fccomodel.algorithms.runtime.progress import (
     record,
     scale_smoothing,
     smoothness,
+    started,
     starting_value,
     status,
     value_at,
@@ -168,7 +169,7 @@ def solve(
     its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps
     (``count``), epochs without a gain.
     """
-    began, dtype = time.perf_counter() - (keep.spent if keep is not None else 0.0), dtype or torch.float32
+    began, dtype = started(keep), dtype or torch.float32
     work = pricing()
     ended = ending(began, stop, seconds, iterations, oracles, share, work)
     exact, quick, data = opened(solver, data, device, dtype, exact)
