@@ -134,7 +134,7 @@ def by_backend(made: Made, one: ModuleType) -> tuple[Callable[[], None], str]:
         raise Absent(reason)
     several = Several.of(made.solver, made.program, "cpu", torch.float32)
     leap, on = one.leap(several)[0], backends.begun(made, torch.float32, math.inf)[1]
-    pays = next(count for count in range(0, 100_000, 100) if choice._best(several, count) == one.backend.name)
+    pays = next(count for count in range(0, 100_000, 100) if choice.ranked(several, count)[0] == one.backend.name)
     run = lambda: on(steps.STEPS, leap)  # noqa: E731
     run.steps = steps.STEPS  # type: ignore[attr-defined]
     return run, f"; auto takes it from {pays:,} steps on"

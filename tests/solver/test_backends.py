@@ -252,7 +252,7 @@ def test_auto_is_eager_but_for_long_runs(monkeypatch):
     steps = several(make("several", model(PAIRS), algorithm="sonex"))
     starts = 0.5 * traced.backend.start, compiled.backend.start, 10 * compiled.backend.start
     counts = (int(start / steps.calls()) for start in starts)
-    assert [backends._best(steps, count) for count in counts] == ["eager", "traced", "compiled"]
+    assert [backends.ranked(steps, count)[0] for count in counts] == ["eager", "traced", "compiled"]
     monkeypatch.setattr(compiled, "missing", lambda device: "nothing")
     found = bound().solve(budget="40it")
     assert "backend eager" in " ".join(found.details.split())

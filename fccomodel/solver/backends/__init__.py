@@ -96,22 +96,34 @@ def equip(
         return found
     try:
         several = Several.of(module, program, device, dtype)
-        asked = _best(several, iterations or 0) if asked == AUTO else asked
-        if asked == EAGER:
-            return found
-        if missing := all()[asked].missing(device):
-            raise Unfit(missing)
-        leap, said = all()[asked].leap(several)
+        for asked in ranked(several, iterations or 0) if name == AUTO else (name,):
+            if asked == EAGER:
+                return found
+            try:
+                return _equipped(asked, several, module, device, iterations is None)
+            except Unfit as unfit:
+                if name != AUTO:
+                    raise
+                found.said = found.said or _unfit(asked, unfit)
     except Unfit as unfit:
         if name != AUTO:
-            refuse(errors.not_run_by(asked, str(unfit)))
-        return Equipped(EAGER, _unfit(asked, unfit))
-    equipped, one = several.equipped(leap), all()[asked]
-    if iterations is None and one.share:
+            refuse(errors.not_run_by(name, str(unfit)))
+        found.said = f"steps are eager: no other backend can take them ({unfit})"
+    return found
+
+
+def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseeing: bool) -> Equipped:
+    """A program's loop with a backend; ``foreseeing``: its steps are counted by what they take then. Unfit where it cannot."""
+    one = all()[name]
+    if missing := one.missing(device):
+        raise Unfit(missing)
+    leap, said = one.leap(several)
+    equipped = several.equipped(leap)
+    if foreseeing and one.share:
         calls = several.calls()
         equipped = replace(equipped, leaping=lambda solver, step, share: (solver, _step(one, step, calls), 0.0))
     vars(module)["SOLVER"] = equipped
-    return Equipped(asked, said)
+    return Equipped(name, said)
 
 
 def _unfit(asked: str, unfit: Unfit) -> str:
@@ -131,11 +143,13 @@ def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
     print(found.said or f"steps by the {found.name} backend")
 
 
-def _best(several: Any, iterations: int) -> str:
-    """The backend that saves most of the calls of ``iterations`` steps, less what it takes to start."""
+def ranked(several: Any, iterations: int) -> list[str]:
+    """The backends by what they save of the calls of ``iterations`` steps, less what they take to start; those that save any, and
+    eager."""
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
-    saved = {name: one.share * several.calls() * iterations - one.start for name, one in able.items()}
-    return max(saved, key=lambda name: (saved[name], name == EAGER))
+    calls = several.calls()
+    saved = {name: one.share * calls * iterations - one.start for name, one in able.items()}
+    return [*sorted((name for name in saved if saved[name] > 0), key=lambda name: -saved[name]), EAGER]
 
 
 def _step(one: Backend, step: float, calls: float) -> float:
