@@ -109,6 +109,14 @@ def names(bound: Bound, domain: ir.Set) -> list[str]:
     return [f"{value:.12g}" for value in values(bound, domain)]
 
 
+def _ranges(problem: ir.Problem) -> dict[str, ir.ValueSet]:
+    """Sets of numbers written where indices are bound, ``t in 1 .. T - 1``, by their text."""
+    families: list[ir.Constraint | ir.Let | ir.Reduce] = [*problem.constraints, *problem.lets.values()]
+    families += [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce)]
+    domains = (b.domain for family in families for b in family.binders)
+    return {domain.name: domain for domain in domains if isinstance(domain, ir.ValueSet)}
+
+
 def size(bound: Bound, dim: ir.Dim) -> int:
     """The number that a size stands for: itself, a bound ``dim``, or the number of a set's elements."""
     if isinstance(dim, int):
@@ -125,6 +133,8 @@ def size(bound: Bound, dim: ir.Dim) -> int:
         return bound.tables[dim].n
     if dim.startswith("params("):
         return sum(p.numel() for p in bound.nets[dim[len("params(") : -1]].parameters())
+    if (numbers := remember(bound, "ranges", lambda: _ranges(bound.problem)).get(dim)) is not None:
+        return len(ids(bound, numbers))
     refuse(errors.size_unknown(dim), source=bound.problem.source)
 
 

@@ -94,7 +94,7 @@ class Declarations:
         return inf
 
     def number(self, expr: ir.Expr | None) -> float | None:
-        """The value of a literal, a size or a scalar param with a value; else None."""
+        """The value of a literal, a size, a scalar param with a value, or of sums and products of these; else None."""
         match expr:
             case ir.Const(value=value):
                 return value
@@ -107,6 +107,9 @@ class Declarations:
             case ir.Apply(op="neg", args=(arg,)):
                 inner = self.number(arg)
                 return None if inner is None else -inner
+            case ir.Apply(op="add" | "sub" | "mul" as op, args=(left, right)):
+                one, other = self.number(left), self.number(right)
+                return None if one is None or other is None else {"add": one + other, "sub": one - other, "mul": one * other}[op]
         return None
 
     # ------------------------------------------------------------------------------------------------------------ leaves

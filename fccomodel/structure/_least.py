@@ -66,8 +66,10 @@ def _least(facts: Facts, declared: Declarations, see: See) -> float | None:
     square = not facts.affine and facts.degree == 2
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
     members = [elements.ids(declared.bound, b.domain) for b in free]
-    size = int(sum(declared.entries(declared.problem.variables[name].shape) for name in names))
-    passes = prod(len(m) for m in members) * ((size + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0))
+    size = sum(declared.entries(declared.problem.variables[name].shape) for name in names)
+    if size == inf:
+        return None
+    passes = prod(len(m) for m in members) * ((int(size) + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0))
     rows = max([1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
     if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
         return None

@@ -332,6 +332,17 @@ def test_formulas(text: str, expected: str) -> None:
     assert objective(text) == expected
 
 
+def test_numbers_of_a_part_pick_entries_by_what_they_are() -> None:
+    """As formulas of them do: b[i] beside b[i + 1]; not the numbers of another dim, nor of another declared set."""
+    head = "dim n, m; data c : real[m]; var b[n]; "
+    for index in ("i in 1 .. n - 1", "i in 2 .. 3", "i in {1, 3}"):
+        found = objective(f"sum[{index}] b[i]^2", head)
+        assert found == f"sum[{index}] (mean[(i) in n | ((i) == i)] b[(i)] ^ 2)"
+    assert codes(head + "minimize sumsq(b) + sum[i in m] c[i] * b[i];") == ["F0308"]
+    steps = "set T = 0 .. 4 by 1; set S = 1 .. 2 by 1; var b[T]; minimize sumsq(b) + "
+    assert problem(steps + "sum[t in 1 .. 2] b[t];") and codes(steps + "sum[t in S] b[t];") == ["F0308"]
+
+
 @pytest.mark.parametrize("again", ["d", "1 .. d"])
 def test_ranges_with_the_same_ends_are_one_set(again: str) -> None:
     made = problem(

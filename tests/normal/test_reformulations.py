@@ -325,12 +325,13 @@ def test_powers_of_hinges_are_smooth(power: str, where: str) -> None:
     assert bool(normalise(problem, data).smoothed) != POWERS[power]
 
 
-def test_thresholds_of_a_family_over_a_dim() -> None:
-    """They have the size of the dim, which is no set."""
-    text = "minimize sum[k in d] cvar(tail = 0.5)[z in D] abs(w[k] - z.x[k]); subject to low[k in d | k > 1]: w[k] <= 1;"
+@pytest.mark.parametrize(("family", "size"), [("k in d", 3), ("k in 1 .. d - 1", 2)])
+def test_thresholds_of_a_family_over_a_dim(family: str, size: int) -> None:
+    """They have the size of the dim, which is no set, or of the numbers written there."""
+    text = f"minimize sum[{family}] cvar(tail = 0.5)[z in D] abs(w[k] - z.x[k]); subject to low[k in d | k > 1]: w[k] <= 1;"
     x = np.array([[0.0, 1, 2], [1, 3, 4], [5, 4, 1], [2, 8, 0]])
     found = fccomodel.compile(HEAD + text).bind(data={"D": {"x": x, "g": np.arange(4) % 3}}).solve()
     w = cp.Variable(3)
-    worst = sum(cp.sum_largest(cp.abs(w[k] - x[:, k]), 2) / 2 for k in range(3))
+    worst = sum(cp.sum_largest(cp.abs(w[k] - x[:, k]), 2) / 2 for k in range(size))
     best = cp.Problem(cp.Minimize(worst), [w[1:] <= 1]).solve(solver=cp.CLARABEL)
     assert found.report.solved and found.objective == pytest.approx(best, abs=1e-6)

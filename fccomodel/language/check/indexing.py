@@ -164,6 +164,10 @@ def place(
     if value is None:
         return None
     if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
+        if formulas is not None and _part(ctx, value.binder.domain, axis):
+            numbers = members(ctx, axis, item.span)
+            if isinstance(numbers, ir.ValueSet):
+                return formulas.element(value, f"({ctx.text(value.span)})", numbers)
         return value if _fits(ctx, value, value.binder.domain, axis) else None
     if labels and isinstance(value, ir.Column) and not value.shape:
         kind = shapes.column_type(ctx, value)
@@ -206,13 +210,28 @@ def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
 
 def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
     """The axis is indexed by the elements of ``domain``; else an error."""
-    if shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis):
+    if _alike(ctx, domain, axis):
         return True
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_of_another_set(ctx.quote(value), str(value.name), domain, axis))
     else:
         ctx.report(errors.indices.index_of_another_set(ctx.quote(value), value.binder.name, domain, axis))
     return False
+
+
+def _alike(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
+    """The axis is indexed by the elements of ``domain``."""
+    return shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis)
+
+
+def _part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
+    """Numbers that pick entries by what they are, ``1 .. n - 1`` of ``1 .. n``: not those of another ``dim``, nor a declared set
+    in place of another, which are rather mistaken for the axis's own."""
+    if not isinstance(domain, ir.ValueSet) or _alike(ctx, domain, axis):
+        return False
+    if isinstance(domain.high, ir.Size) and _counts_to(ctx, domain, domain.high.dim):
+        return False
+    return not isinstance(axis, ir.Set) or domain.name not in ctx.sets
 
 
 def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
