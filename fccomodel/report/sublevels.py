@@ -49,7 +49,7 @@ def boxes(
     flat = list(_planes(system, next(_besides(system, 0)), level, affine))
     curved = [not one for one in affine]
     cuts = {
-        (name, k): [*flat, *(_cuts(system, name, k, level, curved) if any(curved) else ())]
+        (name, k): [*flat, *(_cuts(system, name, k, level, curved, meter) if any(curved) else ())]
         for name in free
         for k in range(sizes[name])
     }
@@ -101,11 +101,15 @@ def _interval(low: Array, high: Array, s: torch.Tensor) -> float:
     return float((flat[flat != 0] * ends).sum())
 
 
-def _cuts(system: System, name: str, k: int, level: bool, which: Sequence[bool]) -> Iterator[tuple[dict[str, Array], float]]:
-    """Planes s.x <= most by points on both sides of an entry."""
+def _cuts(
+    system: System, name: str, k: int, level: bool, which: Sequence[bool], meter: Meter
+) -> Iterator[tuple[dict[str, Array], float]]:
+    """Planes s.x <= most by points on both sides of an entry, as long as there is time: each holds by itself."""
     here = float(system.point[name].reshape(-1)[k])
     points = _besides(system, k)
     for far in (sign * far * max(1.0, abs(here)) for far in FAR for sign in (1.0, -1.0)):
+        if meter.late:
+            return
         point = next(points)
         point[name].view(-1)[k] += far
         yield from _planes(system, point, level, which)
