@@ -80,7 +80,7 @@ class Kink:
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
     """The kinks of some expressions by node id, outermost ones and those inside them, at any depth, where each is in one of the
-    outer ones' terms or these are few; and those that are too many or in many terms, with the reason."""
+    outer ones' terms or in all, or these are few; and those that are too many or in many terms, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
@@ -94,7 +94,7 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
         if kink is not None and rows and not _countable(bound, node):
             left[id(node)] = (node, "inside an expectation")
             _inside(_bodies(node), "inside an expectation", left)
-        elif kink is not None and apart is not None and not apart <= set(ir.free_binders(node)):
+        elif kink is not None and apart is not None and (free := set(ir.free_binders(node))) and not apart <= free:
             left[id(node)] = (node, "inside many terms of another such function")
             _inside(_bodies(node), "inside another such function", left)
         elif kink is not None:

@@ -120,6 +120,12 @@ PROBLEMS |= {
         ),
         [],
     ),
+    "one tail below all rows": (
+        "minimize E[z ~ D] hinge(1 + cvar(tail = 0.05)[v in D] dot(w, v.x) - 2 * z.y * dot(w, z.x)) + 0.05 * sumsq(w);",
+        SIGNS,
+        lambda w: cp.sum(cp.pos(1 + tail(X @ w, 0.05) - 2 * cp.multiply(SIGNS, X @ w))) / N + 0.05 * cp.sum_squares(w),
+        [],
+    ),
     "largest of absolute values": (
         "minimize E[z ~ D] max(abs(dot(w, z.x) - z.y) - min(w[1], w[2] + 1), abs(w[1]), 2 * w[2] - 1);",
         NUMBERS,
