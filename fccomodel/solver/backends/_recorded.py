@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,10 +13,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from fccomodel.solver.backends._base import Unfit
 
+aten = torch.ops.aten
 #: the same array under another name
 SAME = ("aten::detach", "aten::alias")
 #: their results have sizes that masks decide, and places do not
-PLACES = (torch.ops.aten.index.Tensor,)
+PLACES = (aten.index.Tensor,)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class Operation:
     made: list[Slot]
     result: Any
 
+    def part(self, k: int) -> Operation:
+        """One of the parts that ``unbind`` gives."""
+        source, dim = self.args[0], next(iter(self.args[1:]), self.named.get("dim", 0))
+        return Operation(aten.select.int, (source, dim, k), {}, [self.made[k]], self.result[k])
+
 
 @dataclass
 class Recorded:
@@ -53,13 +60,33 @@ class Recorded:
         return [held[slot.number] for slot in self.results]
 
     def lean(self) -> None:
-        """Without operations whose results nothing asks for, and that change nothing."""
+        """Without operations whose results nothing asks for, and that change nothing; of many parts, those asked for."""
         asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
         for one in reversed(self.operations):
-            if one.function._schema.is_mutable or any(slot.number in asked for slot in one.made):
+            wanted = [k for k, slot in enumerate(one.made) if slot.number in asked]
+            if one.function._schema.is_mutable or wanted:
                 asked |= {slot.number for slot in slots_in((one.args, one.named))}
-                kept.append(one)
+                apart = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
+                kept += [one.part(k) for k in wanted] if apart else [one]
         self.operations = kept[::-1]
+
+    def in_place(self, moved: Collection[int]) -> None:
+        """Given arrays that nothing but a copy reads are changed themselves, of those that may be ``moved``."""
+        uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
+        uses.update(slot.number for slot in self.results)
+        same: dict[int, Any] = {}
+        for one in self.operations:
+            source = one.args[0] if one.function is aten.clone.default else None
+            if isinstance(source, Slot) and source.number in moved and uses[source.number] == 1:
+                same[one.made[0].number] = source
+        slots = {number: Slot(number) for one in self.operations for number in (slot.number for slot in one.made)}
+        slots |= {k: Slot(k) for k in range(len(self.given))} | same
+        self.operations = [
+            replace(one, args=filled(one.args, slots), named=filled(one.named, slots), made=[slots[x.number] for x in one.made])
+            for one in self.operations
+            if not (one.made and one.made[0].number in same and one.function is aten.clone.default)
+        ]
+        self.results = [slots[slot.number] for slot in self.results]
 
     def graph(self) -> torch.fx.Graph:
         """The same as a graph of torch; ``val`` of a node's ``meta`` is what it gave."""
@@ -175,7 +202,7 @@ def slots_in(held: Any) -> Iterator[Slot]:
             yield from slots_in(x)
 
 
-def filled(held: Any, arrays: dict[int, torch.Tensor]) -> Any:
+def filled(held: Any, arrays: Mapping[int, Any]) -> Any:
     """Arrays in the place of slots."""
     if isinstance(held, Slot):
         return arrays[held.number]

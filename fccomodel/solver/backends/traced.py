@@ -45,7 +45,8 @@ class Graphs:
         if (phase, pooled) not in self.steps:
             one = replace(self.several, batches=self.several.batches[:1]).beginning(self.phases[phase])
             given = apart(one.example(), self.fixed)
-            self.steps[phase, pooled] = recorded(lambda *arrays: one(*arrays, pooled=pooled), given)
+            self.steps[phase, pooled] = found = recorded(lambda *arrays: one(*arrays, pooled=pooled), given)
+            found.in_place(range(self.fixed, self.fixed + len(one.moving(one.state, one.state.w))))
         return self.steps[phase, pooled]
 
     def graph(self, phase: int, pooled: bool) -> tuple[Callable[..., Any], int]:
@@ -80,8 +81,8 @@ class Graphs:
         self, before: dict[str, Any], fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor,
         drawn: Arrays, pooled: bool,
     ) -> Results:  # fmt: skip
-        """The moved arguments; those that are kept change in place. To optimise a graph for what it meets takes longer than all
-        that this saves."""
+        """The moved arguments, which change in place like those that are kept. To optimise a graph for what it meets takes longer
+        than all that this saves."""
         graph, phase = self.graph(self.phases.index(before), pooled)
         with torch.jit.optimized_execution(False):
             return list(graph(*fixed, *moving, *kept, rows, weights, *drawn)), kept, self.phases[phase]
