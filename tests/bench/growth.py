@@ -1,11 +1,12 @@
 """How each stage grows: CPU seconds of reading, binding, planning, emitting, preparing, a step, an evaluation, the report, and
 the memory beside the data, along one size at a time.
 
-    python tests/bench/growth.py [axis ...] [--most 1e6] [--write] [--picture growth.svg]
+    python tests/bench/growth.py [axis ...] [--most 1e6] [--write]
+    python tests/bench/growth.py --picture
 
 Each size is a process of its own with one thread, whose CPU seconds are counted, so that others on the machine matter little.
 ``slope`` is that of log seconds against log size over the last three sizes; what takes less than ``SHORT`` has none. With
-``--write`` the table goes to ``growth.md``.
+``--write`` the table goes to ``growth.md``; ``--picture`` draws the curves that this page has.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ import numpy as np
 Posed = tuple[str, dict[str, Any]]
 HERE = Path(__file__).resolve()
 STAGES = ("read", "bind", "plan", "emit", "prepare", "step", "evaluate", "report")
+PICTURE = HERE.parents[2] / "tutorials" / "pictures" / "growth.svg"
+ABOUT = """CPU seconds of one thread by stage (a step: the mean of fifty), and MB; made by `tests/bench/growth.py --write`. Slopes
+above 1.25 are bold.
+
+![CPU seconds of each stage against each size](../../tutorials/pictures/growth.svg)"""
 #: Seconds below which a stage's growth is noise; the slope above which it is marked.
 SHORT, STEEP = 0.1, 1.25
 STEPS = 50
@@ -203,7 +209,21 @@ def lines(axis: str, found: dict[int, dict[str, float] | str]) -> list[str]:
     return [*text, "| slope | " + " | ".join(shown) + " | | |", ""]
 
 
-def picture(path: Path, found: dict[str, dict[int, dict[str, float] | str]]) -> None:
+def of_page() -> dict[str, dict[int, dict[str, float]]]:
+    """By axis and size the seconds of the stages, as the page has them."""
+    found: dict[str, dict[int, dict[str, float]]] = {}
+    axis = ""
+    for line in HERE.with_suffix(".md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("**"):
+            axis = line.split("**")[1]
+        elif len(cells) > len(STAGES) and cells[0].replace(",", "").isdecimal():
+            stages = zip(STAGES, cells[1:], strict=False)
+            found.setdefault(axis, {})[int(cells[0].replace(",", ""))] = {s: float(x) for s, x in stages if x not in ("", "-")}
+    return found
+
+
+def picture(found: dict[str, dict[int, dict[str, float]]]) -> None:
     """A panel per axis: CPU seconds of the stages against the size."""
     import matplotlib
 
@@ -211,17 +231,19 @@ def picture(path: Path, found: dict[str, dict[int, dict[str, float] | str]]) -> 
     from matplotlib import pyplot
 
     high = math.ceil(len(found) / 2)
-    figure, panels = pyplot.subplots(high, 2, figsize=(9, 3 * high), layout="constrained", squeeze=False)
+    pyplot.rcParams |= {"svg.hashsalt": "growth", "svg.fonttype": "none"}
+    figure, panels = pyplot.subplots(high, 2, figsize=(9, 2.6 * high), layout="constrained", squeeze=False)
     for axes, (axis, sizes) in zip(panels.flat, found.items(), strict=False):
-        good = {n: one for n, one in sizes.items() if isinstance(one, dict)}
         for k, s in enumerate(STAGES):
-            points = [(n, one[s]) for n, one in good.items() if s in one]
+            points = [(n, one[s]) for n, one in sizes.items() if s in one]
             axes.plot(*zip(*points, strict=True), marker="osD^v<>x"[k], markersize=3, linewidth=1, label=s)
         axes.set(xscale="log", yscale="log", title=axis, ylabel="CPU seconds")
+        axes.minorticks_off()
+        axes.set_xticks(list(sizes), [f"{n:,}" for n in sizes])
     for axes in panels.flat[len(found) :]:
         axes.set_axis_off()
     figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STAGES), frameon=False)
-    figure.savefig(path)
+    figure.savefig(PICTURE, metadata={"Date": None})
 
 
 def main() -> None:
@@ -229,22 +251,21 @@ def main() -> None:
     parser.add_argument("axes", nargs="*", choices=[*AXES, []], help="all of them unless given")
     parser.add_argument("--most", type=float, default=math.inf, help="no larger sizes")
     parser.add_argument("--write", action="store_true", help="write growth.md")
-    parser.add_argument("--picture", type=Path)
+    parser.add_argument("--picture", action="store_true", help="draw what growth.md has, measuring nothing")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
         print(json.dumps(measured(args.one[0], int(args.one[1]))))
         return
-    text, all_found = [], {}
-    for axis in args.axes or AXES:
-        all_found[axis] = {n: apart(axis, n) for n in AXES[axis][1] if n <= args.most}
-        text += lines(axis, all_found[axis])
-        print("\n".join(lines(axis, all_found[axis])), flush=True)
-    if args.write:
-        about = "CPU seconds of one thread by stage (a step: the mean of fifty), and MB; made by `tests/bench/growth.py --write`."
-        HERE.with_suffix(".md").write_text("# How stages grow\n\n" + about + "\n\n" + "\n".join(text))
     if args.picture:
-        picture(args.picture, all_found)
+        picture(of_page())
+        return
+    text = []
+    for axis in args.axes or AXES:
+        text += (table := lines(axis, {n: apart(axis, n) for n in AXES[axis][1] if n <= args.most}))
+        print("\n".join(table), flush=True)
+    if args.write:
+        HERE.with_suffix(".md").write_text("# How stages grow\n\n" + ABOUT + "\n\n" + "\n".join(text))
 
 
 if __name__ == "__main__":
