@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 
 class Unfit(Exception):
     """Why a backend cannot run the steps of a program."""
+
+
+@contextmanager
+def attempting() -> Iterator[None]:
+    """Whatever cannot be traced, captured or compiled is ``Unfit``, with torch's or the compiler's first line."""
+    try:
+        yield
+    except Unfit:
+        raise
+    except Exception as error:
+        raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
 
 
 def anywhere(device: str) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from fccomodel.solver.backends import _loops
-from fccomodel.solver.backends._base import Backend, Unfit
+from fccomodel.solver.backends._base import Backend, Unfit, attempting
 from fccomodel.solver.backends._kept import folder, key
 from fccomodel.solver.backends._leap import Leap, Results
 from fccomodel.solver.backends._loops import Loops, part_of
@@ -250,12 +250,8 @@ def build(text: str, place: Path) -> None:
 
 def leap(several: Several) -> tuple[Leap, str]:
     """Of the library that is kept, or made now."""
-    try:
+    with attempting():
         library = Library(several)
-    except Unfit:
-        raise
-    except Exception as error:  # whatever cannot be traced, or a compiler cannot do
-        raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
     where = "at hand" if library.kept else "made for this run"
     said = f"steps by the compiled backend, {MOST} in a call; its library was {where}"
     return Leap(several, library, least=1, most=MOST), said

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.solver.backends._base import Backend, Unfit
+from fccomodel.solver.backends._base import Backend, attempting
 from fccomodel.solver.backends._leap import Leap, Results
 from fccomodel.solver.backends._several import STEPS, Several, counts
 
@@ -86,15 +86,11 @@ class Captured:
 
 def leap(several: Several) -> tuple[Leap, str]:
     """Of graphs that are captured as a run comes to them; one is tried now."""
-    call, count = Captured(several), len(several.moving(several.state, several.state.w))
-    try:
+    with attempting():
+        call, count = Captured(several), len(several.moving(several.state, several.state.w))
         given = several.example()
         first = len(several.fixed(several.data))
         call.captured(given[:first], given[first:], count, several.pooled)
-    except Unfit:
-        raise
-    except Exception as error:  # whatever cannot be captured
-        raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
     return Leap(several, call), f"steps by CUDA graphs, {STEPS} in a call"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.solver.backends._base import Backend, Unfit
+from fccomodel.solver.backends._base import Backend, attempting
 from fccomodel.solver.backends._leap import Leap, Results
 from fccomodel.solver.backends._recorded import Recorded, recorded
 from fccomodel.solver.backends._several import Several, apart
@@ -91,12 +91,8 @@ class Graphs:
 def leap(several: Several) -> tuple[Leap, str]:
     """Of graphs that are traced as a run comes to them; the first now."""
     batches = (several.batches * STEPS)[:STEPS]
-    try:
+    with attempting():
         call = Graphs(replace(several, batches=batches))
-    except Unfit:
-        raise
-    except Exception as error:  # whatever cannot be traced
-        raise Unfit(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}") from None
     return Leap(several, call, STEPS, STEPS), f"steps by torch's interpreter, {STEPS} in a call"
 
 
