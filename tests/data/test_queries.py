@@ -120,7 +120,7 @@ def test_nothing_is_written(places, trick):
     toml = str(places / "binding" / "m.toml")
     assert {**after, toml: b""} == {**before, toml: b""}
     one = caught.value.diagnostics[0]
-    assert one.code in ("F0506", "F0537", "F0538") and one.fix and "m.toml:1" in str(caught.value)
+    assert one.code in ("F0506", "F0510", "F0537", "F0538") and one.fix and "m.toml:1" in str(caught.value)
 
 
 @pytest.mark.parametrize("trick", READS)
