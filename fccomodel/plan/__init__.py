@@ -13,7 +13,7 @@ from fccomodel.core.options import Budget, Origins
 from fccomodel.normal import NormalForm
 from fccomodel.plan import practice, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
-from fccomodel.plan.candidates import Candidate, finishable
+from fccomodel.plan.candidates import GIVEN, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
@@ -178,7 +178,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         algorithm=record.name, algorithm_record=record, via=normal.via, choice=choice, entrants=choice.entrants,
         options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
-        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared),
+        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
@@ -224,7 +224,8 @@ def summarise(normal: NormalForm, chosen: Candidate, how: str, rate: str, unveri
     elif not chosen.covered:
         lines = [f"{record.title}, {how}; beyond {promise.name}: see practice"]
     else:
-        lines = [f"{record.title} ({promise.name}), {how}; {iterations(record, promise, rate)}"]
+        promised = f"{GIVEN[promise.gives]} in {iterations(record, promise, rate)}"
+        lines = [f"{record.title} ({promise.name}), {how}; {promised}"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]

@@ -86,6 +86,19 @@ def no_schedule(record: Algorithm) -> Diagnostic:
     )
 
 
+def no_finite_schedule(record: Algorithm, constants: Sequence[str], values: Sequence[str]) -> Diagnostic:
+    """The numbers of a theorem's schedule are finite and positive. ``constants``: those that are infinite or 0, in words;
+    ``values``: what the schedule comes to, in words."""
+    why = "; ".join(constants) or "its constants leave no step of a finite size"
+    made = f" Its formula gives {', '.join(values)}." if values else ""
+    return SCHEDULE.error(
+        f"the theorem of {record.name} gives no schedule for this model",
+        reason=f"{why}.{made}",
+        fix="Leave `schedule = theory` out, or name an algorithm whose theorem covers the model: "
+        "`fccomodel algorithms --model` lists them.",
+    )
+
+
 def no_steps_to_divide(budget: Any) -> Diagnostic:
     """Step sizes fall by parts of a budget of steps or oracle calls."""
     return BUDGET.error(

@@ -39,6 +39,7 @@ class Finding:
     standing  how far that can be trusted: proved, bounded from data, estimated, assumed
     subject   the part of the model that decides, as its text; ``span`` is its place
     fix       what to write instead, where a rewrite is known
+    practice  what is run all the same where it does not hold: no theorem covers that; empty where there is no such thing
     """
 
     holds: bool
@@ -47,6 +48,12 @@ class Finding:
     subject: str = ""
     span: Span = NOWHERE
     fix: str = ""
+    practice: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds, or something is run in its place."""
+        return self.holds or bool(self.practice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,9 +292,9 @@ def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject:
     return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
 
 
-def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "") -> Finding:
-    """It does not hold, as far as is known."""
-    return Finding(holds=False, why=what, subject=subject, span=span, fix=fix)
+def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "", practice: str = "") -> Finding:
+    """It does not hold, as far as is known; ``practice``: what is run all the same."""
+    return Finding(holds=False, why=what, subject=subject, span=span, fix=fix, practice=practice)
 
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
@@ -313,13 +320,14 @@ def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, 
 
 
 def every(findings: Iterable[Finding], otherwise: str) -> Finding:
-    """The first that does not hold; else the one that is least certain; ``otherwise`` where there is none."""
+    """The first that does not hold (one without a practice before the others); else the one that is least certain;
+    ``otherwise`` where there is none."""
     findings = list(findings)
     if not findings:
         return holds(otherwise)
-    for one in findings:
-        if not one.holds:
-            return one
+    failed = [one for one in findings if not one.holds]
+    if failed:
+        return next((one for one in failed if not one.practice), failed[0])
     worst = max(findings, key=lambda one: one.standing)
     others = sum(one.standing == worst.standing for one in findings) - 1
     more = f" ({others} more alike)" if others else ""

@@ -44,12 +44,6 @@ class Replaced:
         return all(f.smooth and not f.domain for f in (self.facts, *self.arguments))
 
     @property
-    def tame(self) -> bool:
-        """Its gradient is Lipschitz on the whole space."""
-        steep = self.facts.is_lipschitz and all(f.is_lipschitz for f in self.arguments)
-        return self.smooth and all(f.gradient.value.finite for f in (self.facts, *self.arguments)) and (steep or self.linear)
-
-    @property
     def rough(self) -> list[Facts]:
         """The parts that are not smooth after the replacement."""
         return [f for f in (self.facts, *self.arguments) if not f.smooth or f.domain]
