@@ -42,6 +42,8 @@ NEAR = 10.0
 CLOSE, LEAST = 1e-6, 1e-2
 #: So often a run goes on beside a point that only conditions of first order call solved.
 ESCAPES = 5
+#: Failures that a run from a better point may show, which the point before did not.
+ENDLESS = ("unbounded", "unattained")
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
@@ -58,10 +60,16 @@ class Found(NamedTuple):
 
 def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
     """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over, but
-    of ranks, whose steps are all that they do together."""
+    of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
+    from there."""
     until = _until(planned)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
+    return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+
+
+def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
+    """The answer of the run, or of the interior-point method where that takes over."""
     start = planned.plan.start
     if start is not None and start.answered:
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
@@ -73,7 +81,7 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     elif known is None and (built := interior(planned)) is not None:
         known = _patience(built)
     if known is None or not _open(planned):
-        return _escaped(_judged(*run(planned, progress, until=until.run), sensitive, until), progress, sensitive, until)
+        return _judged(*run(planned, progress, until=until.run), sensitive, until)
     if built is not None and _sooner(planned, built) and (found := _first(planned, built, sensitive, until)) is not None:
         return found
     route = (lambda: built) if built is not None else partial(interior, planned)
@@ -81,8 +89,9 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
 
 
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
-    """Where conditions of first order hold and the report knows a better point beside (at a saddle, or a kink that is bent
-    downwards, as where two centres coincide), passes over all rows go on from there: the better answer."""
+    """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
+    saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
+    better answer."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -95,7 +104,9 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
             return found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
-        if again.solution.status != "converged" or again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
+        if again.report.failure in ENDLESS:
+            return again
+        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
             break
         gain = found.report.objective - again.report.objective
         if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:

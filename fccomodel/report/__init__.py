@@ -36,8 +36,9 @@ from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
+from fccomodel.report.second_order import examined
 from fccomodel.report.system import System, norm
-from fccomodel.report.verdicts import GOOD, at_bound, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
@@ -218,6 +219,10 @@ def _report(
     judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
     if not judging and judged.unsure(gap, weight):
         judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
+    counts = counting(weight, system.objective)
+    if not judging and judged.better is None and judged.unsure(gap, counts / GOOD):
+        seen = examined(system, optimal, gradients_of_constraints, counts, meter, convex=convex)
+        judged = judged.after(seen, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
         loose=loose(system, optimal, meter),

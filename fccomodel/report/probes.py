@@ -40,12 +40,14 @@ class Better:
     """A feasible ``point`` whose objective is better by ``gain``, and ``where`` it is.
 
     divisor   it is near a zero of this divisor
+    saddle    it lies along a direction of which first-order conditions know nothing
     """
 
     gain: float
     where: str
     point: Mapping[str, np.ndarray]
     divisor: ir.Expr | None = None
+    saddle: bool = False
 
 
 def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | None:
@@ -57,7 +59,7 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
         meter.spend(2 * system.forward_s)
         found = _gain(system, step)
         if found is not None and found >= SHARE * promised:
-            return Better(gain=found, where=where, point=_arrays(_moved(system, step)), divisor=divisor)
+            return Better(gain=found, where=where, point=arrays(moved(system, step)), divisor=divisor)
     return _beside_kinks(system, gain, meter)
 
 
@@ -73,7 +75,7 @@ def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
             far, near = _gain(system, longer), _gain(system, shorter)
             if far is not None and near is not None and far >= FALL * gain and near >= LINEAR * far:
                 gain, longer = _extended(system, longer, far, meter)
-                return Better(gain=gain, where="beside a kink", point=_arrays(_moved(system, longer)))
+                return Better(gain=gain, where="beside a kink", point=arrays(moved(system, longer)))
     return None
 
 
@@ -129,12 +131,12 @@ def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
                 _, values, _, equal = functions(Evaluator(bound, point, seed=seed))
         except FccoError:
             continue
-        if bool(torch.isfinite(values).all()) and _violation(values.numpy(), equal) <= ALLOWED:
+        if bool(torch.isfinite(values).all()) and violation(values.numpy(), equal) <= ALLOWED:
             return True
     return False
 
 
-def _violation(values: Array, equal: Sequence[bool]) -> float:
+def violation(values: Array, equal: Sequence[bool]) -> float:
     return float(np.where(np.array(equal, dtype=bool), np.abs(values), values).max(initial=0.0))
 
 
@@ -147,7 +149,7 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
         for k in np.flatnonzero(slope):
             step = np.zeros(system.d)
             step[k] = -gain / slope[k]
-            yield step, f"along {_entry(system, int(k))}", gain, None
+            yield step, f"along {entry(system, int(k))}", gain, None
     if any(value.any() for value in system.point.values()):
         yield -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(), "at the origin", gain, None
     for node in dict.fromkeys(_divisors(system)):
@@ -155,7 +157,7 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
             yield step, "where a divisor is nearly 0", gain, node
 
 
-def _entry(system: System, k: int) -> str:
+def entry(system: System, k: int) -> str:
     for name, value in system.point.items():
         if k < value.numel():
             places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))] if value.dim() else []
@@ -194,25 +196,25 @@ def _to_zero(system: System, divisor: ir.Expr) -> Iterator[Array]:
         yield way * (1 + near) * unit
 
 
-def _moved(system: System, step: Array) -> dict[str, torch.Tensor]:
+def moved(system: System, step: Array) -> dict[str, torch.Tensor]:
     """The point after a step, in the variables' sets."""
     point = {}
     for name, part in system.split(step).items():
-        moved = system.point[name] + part
+        end = system.point[name] + part
         for simple, args in system.sets_of(name):
-            moved = simple.project(moved, *simple.prepare(*args))
-        point[name] = moved
+            end = simple.project(end, *simple.prepare(*args))
+        point[name] = end
     return point
 
 
-def _arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+def arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in point.items()}
 
 
 def _divisor(system: System, divisor: ir.Expr, step: Array) -> float | None:
     try:
         with torch.no_grad():
-            value = float(system.evaluate(_moved(system, step), Recorder({}))[4].value(divisor, {}).data)
+            value = float(system.evaluate(moved(system, step), Recorder({}))[4].value(divisor, {}).data)
     except FccoError:
         return None
     return value if np.isfinite(value) else None
@@ -222,11 +224,11 @@ def _gain(system: System, step: Array) -> float | None:
     """What a step makes better; None where it leads out of the constraints or the functions' domains."""
     try:
         with torch.no_grad():
-            f, c = system.evaluate(_moved(system, step), Recorder({}))[:2]
+            f, c = system.evaluate(moved(system, step), Recorder({}))[:2]
     except FccoError:
         return None
     values = c.numpy()
     allowed = max([ALLOWED, *system.violations])
-    if not np.isfinite(float(f)) or not np.isfinite(values).all() or _violation(values, system.equal) > allowed:
+    if not np.isfinite(float(f)) or not np.isfinite(values).all() or violation(values, system.equal) > allowed:
         return None
     return system.sign * system.objective - float(f)
