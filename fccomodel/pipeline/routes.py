@@ -47,6 +47,10 @@ ESCAPES = 5
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 
 
+#: What codes begin with that are about what was asked for, its files, device and backend: no other method's answer makes up for it.
+ASKED = "F08"
+
+
 class Found(NamedTuple):
     """An answer: the plan with its device, the program that ran, where it ended, the report."""
 
@@ -253,6 +257,8 @@ def ended(
     try:
         planned, program, solution = run(planned, progress, until=until.run, patience=patience)
     except FccoError as error:
+        if any(one.code.startswith(ASKED) for one in error.diagnostics):
+            raise
         failed, program = error, emit(planned)
     if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
         try:
