@@ -164,7 +164,7 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
     numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(
-        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
+        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
         **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
     )  # fmt: skip

@@ -27,7 +27,7 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
-from fccomodel.report import estimated
+from fccomodel.report import estimated, poles
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.advice import Ending as Ending
 from fccomodel.report.gap import Gap, certify
@@ -36,7 +36,7 @@ from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
-from fccomodel.report.second_order import examined
+from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, norm
 from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
@@ -45,6 +45,9 @@ from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
 BUDGET_S = 60.0
+#: The share of a report's work that each search for better points beside a point may take, and counted seconds in any case.
+BESIDE_SHARE = 0.25
+BESIDE_S = 0.05
 LATE = "the time for this report was used up: multipliers that leave less may exist"
 CUT = "this report was interrupted: multipliers that leave less may exist"
 
@@ -217,12 +220,13 @@ def _report(
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter)
     judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
-    if not judging and judged.unsure(gap, weight):
-        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
     counts = counting(weight, system.objective)
-    if not judging and judged.better is None and judged.unsure(gap, counts / GOOD):
-        seen = examined(system, optimal, gradients_of_constraints, counts, meter, convex=convex)
-        judged = judged.after(seen, convex=convex)
+    if not judging and judged.unsure(gap, weight):
+        pole = poles.beside(system, counts, _beside(meter))
+        judged = judged.beside(pole or better(system, optimal.lagrangian, GOOD * weight, meter))
+    if not judging and judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
+        seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
+        judged = judged.after(seen, counts, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
         loose=loose(system, optimal, meter),
@@ -245,10 +249,15 @@ def _report(
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
-        better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
+        better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
         exact=not system.evaluator.sampled,
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *_cut(meter)),
     )
+
+
+def _beside(meter: Meter) -> Meter:
+    """A share of the work left for one of the searches beside a point, and a little in any case, also after the clock's end."""
+    return Meter(max(BESIDE_SHARE * meter.left, BESIDE_S), stop=meter.stop)
 
 
 def _cut(meter: Meter) -> list[str]:
