@@ -302,11 +302,13 @@ def forms(record: Algorithm) -> list[tuple[str, str, str]]:
 
 def _verdict(candidate: Candidate) -> str:
     """Whether its theorem covers the model, or what is missing."""
+    from fccomodel.plan.candidates import GIVEN
+
     rate = f"O({candidate.promise.rate}) {candidate.record.counts}"
     if candidate.covered:
-        return f"covers the model: {rate}"
+        return f"covers the model: {GIVEN[candidate.guarantee]}, {rate}"
     if candidate.admitted:
-        return f"covers the model but for what steps add: {rate}; {'; '.join(candidate.adds())}"
+        return f"runs without a guarantee, beyond its theorem: {'; '.join(candidate.adds())}"
     how = "" if candidate.can_run else "cannot run; "
     return how + "needs " + "; needs ".join(candidate.lacks())
 
@@ -349,7 +351,8 @@ def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
         line = f"{assumptions.ALL[name].meaning} ({clause})"
         if candidate is not None:
             finding = candidate.findings[name]
-            line += f": {finding.standing if finding.holds else 'LACKING'}; {finding.why}"
+            standing = str(finding.standing) if finding.holds else "beyond it" if name in candidate.beyond else "LACKING"
+            line += f": {standing}; {finding.why}"
         lines.append(line)
     return lines
 

@@ -21,7 +21,7 @@ from fccomodel.core import garbage, ir, lazy, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
-from fccomodel.pipeline import endings
+from fccomodel.pipeline import endings, machine
 from fccomodel.pipeline.records import Binding, Compiled, Explained, Outcome, Planned
 
 if TYPE_CHECKING:
@@ -189,29 +189,33 @@ def plan(
     """Bind (unless bound already) and decide; ``like``: as of ``decide``."""
     began = time.perf_counter()
     held: dict[str, np.ndarray] = {}
-    if "backend" in chosen:
-        from fccomodel.solver import backends
-
-        backends.check(*chosen["backend"])
+    chosen, aside = machine.at_hand(chosen)
     if bound is None:
-        out = chosen.get("holdout", (None, ""))[0]
-        if out is None or isinstance(out, str):
-            bound = bind(compiled, binding, seed=_seed(chosen), without=out)
-        else:
-            bound, held = divide(compiled, binding, out, seed=_seed(chosen))
+        bound, held = rows(compiled, binding, chosen)
     analysis = analyse(compiled.problem, bound)
     made = decide(analysis, chosen, None if like is None else like.plan)
-    settled = {**automatic(made), **chosen, **made.options}
+    made = replace(made, unused=(*aside, *made.unused))
+    settled = with_origins(made, chosen)
     return Planned(
         compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,
         spent=time.perf_counter() - began,
     )  # fmt: skip
 
 
+def rows(compiled: Compiled, binding: Binding, chosen: options.Origins) -> tuple[Bound, dict[str, np.ndarray]]:
+    """The data without the rows that the option ``holdout`` leaves out, and by table the numbers of those chosen at random."""
+    out = chosen.get("holdout", (None, ""))[0]
+    if out is None or isinstance(out, str):
+        return bind(compiled, binding, seed=_seed(chosen), without=out), {}
+    return divide(compiled, binding, out, seed=_seed(chosen))
+
+
 @garbage.rarely_collected()
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
-    return explained(_known(compiled, binding, chosen, bound), chosen)
+    chosen, aside = machine.at_hand(chosen)
+    found = explained(_known(compiled, binding, chosen, bound), chosen)
+    return found if found.plan is None else replace(found, plan=replace(found.plan, unused=(*aside, *found.plan.unused)))
 
 
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
@@ -242,12 +246,18 @@ def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) ->
 def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
     """The structure with the data that there are, or by the text and the values of params alone."""
     if bound is None and binding:
-        bound = bind(compiled, binding, seed=_seed(chosen))
+        bound, _ = rows(compiled, binding, chosen)
     return analyse(with_parameters(compiled.problem, binding) if bound is None else compiled.problem, bound)
 
 
 def _seed(chosen: options.Origins) -> int:
     return chosen.get("seed", (0, options.AUTOMATIC))[0]
+
+
+def with_origins(made: Plan, chosen: options.Origins) -> options.Origins:
+    """Every option of a solve with its origin: those chosen automatically, those given that the plan uses, and its own."""
+    idle = {one.name for one in made.unused}
+    return {**automatic(made), **{name: entry for name, entry in chosen.items() if name not in idle}, **made.options}
 
 
 def automatic(made: Plan) -> options.Origins:

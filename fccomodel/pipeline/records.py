@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
+    from fccomodel.pipeline.answered import Answered
     from fccomodel.plan import Plan
     from fccomodel.plan.candidates import Candidate
     from fccomodel.report import KKTReport
@@ -185,6 +186,13 @@ class Outcome:
     @property
     def bound(self) -> Bound:
         return self.planned.bound
+
+    @property
+    def answered(self) -> Answered:
+        """Which method gave the answer."""
+        from fccomodel.pipeline.answered import answered
+
+        return answered(self.planned, self.solution)
 
     @property
     def status(self) -> str:

@@ -9,11 +9,11 @@ from functools import cached_property
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.core.options import Budget, Origins
+from fccomodel.core.options import Budget, Origins, Unused
 from fccomodel.normal import NormalForm
-from fccomodel.plan import practice, rates, settings, sizes
+from fccomodel.plan import practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
-from fccomodel.plan.candidates import Candidate, finishable
+from fccomodel.plan.candidates import GIVEN, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
@@ -38,6 +38,7 @@ class Plan:
 
     algorithm   identifier            via      reformulations in order
     options     every value with its origin
+    unused      options that were given, do not apply to this plan and are not refused
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
     findings    assumption of the algorithm's theorem -> how it is met
@@ -90,6 +91,7 @@ class Plan:
     entrants: tuple[str, ...] = ()
     start: Start | None = None
     strata: tuple[Strata, ...] = ()
+    unused: tuple[Unused, ...] = ()
 
     @property
     def ranking(self) -> Ranking:
@@ -150,7 +152,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
-    settled = settings.by_algorithm(choice.options, record, normal, problem, sloped)
+    given, aside = settings.applicable(choice.options, record)
+    settled = settings.by_algorithm(given, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     batch, _ = sizes.batches(settled, nets)
     batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
@@ -170,6 +173,14 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
+    rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
+    made = used.Made(
+        problem=problem, record=record, normal=normal, step=str(step), schedule=str(kind), hyper=hyper, rated=rated,
+        tracked=used.tracked(normal, bound, batch),
+    )  # fmt: skip
+    idle = used.unused(made, given)
+    for one in idle:
+        settled.pop(one.name, None)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
@@ -178,7 +189,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         algorithm=record.name, algorithm_record=record, via=normal.via, choice=choice, entrants=choice.entrants,
         options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
-        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared),
+        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
         rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
         polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
         annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
@@ -187,7 +198,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         and not nets
         and "algorithm" not in choice.options,
         attained=coercive(setting),
-        convex=choice.analysis.convex, strata=shared,
+        convex=choice.analysis.convex, strata=shared, unused=(*choice.unused, *aside, *idle),
     )  # fmt: skip
 
 
@@ -224,7 +235,8 @@ def summarise(normal: NormalForm, chosen: Candidate, how: str, rate: str, unveri
     elif not chosen.covered:
         lines = [f"{record.title}, {how}; beyond {promise.name}: see practice"]
     else:
-        lines = [f"{record.title} ({promise.name}), {how}; {iterations(record, promise, rate)}"]
+        promised = f"{GIVEN[promise.gives]} in {iterations(record, promise, rate)}"
+        lines = [f"{record.title} ({promise.name}), {how}; {promised}"]
     for made in normal.chain.steps:
         if made.reformulation.role != "smoothing" and made.reformulation.role != "penalty":
             lines += [f"{made.reformulation.title}: {sentence}" for sentence in made.sentences]

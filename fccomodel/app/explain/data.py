@@ -13,7 +13,7 @@ from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.library.amounts import Amount
 from fccomodel.plan.assumptions import Finding
-from fccomodel.plan.candidates import Candidate
+from fccomodel.plan.candidates import GUARANTEES, Candidate
 from fccomodel.plan.ranking import rank, rejected
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Facts
@@ -81,6 +81,7 @@ def plan_json(plan: Any) -> dict[str, Any]:
     record, constants = plan.algorithm_record, plan.constants
     return {
         "theorem": plan.promise.name,
+        "guarantee": plan.choice.chosen.guarantee if not plan.unverified else GUARANTEES[-1],
         "choice": {**plan.ranking.to_json(), "named": named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
         "assumptions": findings_json(record, plan.findings),
@@ -107,6 +108,7 @@ def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dic
             "holds": finding.holds,
             "standing": str(finding.standing) if finding.holds else None,
             "why": finding.why,
+            "practice": finding.practice,
             "subject": finding.subject,
         }
         for name, finding in findings.items()

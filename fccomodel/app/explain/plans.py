@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel.app.explain.data import named
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.plan import assumptions
-from fccomodel.plan.candidates import Candidate
+from fccomodel.plan.candidates import GIVEN, Candidate
 from fccomodel.plan.errors import NO_ALGORITHM
 from fccomodel.plan.ranking import nearest
 from fccomodel.structure import Analysis
@@ -39,7 +39,8 @@ def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
     elif record is not None:
         lines += wrap(f"{record.title}, {plan.promise.name}", width, "  ")
         here = getattr(plan, "rate", "")
-        lines += wrap(f"O({plan.promise.rate}) {record.counts}" + (f"; here {here}" if here else ""), width, "  ", "    ")
+        promised = f"{GIVEN[plan.promise.gives]} in O({plan.promise.rate}) {record.counts}"
+        lines += wrap(promised + (f"; here {here}" if here else ""), width, "  ", "    ")
     lines += [line for text in (*choice_lines(plan), *backend_lines(plan)) for line in wrap(text, width, "  ", "    ")]
     if added := getattr(plan, "practice", ()):
         lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]

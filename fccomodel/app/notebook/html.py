@@ -146,6 +146,8 @@ def plan(made: Plan) -> list[str]:
     """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
     record = made.algorithm_record
     cited = "no theorem covers this run" if made.unverified or made.promise is None else made.promise.name
+    if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
+        cited = f"beyond {cited}, which does not cover all of the model"
     parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(record.title)}, {text(cited)}</span></p>"]
     parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
     found = [(_assumption(name, record), _standing(one), text(one.why)) for name, one in made.findings.items()]
@@ -175,7 +177,7 @@ def result(outcome: Outcome, whole: str) -> str:
     """Where a run ended and how good that is; ``whole`` is the report of a terminal, which it unfolds to."""
     report, problem, solution = outcome.report, outcome.problem, outcome.solution
     goal, kinds = problem.objective, display.kinds(outcome.problem)
-    facts = [outcome.planned.plan.algorithm, f"{solution.iterations:,} steps", f"{outcome.wall_s:.1f} s"]
+    facts = [outcome.answered.words, f"{outcome.wall_s:.1f} s"]
     parts = [
         f"<b>{text(problem.name)}</b> <span class=soft>{text(' · '.join(facts))}</span><br>",
         f"{goal.sense} {text(goal.label or 'objective')} = <b>{display.number(report.objective)}</b>",

@@ -84,7 +84,8 @@ def emit(lowered: Lowered) -> Program:
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
-    main = report(solve=lowered.plan.algorithm_record.solve.__name__, **kind)
+    asked = {name: _asked(lowered, name) for name in ("device", "backend")}
+    main = report(**{k: v for k, v in asked.items() if v != "auto"}, solve=lowered.plan.algorithm_record.solve.__name__, **kind)
     classes, loop = record.classes(), record.loop()
     keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
     keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
@@ -127,6 +128,11 @@ def emit(lowered: Lowered) -> Program:
             if text is None
         },
     )
+
+
+def _asked(lowered: Lowered, name: str) -> str:
+    """Where, or by what, the program was asked to run; ``auto`` if nobody said."""
+    return str(lowered.plan.options.get(name, ("auto", ""))[0])
 
 
 def preparing(name: str, about: str, prepared: Prepared) -> str:
