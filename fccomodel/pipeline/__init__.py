@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,7 @@ def bind(
     from fccomodel.evaluation import claims, domains
 
     with quoting(compiled.problem.source):
-        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        given = binding.arguments
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
         domains.check(bound)
@@ -93,7 +93,7 @@ def prepare(
     from fccomodel.evaluation.preparing import orders
 
     with quoting(compiled.problem.source):
-        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        given = binding.arguments
         return prepare(compiled.problem, folder, dtype=dtype, told=told, orders=orders, **given)
 
 

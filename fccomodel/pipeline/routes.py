@@ -49,7 +49,7 @@ ENDLESS = ("unbounded", "unattained")
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 
 
-#: What codes begin with that are about what was asked for, its files, device and backend: no other method's answer makes up for it.
+#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
 ASKED = "F08"
 
 

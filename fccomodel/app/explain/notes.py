@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
 from fccomodel.evaluation import preparing
 from fccomodel.structure import RULES, Analysis
@@ -13,9 +15,11 @@ from fccomodel.structure.facts import Fact, Standing
 PER_ROW = 130
 
 
-def warnings(analysis: Analysis) -> list[str]:
-    """What the reader should know: assumptions in use, conditions not proved, and the lint of the model."""
-    said = []
+def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
+    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, and the lint of
+    the model."""
+    unused = getattr(plan, "unused", ())
+    said = [f"{one}." for one in unused] if analysis.bound is None else _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
         said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
@@ -28,6 +32,13 @@ def warnings(analysis: Analysis) -> list[str]:
     said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
     said += _large(analysis)
     return list(dict.fromkeys(said))
+
+
+def _cautions(bound: Bound, unused: Sequence[Unused]) -> list[str]:
+    """What a report would say beside its verdict."""
+    from fccomodel.report import cautions
+
+    return [one.message for one in cautions.of(cautions.Subject(bound=bound, unused=unused))]
 
 
 def _large(analysis: Analysis) -> list[str]:
