@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
+#: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds more. With the start of a command
+#: (some 3 s) and the budget itself this is the promise of at most 1.3 times the budget and 5 s.
+BEYOND_SHARE = 0.3
+BEYOND_S = 1.0
 #: Counted seconds for intervals on rows held out where the budget is none of seconds, and the least share of one that is.
 HELD_S, HELD = 120.0, 0.15
 #: The share of a budget that a run has even where the stages before it were long.
@@ -337,6 +341,7 @@ def report(
     half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``, or who asks to ``stop`` does."""
     from fccomodel import report as judging
 
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
     with quoting(planned.problem.source):
         kkt = judging.report(
             planned.bound,
@@ -345,7 +350,8 @@ def report(
             limits=solution.limits,
             ended=endings.ending(planned, solution),
             work=Meter(max(REPORT_S, solution.worked / 2), until, stop),
-            afford=AFFORDED * (options.parse_budget(planned.options["budget"][0])[0] or math.inf),
+            afford=math.inf if seconds is None else AFFORDED * seconds,
+            most=0.0 if seconds is None else BEYOND_SHARE * seconds + BEYOND_S,
             seed=planned.seed,
             analysis=planned.analysis,
             sensitive=sensitive,
