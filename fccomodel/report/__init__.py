@@ -160,7 +160,7 @@ def report(
 
     def at(point: Mapping[str, np.ndarray]) -> KKTReport:
         return _reported(
-            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, seed, judging, ended, analysis, sensitive
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis, sensitive
         )
 
     try:
@@ -179,6 +179,7 @@ def _reported(
     limits: Mapping[str, float],
     meter: Meter,
     afford: float,
+    most: float,
     seed: int,
     judging: bool,
     ended: Ending | None,
