@@ -82,8 +82,9 @@ def _more(plan: Plan, method: str) -> str:
     counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
     title = plan.title
-    how = f"{title}'s theorem{f' (assumptions: {met})' if met else ''}"
-    how += f", which speaks of its steps alone, not of {method}" if method != title else ""
+    about = [f"assumptions: {met}"] if met else []
+    about += [f"about its steps, not about {method}"] if method != title else []
+    how = f"{title}'s theorem{f' ({'; '.join(about)})' if about else ''}"
     return f"--verbose: {how}, practice, options; all in result.json"
 
 
