@@ -50,6 +50,10 @@ ENDLESS = ("unbounded", "unattained")
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 
 
+#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
+ASKED = "F08"
+
+
 class Found(NamedTuple):
     """An answer: the plan with its device, the program that ran, where it ended, the report."""
 
@@ -265,6 +269,8 @@ def ended(
     try:
         planned, program, solution = run(planned, progress, until=until.run, patience=patience)
     except FccoError as error:
+        if any(one.code.startswith(ASKED) for one in error.diagnostics):
+            raise
         failed, program = error, emit(planned)
     if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
         try:

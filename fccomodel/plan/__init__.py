@@ -9,9 +9,9 @@ from functools import cached_property
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.core.options import AUTOMATIC, Budget, Origins
+from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
 from fccomodel.normal import NormalForm
-from fccomodel.plan import interior, practice, rates, settings, sizes
+from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
 from fccomodel.plan.candidates import GIVEN, GUARANTEES, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
@@ -38,6 +38,7 @@ class Plan:
 
     algorithm   identifier            via      reformulations in order
     options     every value with its origin
+    unused      options that were given, do not apply to this plan and are not refused
     batch       (binder, elements, inner) -> sample size or None for all
     hyper       what the emitted program starts from
     findings    assumption of the algorithm's theorem -> how it is met
@@ -93,6 +94,7 @@ class Plan:
     interior: bool = False
     start: Start | None = None
     strata: tuple[Strata, ...] = ()
+    unused: tuple[Unused, ...] = ()
 
     @property
     def ranking(self) -> Ranking:
@@ -180,7 +182,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
-    settled = settings.by_algorithm(choice.options, record, normal, problem, sloped)
+    given, aside = settings.applicable(choice.options, record)
+    settled = settings.by_algorithm(given, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     batch, _ = sizes.batches(settled, nets)
     batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
@@ -200,6 +203,15 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped)
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
+    rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
+    made = used.Made(
+        problem=problem, record=record, normal=normal, step=str(step), schedule=str(kind), hyper=hyper, rated=rated,
+        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch),
+        shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
+    )  # fmt: skip
+    idle = used.unused(made, given)
+    for one in idle:
+        settled.pop(one.name, None)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
@@ -217,7 +229,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         and not nets
         and "algorithm" not in choice.options,
         attained=coercive(setting),
-        convex=choice.analysis.convex, strata=shared,
+        convex=choice.analysis.convex, strata=shared, unused=(*choice.unused, *aside, *idle),
     )  # fmt: skip
     return plan if choice.interior is None else by_interior_point(plan, choice.interior)
 

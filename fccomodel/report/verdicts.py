@@ -91,11 +91,15 @@ class Judged:
             return self
         return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
 
-    def after(self, examined: Examined, *, convex: bool) -> Judged:
-        """With what curvature says of the point."""
+    def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone."""
         if examined.why and not convex:
             return replace(self, first_order=examined.why)
-        return self.beside(examined.better)
+        if examined.better is None or examined.better.gain >= counts:
+            return self.beside(examined.better)
+        grades = [text for _, text in GRADES]
+        least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+        return replace(self, grade=least, better=examined.better)
 
     @property
     def words(self) -> str:
@@ -169,7 +173,10 @@ def _beaten(system: System, better: Better) -> str:
     if better.saddle:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; {better.where} the objective {falls} by {better.gain:.1e}"
-    near = "" if better.divisor is None else f" ({_quoted(system, better.divisor)})"
+    near = "" if better.pole is None else f" ({_quoted(system, better.pole)})"
+    if better.endless:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; the objective {falls} without end {better.where}{near}"
     return f"; a feasible point {better.where}{near} is better by {better.gain:.1e}"
 
 
@@ -189,8 +196,8 @@ def _advice(
     system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
     loose: str,
 ) -> str:  # fmt: skip
-    if judged.better is not None and judged.better.divisor is not None:
-        return advising.DIVISOR
+    if judged.better is not None and judged.better.pole is not None:
+        return advising.POLE
     if judged.grade in (BEATEN, SADDLE) and not convex:
         return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):

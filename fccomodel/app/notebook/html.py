@@ -86,19 +86,19 @@ def explanation(explained: Explained) -> str:
     """The structure as a tree that unfolds to rules and reasons, then the plan, or what the model lacks."""
     analysis = explained.analysis
     if explained.plan is not None:
-        return page(*_structure(analysis), *plan(explained.plan))
+        return page(*_structure(analysis, explained.plan), *plan(explained.plan))
     lacks = {name: one.lacks() for name, one in explained.candidates.items()}
     return page(*_refused(explained), *_structure(analysis), _lacking(lacks))
 
 
-def _structure(analysis: Analysis) -> list[str]:
+def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     """What is known of the objective and of each constraint."""
     objective = analysis.problem.objective
     named = f"{objective.sense} {objective.label or 'objective'}"
     parts = [_part(analysis, named, objective.expr, analysis.objective)]
     parts += [_part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints]
     verdict = " ".join(line.strip() for line in explaining.verdict(analysis, display.WIDTH))
-    noted = explaining.warnings(analysis)
+    noted = explaining.warnings(analysis, plan)
     return [f"<p><b>{text(analysis.problem.name)}</b></p>", *parts, f"<p>{text(verdict)}</p>", listed(noted) if noted else ""]
 
 

@@ -105,13 +105,15 @@ class Request:
     name     of the table or array
     fields   the declared columns in order, which name the parts of a tuple
     folders  where a relative path is looked for, in order
-    options  of the table's section in the binding file: ``separator``, ``na``
+    within   the folders below which a pattern or a query may read; () for ``folders``
+    options  of the table's section in the binding file: ``separator``, ``na``, ``files``
     spool    where columns go that are not to be held in memory
     """
 
     name: str = "D"
     fields: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
+    within: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     spool: Spool | None = None
 
