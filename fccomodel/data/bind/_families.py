@@ -103,7 +103,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
         with at(spec.where_place if where == spec.where else ""):
             rows = Rows(total=raw.n, indices=_where.rows(where, raw))
         record["where"] = where
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record)
@@ -114,14 +114,14 @@ def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str |
     out where no column was made by all of them (F0536 else)."""
     spec_where, spec = spec.where, _prepared.section(spec, raw, table.name, ways.stored)
     was = raw.prepared
-    record = {key: was[key] for key in ("where", "members") if key in was}
+    record = {key: was[key] for key in ("where", "members", "groups") if key in was}
     record = {"origin": raw.origin, "rows_read": raw.n, "dropped": list(was["dropped"]), "prepared": was["origin"]} | record
     rows, where = Rows(total=raw.n), spec_where if where is None else where
     if where and where != was.get("where"):
         if not ways.stored and _prepared.by_all_rows(raw):
             refuse(errors.tables.rows_of_prepared(table.name, raw.called))
         rows = Rows(total=raw.n, indices=_where.rows(where, raw))
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record, spec=spec)
