@@ -300,7 +300,12 @@ def ended(
     if not isinstance(found, str):
         if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
             return first
-        second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        try:
+            second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        except FccoError:  # by rounding, its answer is where a function is not defined
+            if first is not None:
+                return first
+            return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:

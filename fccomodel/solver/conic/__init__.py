@@ -42,6 +42,8 @@ ODD_ATTEMPTS = (("near 1", FIRST), ("exponentials", FIRST), (None, FIRST), (None
 SHARES = (0.1, 1e-2, 1e-3)
 #: The most constraints in a conflict that are left out one by one to see whether the others still conflict.
 MOST_TRIED = 6
+#: The most rows of a program for that.
+MOST_THINNED = 1000
 #: What a problem without an optimum is, by the status of a method that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
@@ -180,12 +182,12 @@ def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
     ordered = dict(sorted(weights.items(), key=lambda pair: -pair[1]))
     largest = max(weights.values(), default=0.0)
     kept = {label: weight for label, weight in ordered.items() if weight > SHARES[-1] * largest}
-    for share in SHARES[:-1]:
+    for share in SHARES[:-1] if len(built.program.b) <= MOST_THINNED else ():
         fewer = {label: weight for label, weight in ordered.items() if weight > share * largest}
         if len(fewer) < len(kept) and _still(built, fewer, proof.radius, seconds):
             kept = fewer
             break
-    for label in reversed(kept) if len(kept) <= MOST_TRIED else ():
+    for label in reversed(kept) if len(kept) <= MOST_TRIED and len(built.program.b) <= MOST_THINNED else ():
         fewer = {other: weight for other, weight in kept.items() if other != label}
         if fewer and _still(built, fewer, proof.radius, seconds):
             kept = fewer

@@ -6,9 +6,9 @@
 A ray in floating point meets its equations up to rounding. It proves the claim where, in this order,
 
 1. what the equations miss is made up for by bounds of the variables that the program itself states,
-2. an exact ray lies near it: with X near a right inverse of the equations' matrix M and |I - M X| <= c < 1 in the maximum norm,
-   M (y + e) = 0 has a solution with |e_i| <= sum_j |X_ij| |M y| / (1 - c), which does not leave the cone; this holds for all
-   matrices within some roundings of M (C. Jansson, Rigorous lower and upper bounds in linear programming, 2004),
+2. an exact ray lies near it: where M of the equations, its columns times weights w_i and its rows of length 1, has no singular
+   value below c, M (y + e) = 0 has a solution with |e_i| <= w_i |M y| / c, which does not leave the cone; this holds for all
+   matrices within some roundings of M (as C. Jansson, Rigorous lower and upper bounds in linear programming, 2004),
 3. a ray of small fractions, or one found by exact elimination, meets them exactly.
 
 Where none of these holds, A'y = r still proves that no feasible z has |r||z| < -b.y: none within a radius.
@@ -32,8 +32,12 @@ ROUNDINGS = 8.0
 #: Entries of a ray below this share of the largest count as 0.
 TINY = 1e-9
 #: The largest matrices that are factored, and that are eliminated exactly, by the number of rows and columns.
-MOST_DENSE = 1500
+MOST_DENSE = 2500
 MOST_EXACT = 40
+#: The largest matrices whose independent rows are told from others.
+MOST_RANKED = 300
+#: Eigenvalues that are tried as lower bounds.
+LEVELS = (1e-3, 1e-6, 1e-9)
 #: Pivots below this share of the largest count as 0.
 DEPENDENT = 1e-10
 #: Largest denominators of the fractions that are tried.
@@ -278,28 +282,22 @@ def _corrected(
     """(y, left, value): an exact solution of as many of the equations as are independent is near y, inside the dual cone;
     ``left`` has the number of each other equation and what it misses at most; -b.y of the solution is at least ``value``."""
     weights = _margins(program, y)[rows]
-    if not (weights > 0).any():
+    some = np.arange(len(M))
+    nearby = _nearby(M, weights)
+    if nearby is None and max(M.shape) <= MOST_RANKED:
+        order = np.where(own, 1.0, 1e3)[:, None]  # what is not the model's is made exact first
+        _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(upper))
+        some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
+        nearby = _nearby(M[some], weights)
+    if nearby is None:
         return None
-    order = np.where(own, 1.0, 1e3)[:, None]  # what is not the model's is made exact first
-    scaled = (M * weights * order).T
-    _, upper, pivots = linalg.qr(scaled, mode="economic", pivoting=True)
-    sizes = np.abs(np.diag(upper))
-    rank = int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())
-    some = np.sort(pivots[:rank])
-    B = M[some]
-    inverse = weights[:, None] * np.linalg.pinv(B * weights)
-    z = y[rows].copy()
+    B, z = M[some], y[rows].copy()
     for _ in range(REFINED):
-        z -= inverse @ (B @ z)
+        z -= nearby.step(B @ z)
     y = y.copy()
     y[rows] = z
-    off = np.abs(B @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(B) @ np.abs(z))
-    blur = (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(B) @ np.abs(inverse))
-    far = np.abs(np.eye(rank) - B @ inverse) + 2 * blur
-    share = float(far.sum(axis=1).max(initial=0.0))
-    if share >= 0.5:
-        return None
-    around = np.abs(inverse).sum(axis=1) * float(off.max(initial=0.0)) / (1 - share) * (1 + 1e-6)
+    around = nearby.around(np.abs(B @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(B) @ np.abs(z)))
     whole = np.zeros_like(y)
     whole[rows] = around
     for kind, part, power in blocks(program):
@@ -311,6 +309,49 @@ def _corrected(
     rest = np.setdiff1d(np.arange(len(M)), some)
     missed = np.abs(M[rest] @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z)) + np.abs(M[rest]) @ around
     return y, np.stack([rest, missed], axis=1) if len(rest) else np.zeros((0, 2)), value
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearby:
+    """Solutions e of B e = r with few w_i: S = D B diag(w) has rows of length 1, and every S' u at least ``least`` |u|.
+
+    factor   Cholesky's of S S'       norms   1 / D
+    """
+
+    S: np.ndarray
+    weights: np.ndarray
+    norms: np.ndarray
+    factor: tuple
+    least: float
+
+    def step(self, r: np.ndarray) -> np.ndarray:
+        """About the e with B e = r."""
+        return self.weights * (self.S.T @ linalg.cho_solve(self.factor, r / self.norms))
+
+    def around(self, r: np.ndarray) -> np.ndarray:
+        """Bounds of the entries of such an e, for every right side of at most these sizes."""
+        return self.weights * (float(np.linalg.norm(r / self.norms)) / self.least * (1 + 1e-6))
+
+
+def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
+    """None where the rows of B are dependent, or nearly so. That S S' - t I has a Cholesky factor in floating point proves that
+    no eigenvalue of S S' is below t less a multiple of the rounding (S. Rump, Verification of positive definiteness, 2006)."""
+    n, k = B.shape
+    S = B * weights
+    norms = np.linalg.norm(S, axis=1)
+    if not n or not (norms > 0).all() or n > k:
+        return None
+    S /= norms[:, None]
+    G = S @ S.T
+    rounding = 4 * n * (n + k + 8 * ROUNDINGS) * ROUNDING
+    for level in LEVELS:
+        if level > 2 * rounding:
+            try:
+                linalg.cholesky(G - level * np.eye(n), lower=True, check_finite=False)
+                return _Nearby(S, weights, norms, linalg.cho_factor(G), math.sqrt(level - rounding))
+            except linalg.LinAlgError:
+                continue
+    return None
 
 
 def _held(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
@@ -521,19 +562,12 @@ def _falls_nearby(
     M, z = held.toarray(), d[some].copy()
     around = np.zeros(len(some))
     if len(M):
-        M /= np.abs(M).max(axis=1, keepdims=True)
-        if np.linalg.matrix_rank(M, tol=DEPENDENT * len(M)) < len(M):
+        nearby = _nearby(M, np.abs(z))
+        if nearby is None:
             return False
-        weights = np.abs(z)
-        inverse = weights[:, None] * np.linalg.pinv(M * weights)
         for _ in range(REFINED):
-            z -= inverse @ (M @ z)
-        rounding = (len(some) + ROUNDINGS) * ROUNDING
-        off = np.abs(M @ z) + rounding * (np.abs(M) @ np.abs(z))
-        share = float((np.abs(np.eye(len(M)) - M @ inverse) + 2 * rounding * (np.abs(M) @ np.abs(inverse))).sum(axis=1).max())
-        if share >= 0.5:
-            return False
-        around = np.abs(inverse).sum(axis=1) * float(off.max()) / (1 - share) * (1 + 1e-6)
+            z -= nearby.step(M @ z)
+        around = nearby.around(np.abs(M @ z) + (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z)))
     near, whole = np.zeros_like(d), np.zeros_like(d)
     near[some], whole[some] = z, around
     s, size = -(A @ near), abs(A) @ np.abs(near)

@@ -71,11 +71,11 @@ class Scaled:
 
 
 def odd(program: Assembled) -> bool:
-    """Some numbers of the program are far from 1: entries, right sides or costs, or all costs or right sides are small."""
-    parts = [np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q)]
-    far = any(part.max(initial=0.0) > FAR for part in parts)
-    small = any(part.max() < 1 / FAR for part in parts if part.size)
-    return far or small or bool((parts[0] < 1 / FAR).any())
+    """Some numbers of the program are far from 1: entries and right sides, or all costs are large or small."""
+    entries, forms, sides, costs = (np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q))
+    numbers = np.concatenate([entries, sides])
+    most = np.concatenate([forms, costs]).max(initial=0.0)
+    return bool((numbers > FAR).any() or (numbers < 1 / FAR).any()) or most > FAR or 0 < most < 1 / FAR
 
 
 def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:

@@ -128,6 +128,10 @@ def _made(
 def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
     """A constraint as a condition: its place, and the factor of its dual; None of one without variables, which holds."""
     equal = constraint.kind == "eq"
+    if not equal and not constraint.binders and not constraint.body.shape:
+        found = levels.straight(walk, constraint.body, family.env)
+        if found is not None:
+            return found[0], 1.0 / found[1]
     try:
         values = family.over(walk.value(constraint.body, family.env))
         if isinstance(values, Affine):
