@@ -21,9 +21,10 @@ from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.library.atoms import Interval
+from fccomodel.numerics.cone_programs import ConeProgram, solved
 from fccomodel.solver.conic import rays, scaling, sides
 from fccomodel.solver.conic.affine import NotConic as NotConic
-from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
+from fccomodel.solver.conic.cones import MOST_NUMBERS
 from fccomodel.solver.conic.program import Conic as Conic
 from fccomodel.solver.conic.scaling import Found as Found
 from fccomodel.solver.conic.walk import conic, relaxed
@@ -44,6 +45,8 @@ SHARES = (0.1, 1e-2, 1e-3)
 MOST_TRIED = 6
 #: The most rows of a program for that.
 MOST_THINNED = 1000
+#: Time limit by the clock, in seconds, where hardly any is left.
+LEAST_S = 0.1
 #: What a problem without an optimum is, by the status of a method that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
@@ -261,7 +264,7 @@ def _feasible(built: Conic) -> np.ndarray | None:
     return units.point(inside.x) if inside.status in SOLVED else None
 
 
-def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
+def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
     """Small weights of entropies to relative accuracy, by the duals, where the weights have absolute accuracy alone.
 
     With (u, v, w) dual to y exp(x / y) <= c at a point where both are tight, y = c exp(v / u - 1). The multiplier of a condition
@@ -287,37 +290,24 @@ def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarra
     return z
 
 
-def minimised(program: Assembled, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Found:
-    """What Clarabel (P. Goulart, Y. Chen, 2024) finds."""
-    import clarabel
-
-    kinds = {
-        "zero": lambda size, power: clarabel.ZeroConeT(size),
-        "nonneg": lambda size, power: clarabel.NonnegativeConeT(size),
-        "second_order": lambda size, power: clarabel.SecondOrderConeT(size),
-        "rotated": lambda size, power: clarabel.SecondOrderConeT(size),
-        "exponential": lambda size, power: clarabel.ExponentialConeT(),
-        "power": lambda size, power: clarabel.PowerConeT(power),
-        "semidefinite": lambda size, power: clarabel.PSDTriangleConeT((math.isqrt(8 * size + 1) - 1) // 2),
-    }
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    wanted, taken, settings.max_step_fraction = accuracy
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
-    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = taken
-    if seconds is not None:
-        settings.time_limit = max(seconds, 0.1)
-    cones = [kinds[kind](size, power) for kind, size, power in program.cones]
+def minimised(program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Found:
+    """Clarabel's solution to an accuracy: what is asked for, what is accepted, and the share of the way that a step takes."""
+    wanted, accepted, step = accuracy
+    limit = None if seconds is None else max(seconds, LEAST_S)
     turn = unrotated(program)
-    A, b = (program.A, program.b) if turn is None else (sparse.csc_matrix(turn @ program.A), turn @ program.b)
-    found = clarabel.DefaultSolver(program.P, program.q, A, b, cones, settings).solve()
-    z = np.asarray(found.z)
-    return Found(
-        str(found.status), np.asarray(found.x), z if turn is None else turn.T @ z, float(found.obj_val), int(found.iterations)
-    )
+    stated = program if turn is None else _with_norms(program, turn)
+    found = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+    z = np.asarray(found.z) if turn is None else turn.T @ np.asarray(found.z)
+    return Found(str(found.status), np.asarray(found.x), z, float(found.obj_val), int(found.iterations))
 
 
-def unrotated(program: Assembled) -> sparse.csr_matrix | None:
+def _with_norms(program: ConeProgram, turn: sparse.csr_matrix) -> ConeProgram:
+    """The program with cones of norms in place of those of ``t y >= |u|^2``."""
+    cones = [("second_order" if kind == "rotated" else kind, size, power) for kind, size, power in program.cones]
+    return ConeProgram(P=program.P, q=program.q, A=sparse.csc_matrix(turn @ program.A), b=turn @ program.b, cones=cones)
+
+
+def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
     """The matrix that makes (t + y, 2u, t - y) of the rows (t, y, u) of ``t y >= |u|^2``, other rows as they are; None where
     there are no such rows."""
     sizes = np.array([size for _, size, _ in program.cones], dtype=int)
