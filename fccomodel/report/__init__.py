@@ -39,15 +39,10 @@ from fccomodel.report.reach import excluded as excluded
 from fccomodel.report.reach import of_feasible as of_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
-<<<<<<< HEAD
-from fccomodel.report.system import System, norm
-from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import GOOD, at_bound, judge, loose, notes_of, verdict
-=======
 from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, inward, norm
+from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
 from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
->>>>>>> main
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
