@@ -34,14 +34,10 @@ def _own(one: Callable[..., Any]) -> tuple[frozenset[str], tuple[Callable[..., A
     """The attributes that a function or a class reads itself, and the functions and classes that it names."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    read = {node.attr for node in ast.walk(tree) if _is_read(node) and id(node) not in called}
+    taken = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+    read = {node.attr for node in taken if id(node) not in called}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return frozenset(read), tuple(_followed(one, names))
-
-
-def _is_read(node: ast.AST) -> bool:
-    """Whether the node is an attribute whose value is taken."""
-    return isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
 
 
 def _followed(one: Callable[..., Any], names: Iterable[str]) -> Iterator[Callable[..., Any]]:

@@ -16,9 +16,11 @@ from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import FccoError, quoting
-from fccomodel.pipeline import Planned, emit, report, run
+from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.pipeline import Planned, emit, report, run, settled
 from fccomodel.pipeline.endings import ending
+from fccomodel.pipeline.interior import conic_form, convex
+from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
     from fccomodel.plan.start import Start
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
-    from fccomodel.structure import Analysis
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -49,7 +50,7 @@ ENDLESS = ("unbounded", "unattained")
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 
 
-#: What codes begin with that are about what was asked for, its files, device and backend: no other method's answer makes up for it.
+#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
 ASKED = "F08"
 
 
@@ -67,6 +68,8 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
     from there."""
     until = _until(planned)
+    if planned.plan.interior:
+        return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
     return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
@@ -150,6 +153,22 @@ def _sooner(planned: Planned, route: Conic) -> bool:
     return passes > DEAR and route.seconds < passes
 
 
+def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found:
+    """The answer of a plan that rests on the interior-point method alone, or its proof that there is none; what no theorem covers
+    is refused where this method finds neither, unless the report finds the answer of another to be one."""
+    route = interior(planned)
+    if route is not None:
+        if (found := _first(planned, route, sensitive, until)) is not None:
+            return found
+        found = ended(planned, lambda: route, SOON, sensitive=sensitive, until=until)
+        solution = found.solution
+        if solution.interior or solution.failure is not None or solution.interrupted:
+            return found
+        if found.report.solved:
+            return found._replace(planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None))))
+    refuse(*(planned.plan.choice.refusal or (not_conic(),)), source=planned.problem.source)
+
+
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
     """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
     from fccomodel.solver import conic
@@ -165,7 +184,8 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
     device, origin = planned.options["device"]
     planned = replace(planned, options={**planned.options, "device": (options.pick_device(device), origin)})
     judged = _judged(planned, emit(planned), interiors(found, None), sensitive, until)
-    return judged if _settled(judged) or judged.solution.interrupted else None
+    enough = _settled(judged) or planned.plan.interior and judged.report.solved
+    return judged if enough or judged.solution.interrupted else None
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -222,33 +242,14 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 def interior(planned: Planned) -> Conic | None:
     """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
     a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
-    from fccomodel.solver import conic
-
-    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
-    if seconds is None or not _open(planned):
-        return None
-    with quoting(planned.problem.source):
-        route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
-    return route if route is not None and conic.cost(route) <= seconds else None
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    return conic_form(planned.analysis, seconds) if planned.plan.polish else None
 
 
 def _open(planned: Planned) -> bool:
     """The problem is convex, on a convex set, and its plan asks for a finish within a budget of seconds."""
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    asked = planned.plan.polish and seconds is not None
-    return asked and planned.analysis.minimised.convex and _convex_set(planned.analysis)
-
-
-def _convex_set(analysis: Analysis) -> bool:
-    """The constraints hold on a convex set, by what is known of each."""
-    kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
-    if any(c.kind == "eq" for c in kept):
-        return False
-    if all(analysis.see(c.body).convex for c in kept):
-        return True
-    from fccomodel.solver.conic import levels  # loads much
-
-    return all(levels.convex(c.body, analysis.see) for c in kept)
+    return planned.plan.polish and seconds is not None and convex(planned.analysis)
 
 
 def ended(

@@ -33,10 +33,21 @@ OF_GRADIENTS = ("rho", "lam")
 OF_BLOCKS = ("sampling", "inner_sampling", "draws")
 
 
+#: why no expectations share their draws where that was asked for
+ALONE = "No two expectations of one table meet the same rows in every step, so that none can share its draws."
+
+
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What decides which options are used: the algorithm, its update of w and its schedule, the normal form that it takes, its
-    settings, whether a rate at the accuracy ``epsilon`` is stated, and whether some expectation is estimated over steps."""
+    """What decides which options are used.
+
+    record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal form that it takes
+    hyper    the settings that its program begins with
+    rated    a rate at the accuracy ``epsilon`` is stated
+    tracked  some expectation is estimated over steps
+    draws    steps draw some of the blocks or rows
+    shared   expectations share their draws, or were not asked to
+    """
 
     problem: ir.Problem
     record: Algorithm
@@ -46,6 +57,8 @@ class Made:
     hyper: Mapping[str, float]
     rated: bool
     tracked: bool
+    draws: bool
+    shared: bool
 
 
 def without(made: Made, name: str) -> str:
@@ -58,10 +71,17 @@ def without(made: Made, name: str) -> str:
     if name in settings.BATCHES:
         return _without_samples(made, name)
     if name in OF_BLOCKS:
-        return "" if record.oracle == "blocks" else f"{record.title} has one vector of samples, not samples of each block."
+        return _without_draws(made) or ("" if made.shared or name != "draws" else ALONE)
     if name == "gradient_batch":
         return "" if record.independent else f"Gradients of {record.title} have no samples of their own."
     return _without_setting(made, name)
+
+
+def _without_draws(made: Made) -> str:
+    """Why it does not matter how samples are drawn, or an empty string if it does."""
+    if made.record.oracle != "blocks":
+        return f"{made.record.title} has one vector of samples, not samples of each block."
+    return "" if made.draws else "Each step has all blocks and all rows: nothing is drawn."
 
 
 def _without_setting(made: Made, name: str) -> str:
@@ -91,6 +111,14 @@ def _in_gradients(made: Made, name: str) -> bool:
     return name == "tau" and (dual or "linear coupling" in record.requires)
 
 
+def draws(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
+    """Whether steps draw some of the blocks or rows, or from distributions."""
+    if bound is None or sizes.sampled(normal, bound, batch):
+        return True
+    counts = sizes.counted(normal, bound, batch)
+    return counts["B1"] < counts["n"]
+
+
 def tracked(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
     """Whether a step draws some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
     means = [mean for term in normal.terms if term.kind == "composition" for mean in term.means]
@@ -107,6 +135,8 @@ def _drawn(mean: ir.Reduce, bound: Bound | None, batch: Batch) -> bool:
 def _without_samples(made: Made, name: str) -> str:
     """Why nothing is sampled that this batch size would be of."""
     drawn = name == "inner_batch"
+    if not drawn and made.record.oracle == "vector" and not made.record.samples_outer:
+        return f"Each step of {made.record.title} has all blocks."
     nodes = [node for root in made.normal.reformed.roots for node in ir.walk(root) if isinstance(node, ir.Reduce)]
     parts = [part for node in nodes for part in selections.split(node.binders, node.condition)]
     parts += [part for c in made.normal.reformed.constraints for part in selections.split(c.binders, c.condition)]

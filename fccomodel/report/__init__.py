@@ -132,6 +132,7 @@ def report(
     limits: Mapping[str, float] | None = None,
     work: Meter | None = None,
     afford: float = math.inf,
+    most: float = 0.0,
     seed: int = 0,
     judging: bool = False,
     ended: Ending | None = None,
@@ -148,6 +149,7 @@ def report(
     sensitive     find how the optimum moves with the constraints' right sides too
     afford        counted seconds that passes over all rows may take: where they would take more, and where the rows cannot be
                   held together, the report is on a random part of them, with its error
+    most          counted seconds that the passes alone which it needs may take (see ``estimated.part_for``)
     work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
 
     Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries at their bounds are taken to
@@ -158,7 +160,7 @@ def report(
 
     def at(point: Mapping[str, np.ndarray]) -> KKTReport:
         return _reported(
-            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, seed, judging, ended, analysis, sensitive
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis, sensitive
         )
 
     try:
@@ -177,6 +179,7 @@ def _reported(
     limits: Mapping[str, float],
     meter: Meter,
     afford: float,
+    most: float,
     seed: int,
     judging: bool,
     ended: Ending | None,
@@ -198,7 +201,7 @@ def _reported(
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
-        part = estimated.part_for(bound, point, seed=seed, afford=afford)
+        part = estimated.part_for(bound, point, seed=seed, afford=afford, most=most)
         try:
             found = on(bound, judging) if part is None else on(part.bound, True, part.values)
         except FccoError as error:
@@ -206,7 +209,7 @@ def _reported(
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed),)
+            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed, max(afford, most)),)
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 

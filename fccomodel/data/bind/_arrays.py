@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import errors
-from fccomodel.data.bind._families import Ways, demand_column
+from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec
@@ -46,7 +46,7 @@ def bind_array(
 
 def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
     name = array.name
-    within = ways.within if value is None else ways.folders
+    within = ways.within if value is None else EVERYWHERE
     request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
     value = next((candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None)

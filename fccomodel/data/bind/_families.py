@@ -40,6 +40,10 @@ class Opened:
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
+#: Where a pattern or a query reads that the user gave in person, not by a binding file.
+EVERYWHERE = (Path(Path().absolute().anchor),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ways:
     """How data are opened.
@@ -75,7 +79,7 @@ def open_table(
 
 
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, ways: Ways) -> Opened:
-    within = ways.within if value is None else ways.folders
+    within = ways.within if value is None else EVERYWHERE
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))
@@ -99,7 +103,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
         with at(spec.where_place if where == spec.where else ""):
             rows = Rows(total=raw.n, indices=_where.rows(where, raw))
         record["where"] = where
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record)
@@ -110,14 +114,14 @@ def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str |
     out where no column was made by all of them (F0536 else)."""
     spec_where, spec = spec.where, _prepared.section(spec, raw, table.name, ways.stored)
     was = raw.prepared
-    record = {key: was[key] for key in ("where", "members") if key in was}
+    record = {key: was[key] for key in ("where", "members", "groups") if key in was}
     record = {"origin": raw.origin, "rows_read": raw.n, "dropped": list(was["dropped"]), "prepared": was["origin"]} | record
     rows, where = Rows(total=raw.n), spec_where if where is None else where
     if where and where != was.get("where"):
         if not ways.stored and _prepared.by_all_rows(raw):
             refuse(errors.tables.rows_of_prepared(table.name, raw.called))
         rows = Rows(total=raw.n, indices=_where.rows(where, raw))
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record, spec=spec)
