@@ -79,12 +79,13 @@ def bind(
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
     lazy.load("torch")
     from fccomodel.data import bind as data
-    from fccomodel.evaluation import claims, domains
+    from fccomodel.evaluation import claims, domains, sizes
 
     with quoting(compiled.problem.source):
         given = binding.arguments
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
+        sizes.check(bound)
         domains.check(bound)
         return bound
 
