@@ -23,10 +23,11 @@ def _free() -> int:
         entries = dict(line.split(":", 1) for line in FREE.read_text().splitlines())
         return int(entries["MemAvailable"].split()[0]) * 1024
     except (OSError, ValueError, KeyError):
-        return _physical()
+        return physical()
 
 
-def _physical() -> int:
+def physical() -> int:
+    """Bytes of memory that the machine has."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

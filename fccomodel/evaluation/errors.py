@@ -222,3 +222,12 @@ def too_many_tests(binder: ir.Binder, pairs: float) -> Diagnostic:
         reason="A condition that is neither an equality nor an order is tested pair by pair.",
         fix="Write it as equalities of keys or comparisons of one column.",
     )
+
+
+def variables_too_long(length: int, vectors: int, needed: float, memory: float) -> Diagnostic:
+    """The vectors of a run or a report fit into the memory; ``needed`` and ``memory`` in bytes."""
+    return TOO_LARGE.error(
+        f"the variables have {length:,} entries: too many for the memory",
+        reason=f"It takes {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
+        fix="Check the sizes that the variables are declared with.",
+    )

@@ -187,15 +187,6 @@ def memory(error: Exception) -> Diagnostic:
     )
 
 
-def variables_too_long(length: int, vectors: int, needed: float, memory: float) -> Diagnostic:
-    """The vectors of a run fit into the memory; ``needed`` and ``memory`` in bytes."""
-    return TOO_LARGE.error(
-        f"the variables have {length:,} entries: too many for the memory",
-        reason=f"A run holds {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
-        fix="Check the sizes that the variables are declared with.",
-    )
-
-
 def diverged(step: int, eta: float) -> Diagnostic:
     """The iterates of a fixed schedule stay finite."""
     return NOTHING_FINITE.error(
