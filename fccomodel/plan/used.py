@@ -33,6 +33,8 @@ OF_GRADIENTS = ("rho", "lam")
 OF_BLOCKS = ("sampling", "inner_sampling", "draws")
 
 
+#: why no expectation is estimated, of a model where some could be
+ALL_SAMPLES = "Each step has all samples of each expectation: none is estimated over steps. A smaller inner_batch draws some."
 #: why no expectations share their draws where that was asked for
 ALONE = "No two expectations of one table meet the same rows in every step, so that none can share its draws."
 
@@ -45,6 +47,7 @@ class Made:
     hyper    the settings that its program begins with
     rated    a rate at the accuracy ``epsilon`` is stated
     tracked  some expectation is estimated over steps
+    polish   passes over all rows finish it
     draws    steps draw some of the blocks or rows
     shared   expectations share their draws, or were not asked to
     """
@@ -57,6 +60,7 @@ class Made:
     hyper: Mapping[str, float]
     rated: bool
     tracked: bool
+    polish: bool
     draws: bool
     shared: bool
 
@@ -64,8 +68,10 @@ class Made:
 def without(made: Made, name: str) -> str:
     """Why a plan does not use an option of this name, or an empty string if it does."""
     record = made.record
-    if name in settings.SETTINGS or name in ("algorithm", "step", "schedule", "unverified", "ranks", "polish", "tol"):
+    if name in settings.SETTINGS or name in ("algorithm", "step", "schedule", "unverified", "ranks", "polish"):
         return ""
+    if name == "tol":
+        return "" if made.polish else "Only the finish by passes over all rows stops at it, and this run has none."
     if name == "epsilon":
         return "" if made.rated else "Nothing here depends on it: only schedule = theory and rates of theorems do."
     if name in settings.BATCHES:
@@ -99,9 +105,18 @@ def _without_setting(made: Made, name: str) -> str:
     if name in OF_GRADIENTS or name in record.reads(made.step, schedule) or _in_gradients(made, name):
         return ""
     if name in record.estimates:
-        return "" if made.tracked else "Each step has all samples of the expectations, so that none is estimated over steps."
+        return _without_estimates(made)
     adapted = name in record.adapts(made.step, schedule)
     return "" if adapted else f"{record.title} does not use it with step = {made.step} and schedule = {schedule}."
+
+
+def _without_estimates(made: Made) -> str:
+    """Why no expectation is estimated over steps, or an empty string if one is."""
+    if made.tracked:
+        return ""
+    if not any(term.kind == "composition" for term in made.normal.terms):
+        return "No expectation of this model stands under a nonlinear function, so that none is estimated over steps."
+    return ALL_SAMPLES
 
 
 def _in_gradients(made: Made, name: str) -> bool:
@@ -120,13 +135,16 @@ def draws(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
 
 
 def tracked(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
-    """Whether a step draws some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
-    means = [mean for term in normal.terms if term.kind == "composition" for mean in term.means]
+    """Whether steps draw some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
+    if not any(term.kind == "composition" for term in normal.terms):
+        return False
+    roots = normal.reformed.roots
+    means = [node for root in roots for node in ir.walk(root) if isinstance(node, ir.Reduce)]
     return any(_drawn(mean, bound, batch) for mean in means)
 
 
 def _drawn(mean: ir.Reduce, bound: Bound | None, batch: Batch) -> bool:
-    """Whether a step has some of the samples of an expectation, not all."""
+    """Whether a step has some of the samples of a reduction, not all."""
     if bound is None or any(not isinstance(binder.domain, sizes.LISTED) for binder in mean.binders):
         return True
     return any(batch(binder, count, True) is not None for binder, count in sizes.taken(mean, bound))

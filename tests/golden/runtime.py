@@ -2144,7 +2144,7 @@ def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default='cpu', help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
@@ -2153,8 +2153,9 @@ def main():
     parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
-    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
+    parser.add_argument("--backend", default='eager', help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
+    arguments.device = present(arguments.device)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)
@@ -2198,7 +2199,7 @@ def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default='cpu', help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
@@ -2207,8 +2208,9 @@ def main():
     parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
-    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
+    parser.add_argument("--backend", default='eager', help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
+    arguments.device = present(arguments.device)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)

@@ -62,6 +62,14 @@ def read_data(path, sha256, mapped=False):
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
+
+
 def increasing(x):
     """The order of numbers, by their bits as integers, which torch sorts several times as fast."""
     bits = x.view(torch.int64 if x.dtype == torch.float64 else torch.int32)

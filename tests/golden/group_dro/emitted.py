@@ -59,6 +59,14 @@ def read_data(path, sha256, mapped=False):
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
+
+
 def by_segment(values, dim, cells, sizes, shape, how):
     """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim`` becomes ``shape``."""
     total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(dim, cells, values)
