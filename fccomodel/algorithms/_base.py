@@ -80,7 +80,8 @@ class Theorem:
 
     name    where it stands                rate    as that of an algorithm
     where   assumption, besides those that the algorithm requires -> where the theorem states it
-    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0
+    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0;
+            ``smoothed stationarity``: points near those whose gradients of the smoothed objective F_lambda are near 0
     """
 
     name: str
@@ -113,7 +114,7 @@ class Algorithm:
     practice   what its practical steps do that the theorem's do not, besides their sizes
     rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
     counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow with the accuracy, these)
-    gives      ``optimum`` or ``stationarity``, as a theorem does
+    gives      ``optimum``, ``stationarity`` or ``smoothed stationarity``, as a theorem does
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
     variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone

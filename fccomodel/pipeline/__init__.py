@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
     from fccomodel.data.prepare import Prepared
     from fccomodel.plan import Plan
+    from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
     from fccomodel.report import KKTReport
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
+#: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds more. With the start of a command
+#: (some 3 s) and the budget itself this is the promise of at most 1.3 times the budget and 5 s.
+BEYOND_SHARE = 0.3
+BEYOND_S = 1.0
 #: Counted seconds for intervals on rows held out where the budget is none of seconds, and the least share of one that is.
 HELD_S, HELD = 120.0, 0.15
 #: The share of a budget that a run has even where the stages before it were long.
@@ -163,10 +168,10 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
 def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
     """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open. ``like``: the
     plan for other numbers, whose algorithm is kept where it has the same guarantee."""
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     with quoting(analysis.problem.source):
-        return settled(choose(analysis, given or {}, None if like is None else like.choice.chosen))
+        return settled(interior.chosen(analysis, given or {}, None if like is None else like.choice.chosen))
 
 
 def settled(choice: Choice) -> Plan:
@@ -221,11 +226,13 @@ def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bo
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
     """The same of a structure that is known."""
     from fccomodel.normal import errors
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     try:
         with quoting(analysis.problem.source):
-            choice = choose(analysis, given)
+            choice = interior.chosen(analysis, given)
+            if choice.selected is None and (bound := interior.bound_without_data(analysis)) is not None:
+                choice = interior.chosen(bound, given)
     except FccoError as error:
         if any(d.code not in errors.FORMLESS for d in error.diagnostics):
             raise
@@ -235,12 +242,18 @@ def explained(analysis: Analysis, given: options.Origins) -> Explained:
     return Explained(analysis=analysis, given=given, plan=settled(choice), candidates=choice.candidates)
 
 
-def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
-    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
+def candidates(
+    compiled: Compiled, binding: Binding, chosen: options.Origins
+) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
+    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed. And how it meets those of the
+    interior-point method, which needs all data; None where it does not."""
+    from fccomodel.pipeline import interior
     from fccomodel.plan import candidates as considered
 
     with quoting(compiled.source):
-        return considered.candidates(_known(compiled, binding, chosen), chosen)
+        known = _known(compiled, binding, chosen)
+        found = interior.findings(interior.bound_without_data(known) or known, chosen)
+        return considered.candidates(known, chosen), found
 
 
 def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
@@ -337,6 +350,7 @@ def report(
     half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``, or who asks to ``stop`` does."""
     from fccomodel import report as judging
 
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
     with quoting(planned.problem.source):
         kkt = judging.report(
             planned.bound,
@@ -345,7 +359,8 @@ def report(
             limits=solution.limits,
             ended=endings.ending(planned, solution),
             work=Meter(max(REPORT_S, solution.worked / 2), until, stop),
-            afford=AFFORDED * (options.parse_budget(planned.options["budget"][0])[0] or math.inf),
+            afford=math.inf if seconds is None else AFFORDED * seconds,
+            most=0.0 if seconds is None else BEYOND_SHARE * seconds + BEYOND_S,
             seed=planned.seed,
             analysis=planned.analysis,
             sensitive=sensitive,

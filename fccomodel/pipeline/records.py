@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
+    from fccomodel.pipeline.answered import Answered
     from fccomodel.plan import Plan
     from fccomodel.plan.candidates import Candidate
     from fccomodel.report import KKTReport
@@ -208,6 +209,13 @@ class Outcome:
     def cautions(self) -> tuple[Warned, ...]:
         """What a reader should know of the data and the options beside the verdict."""
         return self.planned.cautions
+
+    @property
+    def answered(self) -> Answered:
+        """Which method gave the answer."""
+        from fccomodel.pipeline.answered import answered
+
+        return answered(self.planned, self.solution)
 
     @property
     def status(self) -> str:

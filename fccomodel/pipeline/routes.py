@@ -16,9 +16,11 @@ from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import FccoError, quoting
-from fccomodel.pipeline import Planned, emit, report, run
+from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.pipeline import Planned, emit, report, run, settled
 from fccomodel.pipeline.endings import ending
+from fccomodel.pipeline.interior import conic_form, convex
+from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
     from fccomodel.plan.start import Start
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
-    from fccomodel.structure import Analysis
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -42,6 +43,8 @@ NEAR = 10.0
 CLOSE, LEAST = 1e-6, 1e-2
 #: So often a run goes on beside a point that only conditions of first order call solved.
 ESCAPES = 5
+#: Failures that a run from a better point may show, which the point before did not.
+ENDLESS = ("unbounded", "unattained")
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
@@ -62,10 +65,18 @@ class Found(NamedTuple):
 
 def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
     """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over, but
-    of ranks, whose steps are all that they do together."""
+    of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
+    from there."""
     until = _until(planned)
+    if planned.plan.interior:
+        return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
+    return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+
+
+def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
+    """The answer of the run, or of the interior-point method where that takes over."""
     start = planned.plan.start
     if start is not None and start.answered:
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
@@ -77,7 +88,7 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     elif known is None and (built := interior(planned)) is not None:
         known = _patience(built)
     if known is None or not _open(planned):
-        return _escaped(_judged(*run(planned, progress, until=until.run), sensitive, until), progress, sensitive, until)
+        return _judged(*run(planned, progress, until=until.run), sensitive, until)
     if built is not None and _sooner(planned, built) and (found := _first(planned, built, sensitive, until)) is not None:
         return found
     route = (lambda: built) if built is not None else partial(interior, planned)
@@ -85,8 +96,9 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
 
 
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
-    """Where conditions of first order hold and the report knows a better point beside (at a saddle, or a kink that is bent
-    downwards, as where two centres coincide), passes over all rows go on from there: the better answer."""
+    """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
+    saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
+    better answer."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -99,7 +111,9 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
             return found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
-        if again.solution.status != "converged" or again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
+        if again.report.failure in ENDLESS:
+            return again
+        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
             break
         gain = found.report.objective - again.report.objective
         if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
@@ -139,6 +153,22 @@ def _sooner(planned: Planned, route: Conic) -> bool:
     return passes > DEAR and route.seconds < passes
 
 
+def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found:
+    """The answer of a plan that rests on the interior-point method alone, or its proof that there is none; what no theorem covers
+    is refused where this method finds neither, unless the report finds the answer of another to be one."""
+    route = interior(planned)
+    if route is not None:
+        if (found := _first(planned, route, sensitive, until)) is not None:
+            return found
+        found = ended(planned, lambda: route, SOON, sensitive=sensitive, until=until)
+        solution = found.solution
+        if solution.interior or solution.failure is not None or solution.interrupted:
+            return found
+        if found.report.solved:
+            return found._replace(planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None))))
+    refuse(*(planned.plan.choice.refusal or (not_conic(),)), source=planned.problem.source)
+
+
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
     """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
     from fccomodel.solver import conic
@@ -154,7 +184,8 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
     device, origin = planned.options["device"]
     planned = replace(planned, options={**planned.options, "device": (options.pick_device(device), origin)})
     judged = _judged(planned, emit(planned), interiors(found, None), sensitive, until)
-    return judged if _settled(judged) or judged.solution.interrupted else None
+    enough = _settled(judged) or planned.plan.interior and judged.report.solved
+    return judged if enough or judged.solution.interrupted else None
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -211,33 +242,14 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 def interior(planned: Planned) -> Conic | None:
     """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
     a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
-    from fccomodel.solver import conic
-
-    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
-    if seconds is None or not _open(planned):
-        return None
-    with quoting(planned.problem.source):
-        route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
-    return route if route is not None and conic.cost(route) <= seconds else None
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    return conic_form(planned.analysis, seconds) if planned.plan.polish else None
 
 
 def _open(planned: Planned) -> bool:
     """The problem is convex, on a convex set, and its plan asks for a finish within a budget of seconds."""
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    asked = planned.plan.polish and seconds is not None
-    return asked and planned.analysis.minimised.convex and _convex_set(planned.analysis)
-
-
-def _convex_set(analysis: Analysis) -> bool:
-    """The constraints hold on a convex set, by what is known of each."""
-    kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
-    if any(c.kind == "eq" for c in kept):
-        return False
-    if all(analysis.see(c.body).convex for c in kept):
-        return True
-    from fccomodel.solver.conic import levels  # loads much
-
-    return all(levels.convex(c.body, analysis.see) for c in kept)
+    return planned.plan.polish and seconds is not None and convex(planned.analysis)
 
 
 def ended(

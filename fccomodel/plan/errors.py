@@ -46,6 +46,16 @@ def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span
     )
 
 
+def not_conic() -> Diagnostic:
+    """The interior-point method needs a conic program, all of its data, and a budget in seconds."""
+    return REQUIREMENTS.error(
+        "the interior-point method needs a conic program of moderate size",
+        reason="The model is not known to be convex and made of linear, second-order, exponential, power and semidefinite cones, "
+        "or its data are not given, or the budget is not one of seconds with a finish.",
+        fix="Leave the choice to the compiler.",
+    )
+
+
 def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()) -> Diagnostic:
     """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``; ``fixes``: rewrites
     by which one would."""
@@ -109,6 +119,19 @@ def no_schedule(record: Algorithm) -> Diagnostic:
         f"{record.name} has no schedule of its theorem here",
         reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
         fix="Use schedule = practical, or another algorithm.",
+    )
+
+
+def no_finite_schedule(record: Algorithm, constants: Sequence[str], values: Sequence[str]) -> Diagnostic:
+    """The numbers of a theorem's schedule are finite and positive. ``constants``: those that are infinite or 0, in words;
+    ``values``: what the schedule comes to, in words."""
+    why = "; ".join(constants) or "its constants leave no step of a finite size"
+    made = f" Its formula gives {', '.join(values)}." if values else ""
+    return SCHEDULE.error(
+        f"the theorem of {record.name} gives no schedule for this model",
+        reason=f"{why}.{made}",
+        fix="Leave `schedule = theory` out, or name an algorithm whose theorem covers the model: "
+        "`fccomodel algorithms --model` lists them.",
     )
 
 

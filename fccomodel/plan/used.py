@@ -18,6 +18,8 @@ from fccomodel.core.options import AUTOMATIC, BLOCK, USER, Origins, Unused
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import selections
 from fccomodel.normal import NormalForm
+from fccomodel.normal.penalty import Penalty
+from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import errors, settings, sizes
 from fccomodel.plan.sizes import Batch
 
@@ -25,6 +27,8 @@ from fccomodel.plan.sizes import Batch
 COMPARED = "compare"
 TUNED = "tuned"
 RACE = "race"
+#: options that are no algorithm's own
+OF_EVERY_METHOD = ("algorithm", "unverified", "ranks", "polish", "tol")
 #: settings that only stages which adapt use (``schedule = practical``)
 OF_STAGES_THAT_ADAPT = ("gain", "patience", "shrink")
 #: settings that the text of every gradient may have
@@ -44,6 +48,7 @@ class Made:
     """What decides which options are used.
 
     record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal form that it takes
+    interior the interior-point method alone is to give the answer
     hyper    the settings that its program begins with
     rated    a rate at the accuracy ``epsilon`` is stated
     tracked  some expectation is estimated over steps
@@ -57,6 +62,7 @@ class Made:
     normal: NormalForm
     step: str
     schedule: str
+    interior: bool
     hyper: Mapping[str, float]
     rated: bool
     tracked: bool
@@ -68,12 +74,14 @@ class Made:
 def without(made: Made, name: str) -> str:
     """Why a plan does not use an option of this name, or an empty string if it does."""
     record = made.record
-    if name in settings.SETTINGS or name in ("algorithm", "step", "schedule", "unverified", "ranks", "polish"):
-        return ""
+    if made.interior and name in settings.OPTIONS and name not in OF_EVERY_METHOD:
+        return "The interior-point method has no steps, and no options of steps."
     if name == "tol":
         return "" if made.polish else "Only the finish by passes over all rows stops at it, and this run has none."
     if name == "epsilon":
         return "" if made.rated else "Nothing here depends on it: only schedule = theory and rates of theorems do."
+    if name in settings.SETTINGS or name in (*OF_EVERY_METHOD, "step", "schedule"):
+        return ""
     if name in settings.BATCHES:
         return _without_samples(made, name)
     if name in OF_BLOCKS:
@@ -97,8 +105,8 @@ def _without_setting(made: Made, name: str) -> str:
         return "No function of this model is smoothed."
     if name not in made.hyper:
         return f"{record.title} has no such option."
-    if name == "rho" and not made.problem.constraints:
-        return "This model has no constraint whose penalty it would bound."
+    if name == "rho" and not any(_scaled(node) for node in ir.walk(made.normal.objective)):
+        return "This model has no constraint with a penalty that it would bound."
     kept = schedule == "theory" and "next_stage" in record.in_theory and name == "gain"
     if name in OF_STAGES_THAT_ADAPT and schedule != "practical" and not kept:
         return f"Only stages that adapt use it (schedule = practical), not schedule = {schedule}."
@@ -108,6 +116,11 @@ def _without_setting(made: Made, name: str) -> str:
         return _without_estimates(made)
     adapted = name in record.adapts(made.step, schedule)
     return "" if adapted else f"{record.title} does not use it with step = {made.step} and schedule = {schedule}."
+
+
+def _scaled(node: ir.Expr) -> bool:
+    """Whether the node is a penalty, or an envelope of one, that ``rho`` scales."""
+    return isinstance(node, Penalty) and node.scale == "rho" or isinstance(node, Smoothed) and node.bound == "rho"
 
 
 def _without_estimates(made: Made) -> str:

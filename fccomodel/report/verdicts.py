@@ -24,6 +24,7 @@ from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.probes import Better
 from fccomodel.report.recording import Recorder
+from fccomodel.report.second_order import Examined
 from fccomodel.report.system import System
 
 if TYPE_CHECKING:
@@ -43,6 +44,16 @@ FEASIBLE = 1e-6
 OPEN = "Nearly stationary, but perhaps not solved"
 #: The grade of a point that meets the conditions where a better one was found.
 BEATEN = "Stationary, but not best"
+#: The grade of a point that meets the conditions of first order and that a direction of descent of higher order leaves.
+SADDLE = "A saddle point"
+#: The grades of a problem that is not convex where its curvature could not be examined.
+FIRST_ORDER: Mapping[str, str] = {
+    "Solved to high accuracy": "Stationary to high accuracy",
+    "Solved": "Stationary",
+    "Solved roughly": "Roughly stationary",
+}
+#: The least size of an objective, for what counts as a gain.
+LEAST_OBJECTIVE = 1e-2
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
@@ -54,12 +65,16 @@ REPEATS = 4
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``proved``
-    where the gap decides in its favour."""
+    where the gap decides in its favour.
+
+    first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
+    """
 
     grade: str
     proved: bool = False
     missing: float = 0.0
     better: Better | None = None
+    first_order: str = ""
 
     @property
     def solved(self) -> bool:
@@ -72,7 +87,29 @@ class Judged:
 
     def beside(self, better: Better | None) -> Judged:
         """With a better point, if there is one."""
-        return self if better is None else replace(self, grade=BEATEN, better=better)
+        if better is None:
+            return self
+        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
+
+    def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone."""
+        if examined.why and not convex:
+            return replace(self, first_order=examined.why)
+        if examined.better is None or examined.better.gain >= counts:
+            return self.beside(examined.better)
+        grades = [text for _, text in GRADES]
+        least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+        return replace(self, grade=least, better=examined.better)
+
+    @property
+    def words(self) -> str:
+        """The grade as the verdict has it."""
+        return FIRST_ORDER.get(self.grade, self.grade) if self.first_order else self.grade
+
+
+def counting(weight: float, objective: float) -> float:
+    """The gain that counts: ``GOOD`` of the objective, which may be small beside its range (``weight``)."""
+    return GOOD * min(weight, max(abs(objective), LEAST_OBJECTIVE))
 
 
 def judge(relative: Mapping[str, float], gap: Gap | None, objective: float, beyond: float = 0.0) -> Judged:
@@ -112,15 +149,16 @@ def verdict(
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it; ``loose``:
     why the stationarity may be less than it says."""
     epsilon, share = max(parts.values()), max(relative.values())
-    grade = "On these rows" if judging else judged.grade
+    grade = "On these rows" if judging else judged.words
     name = max(relative, key=lambda key: relative[key])
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
     opened = f"; the optimum may be up to {judged.missing:.1e} better" if judged.missing and not judging else ""
     if judged.better is not None and not judging:
-        near = "" if judged.better.divisor is None else f" ({_quoted(system, judged.better.divisor)})"
-        opened += f"; a feasible point {judged.better.where}{near} is better by {judged.better.gain:.1e}"
+        opened += _beaten(system, judged.better)
+    elif judged.first_order and not judging:
+        opened += f"; whether it is a saddle is not known: {judged.first_order}"
     grade += ", by the proved gap" if judged.proved and not judging else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.proved)
@@ -128,6 +166,18 @@ def verdict(
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
+
+
+def _beaten(system: System, better: Better) -> str:
+    """By how much a better point is better, and where it is."""
+    if better.saddle:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; {better.where} the objective {falls} by {better.gain:.1e}"
+    near = "" if better.pole is None else f" ({_quoted(system, better.pole)})"
+    if better.endless:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; the objective {falls} without end {better.where}{near}"
+    return f"; a feasible point {better.where}{near} is better by {better.gain:.1e}"
 
 
 def _alike(a: float, b: float) -> bool:
@@ -146,9 +196,9 @@ def _advice(
     system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
     loose: str,
 ) -> str:  # fmt: skip
-    if judged.better is not None and judged.better.divisor is not None:
-        return advising.DIVISOR
-    if judged.grade == BEATEN and not convex:
+    if judged.better is not None and judged.better.pole is not None:
+        return advising.POLE
+    if judged.grade in (BEATEN, SADDLE) and not convex:
         return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):
         return advising.little_curvature(system.bound)

@@ -19,8 +19,8 @@ from fccomodel.structure.facts import Facts, combine
 
 See = Callable[[ir.Expr], Facts]
 Key = Callable[[ir.Expr], int]
-#: sums of exponents this near to 1 are 1
-ROUNDING = 1e-12
+#: sums of exponents this near to 1 are 1: a value changes by no more than its own rounding
+ROUNDING = 1e-15
 
 
 def opened(node: ir.Expr) -> ir.Expr:

@@ -139,7 +139,7 @@ def parts(made: pipeline.Planned) -> used.Made:
     plan = made.plan
     return used.Made(
         problem=made.problem, record=plan.algorithm_record, normal=plan.normal, step=plan.step, schedule=plan.pace,
-        hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
+        interior=plan.interior, hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
         draws=used.draws(plan.normal, made.bound, plan.batch), shared=True, polish=plan.polish,
     )  # fmt: skip
 

@@ -52,6 +52,18 @@ def in_range(start, size, r, skip=None):
     return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
 
 
+def run_places(places, size):
+    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; of a longer run rows at equal distances."""
+    at = torch.arange(places.numel(), device=places.device).view(places.shape)
+    return torch.where(size > at.numel(), at * size // at.numel(), at)
+
+
+def run_weights(places, size, dtype):
+    """How many rows each of the ``run_places`` stands for: 0 behind the end of a run."""
+    at = torch.arange(places.numel(), device=places.device).view(places.shape)
+    return torch.where(size > at.numel(), size.to(dtype) / at.numel(), (at < size).to(dtype))
+
+
 def mixed(x):
     """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood 2014), without the sign's."""
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47

@@ -37,9 +37,7 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     """The report of a solve: where it ended and how good that is; ``verbose``: how it was found too, and every option."""
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
-    passes = [f"{solution.passes:,} passes"] if solution.passes else []
-    passes += [f"{solution.interior} of an interior-point method"] if solution.interior else []
-    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, seconds(result.wall_s), f"seed {seed}"]
+    facts = [result.answered.words, seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     at = variable_lines(result.bound, solution.variables)
     parts += report(result.report, result.problem, variables=at, cautions=result.cautions, verbose=verbose)
@@ -62,7 +60,7 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     parts.append(section("options", option_lines(planned.options) if verbose else []))
     parts.append(section("again", [again.command(planned)] if verbose else []))
     if not verbose:
-        parts.append(section("more", [Text(_more(planned.plan), style="dim")]))
+        parts.append(section("more", [Text(_more(planned.plan, result.answered.method), style="dim")]))
     warned = _unverified(planned.plan)
     return Group(*([warned] if warned is not None else []), page(parts))
 
@@ -83,11 +81,15 @@ def _found(result: Outcome) -> list[RenderableType | None]:
     ]
 
 
-def _more(plan: Plan) -> str:
-    """What a report leaves out unless it is asked for: the theorem with the standing of its assumptions, and the rest."""
+def _more(plan: Plan, method: str) -> str:
+    """What a report leaves out unless it is asked for: the theorem with the standing of its assumptions, and the rest.
+    ``method``: what gave the answer."""
     counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
-    how = f"{plan.algorithm_record.title}'s theorem{f' (assumptions: {met})' if met else ''}"
+    title = plan.title
+    about = [f"assumptions: {met}"] if met else []
+    about += [f"about its steps, not about {method}"] if method != title else []
+    how = f"{title}'s theorem ({'; '.join(about)})" if about else f"{title}'s theorem"
     return f"--verbose: {how}, practice, options; all in result.json"
 
 
@@ -107,7 +109,8 @@ def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
     """The report of a stored answer on rows of choice."""
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
-    parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
+    method = record.get("answered_by", {}).get("method", record["algorithm"])
+    parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {method}", rows])]
     parts += [*report(result.report, result.stored.compiled.problem, verbose=verbose), shown(result.shown)]
     parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))

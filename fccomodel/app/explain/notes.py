@@ -48,7 +48,7 @@ def _large(analysis: Analysis) -> list[str]:
     from fccomodel.report import estimated
 
     said = _in_files(analysis.bound)
-    if (whole := estimated.amount(analysis.bound)) <= estimated.FEW or not estimated.thinnable(analysis.bound):
+    if (whole := estimated.amount(analysis.bound)) <= estimated.MANY or not estimated.thinnable(analysis.bound):
         return said
     drawn = "where the budget is short of that, the report is of rows drawn at random"
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]

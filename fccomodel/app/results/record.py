@@ -81,6 +81,7 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "passes": solution.passes,
         "way": solution.way,
         "interior": solution.interior,
+        "answered_by": outcome.answered,
         "paper": solution.paper,
         "stopped": outcome.stopped,
         "interrupted": solution.interrupted,

@@ -84,6 +84,8 @@ def emitted(planned: pipeline.Planned) -> Program:
         value, origin = planned.options.get(name, (None, options.USER))
         if value not in (None, False) and origin != options.USER:
             refuse(errors.of_solve_alone(name, "emit"))
+    if planned.plan.interior:
+        refuse(*(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)), source=planned.problem.source)
     return pipeline.emit(planned)
 
 

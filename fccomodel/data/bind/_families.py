@@ -40,11 +40,22 @@ class Opened:
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
+#: Where a pattern or a query reads that the user gave in person, not by a binding file.
+EVERYWHERE = (Path(Path().absolute().anchor),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """How data are opened: the folders of relative paths, what an earlier binding learned, where columns go that are not held."""
+    """How data are opened.
+
+    folders  where relative paths are looked for
+    within   where the patterns and queries of the binding file may read
+    stored   what an earlier binding learned
+    spool    where columns go that are not held in memory
+    """
 
     folders: tuple[Path, ...]
+    within: tuple[Path, ...] = ()
     stored: Mapping[str, Any]
     spool: Spool | None = None
 
@@ -55,27 +66,30 @@ def open_table(
     value: Any,
     where: str | None,
     elements: tuple[str, ...] | None,
-    folders: tuple[Path, ...],
-    stored: Mapping[str, Any],
-    spool: Spool | None = None,
+    ways: Ways,
 ) -> Opened:
     """The table's rows after ``where``. F0504 where there are no data, F0510 where no rows are left.
 
     ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a family's set, None where only
     the data list them.
     """
-    ways = Ways(folders=folders, stored=stored, spool=spool)
     if table.family is None:
         return _open_one(table, spec, value, where, ways)
     return _open_family(table, spec, value, where, elements, ways)
 
 
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, ways: Ways) -> Opened:
+    within = ways.within if value is None else EVERYWHERE
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))
     request = Request(
-        name=table.name, fields=tuple(table.columns), folders=ways.folders, options=spec.options, spool=ways.spool
+        name=table.name,
+        fields=tuple(table.columns),
+        folders=ways.folders,
+        within=within,
+        options=spec.options,
+        spool=ways.spool,
     )
     raw = sources.open(value, request)
     if raw.ready:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,14 @@ def evaluate(
     axes = tuple(axis for at in inner.values() for axis in at.axes)
     lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
     return spread(value, axes).expand((*lengths, *value.event))
+
+
+def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) -> torch.Tensor:
+    """How many combinations of its binders' elements a reduction goes over: a dim for each binder of ``env``, of 1-d ids."""
+    inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
+    value = Evaluator(bound, {}).number(node, inner)
+    axes = tuple(axis for at in inner.values() for axis in at.axes)
+    return spread(value, axes).expand([at.length(axis) for at in inner.values() for axis in at.axes])
 
 
 Handler = Callable[["Evaluator", ir.Expr, Env], Named]
@@ -233,7 +242,7 @@ class Evaluator(Conditions):
             value = net_apply(module, weights, rows)
         else:
             value = NetRows.apply(module, weights, rows)
-        return Named(value.reshape(*arg.data.shape[: len(arg.axes)], *output), arg.axes)
+        return Named(value.reshape((*arg.data.shape[: len(arg.axes)], *output)), arg.axes)
 
     # ----------------------------------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
@@ -390,6 +399,13 @@ class Evaluator(Conditions):
                 b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)]) for b in sorted(outer, key=lambda b: b.name)
             }
         selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
+
+    def number(self, node: ir.Reduce, env: Env) -> Named:
+        """How many combinations of its binders' elements a reduction goes over, for the elements around it."""
+        space, _ = ranging.space(self, node, env)
+        if isinstance(space, Product):
+            return Named(space.count)
+        return replace(space, kept=()).finish(space.counts(self.chunk))
 
     def parts(self, node: ir.Reduce) -> tuple[selections.Selection, ...]:
         return remember(self.bound, ("split", node), lambda: selections.split(node.binders, node.condition))
