@@ -24,6 +24,12 @@ DRAWS = 20_000
 MOST = 1 << 26
 
 
+def drawn(problem: ir.Problem) -> bool:
+    """Whether an expectation of the problem is over a distribution."""
+    reductions = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    return any(isinstance(binder.domain, ir.Distribution) for node in reductions for binder in node.binders)
+
+
 def count(draws: int, around: int, joint: int) -> int:
     """How many draws a binder gets, for each of ``joint`` elements drawn together with it, where each meets ``around`` numbers.
 

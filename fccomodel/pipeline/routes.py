@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting
+from fccomodel.evaluation.draws import drawn
 from fccomodel.pipeline import Planned, emit, report, run
 from fccomodel.pipeline.endings import ending
 
@@ -272,7 +273,8 @@ def ended(
             failed, solution = error, None
     if first is not None and solution is not None:
         gap = first.report.gap
-        if first.solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
+        done = _settled(first) and gap is not None and _small(first.report, gap.value)
+        if done or first.solution.status != "converged" or drawn(planned.problem):
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)

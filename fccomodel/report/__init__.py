@@ -34,11 +34,13 @@ from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
+from fccomodel.report.rounding import rounding
 from fccomodel.report.rows import constraint_rows, gradients
+from fccomodel.report.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.second_order import examined
 from fccomodel.report.system import System, norm
-from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, NO_GAP, at_bound, cancelling, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
@@ -154,7 +156,7 @@ def report(
         analysis = analysis if bound is written else None
 
         def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
-            system = System(rows, point, seed=seed, multipliers=multipliers)
+            system = System(rows, point, seed=fresh(rows.problem, seed), multipliers=multipliers)
             try:
                 if exact is not None and len(exact) == len(system.values) + 1:
                     system.state(float(exact[0]), exact[1:])
@@ -209,23 +211,30 @@ def _report(
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
-    relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints, optimal.plain))
-    gap, convex = None, False
+    scale = scales(system, gradients_of_constraints, optimal.plain)
+    relative, errors, drawn = _relative(system, optimal, scale), None, noise(system, optimal.multipliers)
+    if drawn is not None:
+        errors = _errors(system, optimal, scale, drawn)
+    gap, convex, rounded = None, False, rounding(system, meter)
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
         analysis = analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
-        gap = certify(system, shared, analysis, candidates, meter)
-    judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
-    if not judging and judged.unsure(gap, weight):
-        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
-    counts = counting(weight, system.objective)
+        gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
+    judged = judge(relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex)
+    lost = 0.0 if rounded is None else rounded.objective
+    judged = judged.rounded(lost / max(scale.size, abs(system.objective)))
+    least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
+    gain = max(GOOD * scale.ordinary_size, NO_GAP, least_gain)
+    if not judging and judged.unsure(gap, scale.size):
+        judged = judged.beside(better(system, optimal.lagrangian, gain, meter))
+    counts = max(counting(scale.objective, system.objective), least_gain)
     if not judging and judged.better is None and judged.unsure(gap, counts / GOOD):
         seen = examined(system, optimal, gradients_of_constraints, counts, meter, convex=convex)
         judged = judged.after(seen, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
-        loose=loose(system, optimal, meter),
+        loose=loose(system, optimal, meter), noise=drawn,
     )  # fmt: skip
     return KKTReport(
         objective=system.objective,
@@ -247,7 +256,12 @@ def _report(
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
         better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
         exact=not system.evaluator.sampled,
-        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *_cut(meter)),
+        notes=(
+            *at_bound(multipliers or {}, limits),
+            *notes_of(system, optimal, drawn),
+            *cancelling(system, lost),
+            *_cut(meter),
+        ),
     )
 
 
@@ -281,18 +295,27 @@ def _beyond(system: System, optimal: Optimum) -> float:
     return float(np.nan_to_num(worth).sum())
 
 
-def _relative(system: System, optimal: Optimum, scale: Scales) -> tuple[dict[str, float], float]:
-    """The three residuals relative to the scales, and the objective's."""
+def _relative(system: System, optimal: Optimum, scale: Scales) -> dict[str, float]:
+    """The three residuals relative to the scales."""
     slope = norm(system.tangent(optimal.lagrangian) * scale.variables)
     violations = np.maximum(np.array(system.violations), 0.0) / scale.constraints
     outside = system.outside / float(np.max(scale.variables, initial=1.0))
     products = np.abs(system.values * optimal.multipliers) / scale.objective
-    residuals = {
+    return {
         "stationarity": math.hypot(slope, optimal.slack) / scale.objective,
         "feasibility": max(outside, float(violations.max(initial=0.0))),
         "complementarity": float(products.max(initial=0.0)),
     }
-    return residuals, scale.objective
+
+
+def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> dict[str, float]:
+    """The standard errors of the three residuals, relative to the scales."""
+    products = np.abs(drawn.constraints * optimal.multipliers) / scale.objective
+    return {
+        "stationarity": drawn.slope * float(np.max(scale.variables, initial=1.0)) / scale.objective,
+        "feasibility": float((drawn.constraints / scale.constraints).max(initial=0.0)),
+        "complementarity": float(products.max(initial=0.0)),
+    }
 
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
