@@ -35,6 +35,18 @@ class Budget(NamedTuple):
         return f"{self.iterations}it" if self.iterations is not None else f"{self.seconds or 0:g}s"
 
 
+class Unused(NamedTuple):
+    """An option that somebody gave and that nothing uses, with the reason."""
+
+    name: str
+    value: Any
+    origin: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value} ({self.origin}) is not used: {self.reason[:1].lower()}{self.reason[1:].rstrip('.')}"
+
+
 COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
 #: options of solves about other rows than those solved on

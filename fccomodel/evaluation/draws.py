@@ -19,7 +19,6 @@ from fccomodel.evaluation.elements import shape
 from fccomodel.evaluation.memory import remember
 from fccomodel.library import distributions
 
-DRAWS = 20_000
 #: Numbers that one sample, or one product with a sample, may hold.
 MOST = 1 << 26
 

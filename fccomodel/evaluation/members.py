@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -99,6 +99,13 @@ def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
 def alone(part: Selection) -> Selection:
     """A selection without its conditions with other binders."""
     return Selection(binder=part.binder, static=part.static)
+
+
+def unmasked(part: Selection) -> Selection:
+    """A selection by its keys, orders and excluded rows alone: a run of an order."""
+    outer = [expr for _, expr in part.keys] + [expr for _, _, expr in part.orders]
+    around = {b for expr in outer for b in ir.free_binders(expr)} | {*part.excludes}
+    return replace(part, masks=(), parents=tuple(parent for parent in part.parents if parent in around))
 
 
 def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[int, ...]) -> np.ndarray:

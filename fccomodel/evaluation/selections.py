@@ -87,11 +87,74 @@ def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Sele
     Over several binders the reduction weighs every combination that satisfies the condition alike.
     """
     parts = [Selection(binder=binder) for binder in binders]
-    for conjunct in conjuncts(condition):
+    for conjunct in _through_equal_keys(binders, list(conjuncts(condition))):
         free = ir.free_binders(conjunct)
         place = max((k for k, binder in enumerate(binders) if binder in free), default=len(parts) - 1)
         parts[place] = _with(parts[place], conjunct, free)
     return tuple(parts)
+
+
+def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr]) -> list[ir.Expr]:
+    """The conditions, where keys of several binders are equal to each other: each binder is compared with one that comes before
+    it, and with as few as can be.
+
+    ``j.g == i.g and j.g == q`` becomes ``i.g == q and j.g == q``, so that i takes the rows of q alone; and where j is compared
+    with i in another way too, ``i.g == q and j.g == q`` becomes ``i.g == q and j.g == i.g``, so that i alone decides j's rows.
+    """
+    equalities = [c for c in conditions if len(binders) > 1 and _compares_keys(c)]
+    for keys in _classes(equalities):
+        if len(keys) < 3:
+            continue
+        mine = [c for c in equalities if any(ir.same(_sides(c)[0], key) for key in keys)]
+        others = [c for c in conditions if all(c is not own for own in mine)]
+        own = [[k for k in keys if binder in ir.free_binders(k)] for binder in binders]
+        first = [k for k in keys if ir.free_binders(k)[0] not in binders]
+        if any(len(of) > 1 for of in own) or len(first) > 1:
+            continue
+        made: list[ir.Expr] = []
+        for binder, of in zip(binders, own, strict=True):
+            for key in of if first else ():
+                beside = {b for c in others if binder in ir.free_binders(c) for b in ir.free_binders(c)}
+                anchor = next((k for k in first if ir.free_binders(k)[0] in beside), first[0])
+                made.append(_equality(mine, key, anchor))
+            first += of
+        conditions = others + made
+    return conditions
+
+
+def _compares_keys(condition: ir.Expr) -> bool:
+    """Whether a condition is that two expressions are equal, each of one element of a list."""
+    if not (isinstance(condition, ir.Apply) and condition.op == "eq" and len(condition.args) == 2):
+        return False
+    free = [ir.free_binders(arg) for arg in condition.args]
+    return all(len(of) == 1 and listed(of[0]) for of in free) and free[0] != free[1]
+
+
+def _sides(condition: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+    """Both sides of an equality."""
+    assert isinstance(condition, ir.Apply)
+    left, right = condition.args
+    return left, right
+
+
+def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
+    """The expressions that equalities make equal to each other, in the order in which they occur."""
+    classes: list[list[ir.Expr]] = []
+    for condition in equalities:
+        met = [of for of in classes if any(ir.same(side, key) for side in _sides(condition) for key in of)]
+        joined = [key for of in met for key in of]
+        joined += [side for side in _sides(condition) if not any(ir.same(side, key) for key in joined)]
+        classes = [of for of in classes if all(of is not other for other in met)] + [joined]
+    return classes
+
+
+def _equality(known: Sequence[ir.Expr], one: ir.Expr, other: ir.Expr) -> ir.Expr:
+    """The condition that two expressions are equal: as it is written, where it is."""
+    for condition in known:
+        sides = _sides(condition)
+        if any(ir.same(one, a) and ir.same(other, b) for a, b in (sides, sides[::-1])):
+            return condition
+    return ir.Apply(op="eq", args=(one, other), span=one.span)
 
 
 def listed(binder: ir.Binder) -> bool:
@@ -332,11 +395,20 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
 
     empty   ``error``: a cell of elements of the parents' sets without any row is an error that names it; ``keep``: its size is 0
     """
-    lookup = index(bound, selection)
     if not selection.parents:
-        if not len(lookup.rows) and empty == "error":
+        rows = index(bound, selection).rows
+        if not len(rows) and empty == "error":
             no_elements(bound, selection.binder)
-        return Ranges(rows=lookup.rows)
+        return Ranges(rows=rows)
+    ranges = remember(bound, ("ranges", selection), lambda: _ranges_of(bound, selection))
+    if empty == "error":
+        _check(bound, selection, ranges)
+    return ranges
+
+
+def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
+    """``realise`` of a selection with parents, empty cells kept."""
+    lookup = index(bound, selection)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
     if math.prod(cells) > MOST_CELLS:
         refuse(errors.too_many_cells(selection.binder, math.prod(cells), MOST_CELLS), source=bound.problem.source)
@@ -352,8 +424,6 @@ def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Rang
     ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
     if selection.masks:
         ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
-    if empty == "error":
-        _check(bound, selection, ranges)
     return ranges
 
 

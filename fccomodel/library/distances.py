@@ -26,7 +26,7 @@ class Distances(torch.autograd.Function):
         uu = u.square().sum(-1, keepdim=True)
         distances = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1) @ right.T
         near = torch.finfo(u.dtype).eps ** 0.25 * (uu + right[:, -1].max()) if len(right) else uu
-        rows, columns = places(distances < near)
+        rows, columns = near_pairs(distances < near)
         if len(rows):
             distances.index_put_((rows, columns), (u[rows] - right[columns, :-2]).square().sum(-1))
         ctx.save_for_backward(u, right)
@@ -41,7 +41,7 @@ class Distances(torch.autograd.Function):
         return 2 * (u * met[:, -2:-1] - met[:, :-2]), (left.mT @ adjoint).mT
 
 
-def places(close):
+def near_pairs(close):
     """Rows and columns of the few entries of a matrix that are true, eight entries looked at at a time."""
     if close.numel() % 8 or not close.numel():
         return close.nonzero(as_tuple=True)

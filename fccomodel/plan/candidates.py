@@ -169,7 +169,8 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     rho = float(settings.value(options, "rho", settings.RHO))
     forms = Forms(problem, bound)
     normal = forms()
-    free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho)
+    sampled, _ = sizes.batches({name: options[name] for name in settings.BATCHES if name in options}, bool(problem.nets))
+    free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho, batch=sampled)
     count = _numbers(free, options)
 
     @cache

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from math import exp, inf, isfinite, log, sqrt
+from typing import Any
 
 from fccomodel import structure
 from fccomodel.algorithms import Algorithm, Constants
@@ -127,7 +128,7 @@ def _zeros(numbers: Constants) -> list[str]:
 
 def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
     """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where there is none."""
-    smaller = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
+    smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
     others = numbers_of(record, replace(numbers, **smaller))
     if others is None:
         return "its step size"
@@ -164,7 +165,7 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
     numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(
-        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
+        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
         **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
     )  # fmt: skip

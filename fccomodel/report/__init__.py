@@ -27,9 +27,10 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
-from fccomodel.report import estimated
+from fccomodel.report import estimated, poles
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.advice import Ending as Ending
+from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
@@ -38,8 +39,8 @@ from fccomodel.report.rounding import rounding
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.scales import Scales, scales
-from fccomodel.report.second_order import examined
-from fccomodel.report.system import System, norm
+from fccomodel.report.second_order import ACCURATE, examined
+from fccomodel.report.system import System, inward, norm
 from fccomodel.report.verdicts import GOOD, NO_GAP, at_bound, cancelling, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unmet as unmet
@@ -47,6 +48,10 @@ from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
 BUDGET_S = 60.0
+#: The share of a report's work that each search for better points beside a point may take, and counted seconds in any case.
+BESIDE_SHARE = 0.25
+BESIDE_S = 0.05
+AT_BOUNDS = "A function has no value or gradient on a variable's bound: entries there are taken to be the nearest numbers inside"
 LATE = "the time for this report was used up: multipliers that leave less may exist"
 CUT = "this report was interrupted: multipliers that leave less may exist"
 
@@ -85,6 +90,7 @@ class KKTReport:
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
+    error             the standard error of the objective, by draws of distributions; 0 where nothing is drawn
     better            a better point, where one was found beside this one; not written
     """
 
@@ -108,6 +114,7 @@ class KKTReport:
     sensitivity: Sensitivity | None = None
     better: Mapping[str, np.ndarray] | None = field(default=None, repr=False)
     exact: bool = True
+    error: float = 0.0
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
@@ -129,6 +136,7 @@ def report(
     limits: Mapping[str, float] | None = None,
     work: Meter | None = None,
     afford: float = math.inf,
+    most: float = 0.0,
     seed: int = 0,
     judging: bool = False,
     ended: Ending | None = None,
@@ -145,13 +153,46 @@ def report(
     sensitive     find how the optimum moves with the constraints' right sides too
     afford        counted seconds that passes over all rows may take: where they would take more, and where the rows cannot be
                   held together, the report is on a random part of them, with its error
+    most          counted seconds that the passes alone which it needs may take (see ``estimated.part_for``)
     work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
+
+    Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries at their bounds are taken to
+    be the nearest numbers inside.
 
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
+
+    def at(point: Mapping[str, np.ndarray]) -> KKTReport:
+        return _reported(
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis, sensitive
+        )
+
+    try:
+        return at(point)
+    except FccoError as error:
+        if not any(d.code == NOT_FINITE.id for d in error.diagnostics) or (inside := inward(bound, point)) is None:
+            raise
+        found = at(inside)
+        return dataclasses.replace(found, notes=(*found.notes, AT_BOUNDS))
+
+
+def _reported(
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    multipliers: Mapping[str, float] | None,
+    limits: Mapping[str, float],
+    meter: Meter,
+    afford: float,
+    most: float,
+    seed: int,
+    judging: bool,
+    ended: Ending | None,
+    analysis: Analysis | None,
+    sensitive: bool,
+) -> KKTReport:
     threads = nullcontext() if bound.nets else one_thread()  # many small operations: a second thread costs more than it gives
     with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
-        began, meter, written = time.perf_counter(), work or Meter(BUDGET_S), bound
+        began, written = time.perf_counter(), bound
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
         analysis = analysis if bound is written else None
 
@@ -160,11 +201,11 @@ def report(
             try:
                 if exact is not None and len(exact) == len(system.values) + 1:
                     system.state(float(exact[0]), exact[1:])
-                return _report(system, multipliers, limits or {}, meter, judging, ended, analysis, sensitive)
+                return _report(system, multipliers, limits, meter, judging, ended, analysis, sensitive)
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
-        part = estimated.part_for(bound, point, seed=seed, afford=afford)
+        part = estimated.part_for(bound, point, seed=seed, afford=afford, most=most)
         try:
             found = on(bound, judging) if part is None else on(part.bound, True, part.values)
         except FccoError as error:
@@ -172,7 +213,7 @@ def report(
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed),)
+            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed, max(afford, most)),)
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
@@ -226,12 +267,13 @@ def _report(
     judged = judged.rounded(lost / max(scale.size, abs(system.objective)))
     least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
     gain = max(GOOD * scale.ordinary_size, NO_GAP, least_gain)
-    if not judging and judged.unsure(gap, scale.size):
-        judged = judged.beside(better(system, optimal.lagrangian, gain, meter))
     counts = max(counting(scale.objective, system.objective), least_gain)
-    if not judging and judged.better is None and judged.unsure(gap, counts / GOOD):
-        seen = examined(system, optimal, gradients_of_constraints, counts, meter, convex=convex)
-        judged = judged.after(seen, convex=convex)
+    if not judging and judged.unsure(gap, scale.size):
+        pole = poles.beside(system, counts, _beside(meter))
+        judged = judged.beside(pole or better(system, optimal.lagrangian, gain, meter))
+    if not judging and judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
+        seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
+        judged = judged.after(seen, counts, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
         loose=loose(system, optimal, meter), noise=drawn,
@@ -254,8 +296,9 @@ def _report(
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
-        better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
-        exact=not system.evaluator.sampled,
+        better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
+        exact=drawn is None,
+        error=0.0 if drawn is None else drawn.objective,
         notes=(
             *at_bound(multipliers or {}, limits),
             *notes_of(system, optimal, drawn),
@@ -263,6 +306,11 @@ def _report(
             *_cut(meter),
         ),
     )
+
+
+def _beside(meter: Meter) -> Meter:
+    """A share of the work left for one of the searches beside a point, and a little in any case, also after the clock's end."""
+    return Meter(max(BESIDE_SHARE * meter.left, BESIDE_S), stop=meter.stop)
 
 
 def _cut(meter: Meter) -> list[str]:

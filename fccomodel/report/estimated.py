@@ -22,14 +22,29 @@ from fccomodel.evaluation import elements, members, memory, selections
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.report.confidence import CONFIDENCE, Intervals, deviations, intervals, student, values
 
-#: Elements of which all are taken without a question; those of the parts on which work is counted; the least of a part,
-#: and those where all could not be evaluated; evaluations that a report takes.
-FEW, TRIED, KEPT, PASSES = 50_000_000, (2_500_000, 5_000_000), 2_000_000, 20
+#: Elements of which a report takes all without asking for their price.
+FREE = 300_000
+#: Elements from which on a report is afforded a share of the budget alone (see ``part_for``).
+MANY = 50_000_000
+#: Elements of the two parts on which work is counted: of problems with ``MANY`` elements where the budget has room for that,
+#: and of others.
+LARGE_PARTS = (2_500_000, 5_000_000)
+SMALL_PARTS = (150_000, 300_000)
+#: Elements that a part has at least, where the work on all of them is known to be too much.
+LEAST_KEPT = 200_000
+#: Elements of a part in place of rows that cannot be evaluated together.
+KEPT = 2_000_000
+#: Evaluations that a report takes in all, and those that it cannot do without.
+PASSES = 20
+NEEDED_PASSES = 8
+#: Counted seconds that a report must be afforded for prices to be taken on the large parts.
+ROOM_FOR_LARGE_PARTS = 10.0
 #: What evaluating costs grows with the number of elements by no more than this power; small parts have a few blocks, whose number
 #: jumps.
 MOST_POWER = 1.1
-#: Counted seconds for the errors of the values.
+#: Counted seconds for the errors of the values, and the share of what a report is afforded that they take at most.
 ERRORS_S = 2.0
+ERRORS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -73,18 +88,26 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
     return count
 
 
-def part_for(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Part | None:
-    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all of them does."""
-    if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FEW:
+def part_for(
+    bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float, most: float = 0.0
+) -> Part | None:
+    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all of them does.
+
+    most   counted seconds that the passes which a report needs may take where elements are not ``MANY``: their search for
+           multipliers ends by itself
+    """
+    if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FREE:
         return None
-    first, second = (_thin(bound, whole, tried, seed) for tried in TRIED)
+    large = whole > MANY and afford >= ROOM_FOR_LARGE_PARTS
+    first, second = (_thin(bound, whole, tried, seed) for tried in (LARGE_PARTS if large else SMALL_PARTS))
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
     power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER)
     once = prices[1] * (whole / sizes[1]) ** power
+    afford = max(afford, PASSES / NEEDED_PASSES * most) if whole <= MANY else afford
     if PASSES * once <= afford:
         return None
-    kept = max(KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
+    kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
     if once > afford:
         return _part(bound, whole, kept, seed)
     try:
@@ -102,7 +125,7 @@ def foreseen(bound: Bound, *, seed: int) -> float:
 
 
 def _foreseen(bound: Bound, seed: int) -> float:
-    if amount(bound) > TRIED[1]:
+    if amount(bound) > FREE:
         return math.inf
     shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()}
     origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
@@ -143,9 +166,9 @@ def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
     return thin
 
 
-def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int) -> str:
+def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
     """The 95% errors of the values on a part, in words: what chance makes of them, and what fewer rows do."""
-    found = deviations(bound, point, seed=seed, budget=ERRORS_S)
+    found = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
     if found.why:
         return f"no error is known: {found.why}"
     halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)

@@ -37,14 +37,14 @@ DENSE = 100
 #: Products with a Hessian that Lanczos' method makes at most, and at least to tell anything.
 MOST_PRODUCTS = 40
 LEAST_PRODUCTS = 4
-#: The share of a report's remaining work that all of this may take.
-WORK_SHARE = 0.25
 #: Numbers in the gradients of held constraints up to which directions are kept tangent to them.
 MOST_NUMBERS = 10_000_000
 #: The share of the largest eigenvalue below which another counts as 0, by rounding.
 VANISHING = 1e-9
 #: The shares of the largest eigenvalue from which on eigenvalues are used by Newton's method, one step for each.
 NEWTON_CUTS = (0.0, 1e-12, 1e-8)
+#: The share of a gain that counts from which on Newton's step says that a point is not one of high accuracy.
+ACCURATE = 1e-3
 #: Eigenvectors of negative eigenvalues, and random directions without curvature, that are tried.
 NEGATIVE_DIRECTIONS = 4
 RANDOM_DIRECTIONS = 6
@@ -77,22 +77,19 @@ class Examined:
 def examined(
     system: System, optimal: Optimum, rows: Array | None, counts: float, meter: Meter, *, convex: bool
 ) -> Examined:
-    """Search for a point that is better by ``counts`` at least, along curvature.
+    """Search for a point that is better by ``counts`` at least along curvature, or by ``ACCURATE`` of it by Newton's step.
 
     rows    gradients of the constraints that may have multipliers, (constraints, entries); None if they are not known
     convex  no direction has negative curvature, so that only Newton's step is tried
     """
     if len(system.kept) and (rows is None or rows.size > MOST_NUMBERS):
         return Examined(why=MANY_CONSTRAINTS)
-    allowed = meter.part(WORK_SHARE * meter.left)
     try:
-        return _Search(system, optimal, rows, counts, allowed).run(convex=convex)
+        return _Search(system, optimal, rows, counts, meter).run(convex=convex)
     except _Spent:
         return Examined(why=TOO_MUCH_WORK)
     except FccoError:
         return Examined(why=NOT_FINITE)
-    finally:
-        meter.spend(allowed.spent)
 
 
 class _Spent(Exception):
@@ -173,12 +170,12 @@ class _Search:
         for cut in NEWTON_CUTS:
             used = spectrum.values > max(cut, np.finfo(float).eps) * spectrum.size
             promised = float((along[used] ** 2 / (2 * spectrum.values[used])).sum())
-            if not promised >= self.counts:
+            if not promised >= ACCURATE * self.counts:
                 continue
             step = -spectrum.vectors[:, used] @ (along[used] / spectrum.values[used])
             for share in (1.0, 0.5, 0.1):
                 found = self._gain(share * step)
-                if found is None or found[0] < max(self.counts, SHARE * promised * share * (2 - share)):
+                if found is None or found[0] < max(ACCURATE * self.counts, SHARE * promised * share * (2 - share)):
                     continue
                 if best is None or found[0] > best.gain:
                     best = Better(gain=found[0], where="by Newton's step", point=found[1])

@@ -108,13 +108,20 @@ class Judged:
             return self
         return replace(self, grade=allowed, by_gap=False, lost=True)
 
-    def after(self, examined: Examined, *, convex: bool) -> Judged:
-        """With what curvature says of the point."""
+    def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone, and is nothing beside
+        the errors of draws."""
+        grades = [text for _, text in GRADES]
         if examined.why and not convex:
             return replace(self, first_order=examined.why)
-        if examined.why and self.loose and self.grade == GRADES[0][1]:
-            return replace(self, grade=GRADES[1][1])
-        return self.beside(examined.better)
+        if examined.why and self.loose:
+            return replace(self, grade=self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index))
+        if examined.better is None or examined.better.gain >= counts:
+            return self.beside(examined.better)
+        if self.estimated:
+            return self
+        least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+        return replace(self, grade=least, better=examined.better)
 
     @property
     def words(self) -> str:
@@ -240,7 +247,10 @@ def _beaten(system: System, better: Better) -> str:
     if better.saddle:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; {better.where} the objective {falls} by {better.gain:.1e}"
-    near = "" if better.divisor is None else f" ({_quoted(system, better.divisor)})"
+    near = "" if better.pole is None else f" ({_quoted(system, better.pole)})"
+    if better.endless:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; the objective {falls} without end {better.where}{near}"
     return f"; a feasible point {better.where}{near} is better by {better.gain:.1e}"
 
 
@@ -262,8 +272,8 @@ def _advice(
 ) -> str:  # fmt: skip
     if judged.lost:
         return advising.CANCELLING.format(scaling=advising.scaling(system.bound))
-    if judged.better is not None and judged.better.divisor is not None:
-        return advising.DIVISOR
+    if judged.better is not None and judged.better.pole is not None:
+        return advising.POLE
     if judged.grade in (BEATEN, SADDLE) and not convex:
         return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):

@@ -58,7 +58,7 @@ def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
 def test_what_is_too_dear_is_estimated(bound, monkeypatch):
     """By counted work: the same rows each time; all of them where they are affordable."""
     w = {"w": np.array([0.5, 0.0, 0.1])}
-    for name, value in {"FEW": 100_000, "TRIED": (20_000, 40_000), "KEPT": 10_000}.items():
+    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000}.items():
         monkeypatch.setattr(estimated, name, value)
     first, second = (report.report(bound.bound, w, afford=1e-3) for _ in range(2))
     assert not first.exact and first.objective == second.objective
@@ -71,7 +71,7 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}).bound
     w = {"w": np.array([0.5, 0.0, 0.1])}
     exact = report.report(bound, w)
-    for name, value in {"FEW": 100_000, "TRIED": (20_000, 40_000), "KEPT": 10_000, "PASSES": 1e6}.items():
+    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000, "PASSES": 1e6}.items():
         monkeypatch.setattr(estimated, name, value)
     found = report.report(bound, w, afford=10.0)
     assert not found.exact and found.notes[0].endswith("the objective and the constraints are of all rows")
@@ -83,7 +83,7 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
 
 def test_explain_says_what_will_be_large(bound, monkeypatch):
     assert "drawn at random" not in str(bound.explain())
-    monkeypatch.setattr(estimated, "FEW", 100_000)
+    monkeypatch.setattr(estimated, "MANY", 100_000)
     assert "elements are evaluated" in str(bound.explain())
 
 

@@ -24,6 +24,14 @@ def read_data(path, sha256, mapped=False):
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
+
+
 def alike(arrays, key, like):
     """The array of this key on the device and in the precision of ``like``: made once of each, and kept beside it."""
     kept, source = (key, like.device, like.dtype), arrays[key]
@@ -42,6 +50,18 @@ def in_range(start, size, r, skip=None):
     """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset, or -1)."""
     k = (r * size).long().clamp(max=size - 1)
     return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
+
+
+def run_places(places, size):
+    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; of a longer run rows at equal distances."""
+    at = torch.arange(places.numel(), device=places.device).view(places.shape)
+    return torch.where(size > at.numel(), at * size // at.numel(), at)
+
+
+def run_weights(places, size, dtype):
+    """How many rows each of the ``run_places`` stands for: 0 behind the end of a run."""
+    at = torch.arange(places.numel(), device=places.device).view(places.shape)
+    return torch.where(size > at.numel(), size.to(dtype) / at.numel(), (at < size).to(dtype))
 
 
 def mixed(x):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
 from fccomodel.evaluation import preparing
 from fccomodel.structure import RULES, Analysis
@@ -13,9 +15,11 @@ from fccomodel.structure.facts import Fact, Standing
 PER_ROW = 130
 
 
-def warnings(analysis: Analysis) -> list[str]:
-    """What the reader should know: assumptions in use, conditions not proved, and the lint of the model."""
-    said = []
+def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
+    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, and the lint of
+    the model."""
+    unused = getattr(plan, "unused", ())
+    said = [f"{one}." for one in unused] if analysis.bound is None else _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
         said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
@@ -30,6 +34,13 @@ def warnings(analysis: Analysis) -> list[str]:
     return list(dict.fromkeys(said))
 
 
+def _cautions(bound: Bound, unused: Sequence[Unused]) -> list[str]:
+    """What a report would say beside its verdict."""
+    from fccomodel.report import cautions
+
+    return [one.message for one in cautions.of(cautions.Subject(bound=bound, unused=unused))]
+
+
 def _large(analysis: Analysis) -> list[str]:
     """What will be large on the data: of so many elements a report may take some."""
     if analysis.bound is None:
@@ -37,7 +48,7 @@ def _large(analysis: Analysis) -> list[str]:
     from fccomodel.report import estimated
 
     said = _in_files(analysis.bound)
-    if (whole := estimated.amount(analysis.bound)) <= estimated.FEW or not estimated.thinnable(analysis.bound):
+    if (whole := estimated.amount(analysis.bound)) <= estimated.MANY or not estimated.thinnable(analysis.bound):
         return said
     drawn = "where the budget is short of that, the report is of rows drawn at random"
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]

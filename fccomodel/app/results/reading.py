@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from fccomodel.app import errors, labelled, scoring, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
 from fccomodel.app.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
+from fccomodel.core import arrays
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.source import Source
 
@@ -104,9 +104,8 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     """The arrays of an npz file; F0810 where it cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return arrays.read(path)
+    except arrays.NotArrays as error:
         raise FccoError([errors.unreadable_variables(path, error)]) from None
 
 

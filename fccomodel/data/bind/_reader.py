@@ -17,8 +17,10 @@ from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, by_name
 from fccomodel.data.sources import find_file
 
 ENTRY_KEYS = ("column", "columns", "map", "encode", "scale", "intercept", "min_rows", "except")
-TABLE_KEYS = ("source", "where", "missing", "family", "separator", "na")
-ARRAY_KEYS = ("source", "values", "column", "columns", "index", "separator", "na")
+TABLE_KEYS = ("source", "where", "missing", "family", "separator", "na", "files")
+ARRAY_KEYS = ("source", "values", "column", "columns", "index", "separator", "na", "files")
+#: Keys of a section that say how its source is read.
+OPTIONS = ("separator", "na", "files")
 SECTIONS = ("params", "nets", "sets", "dims")
 
 
@@ -144,7 +146,7 @@ class _Reader:
             source=values.get("source"),
             where=values.get("where"),
             missing=values.get("missing", "error"),
-            options={key: values[key] for key in ("separator", "na") if key in values},
+            options={key: values[key] for key in OPTIONS if key in values},
             entries=entries,
             family=values.get("family"),
             members=members,
@@ -203,13 +205,17 @@ class _Reader:
                     errors.binding_file.unknown_setting(f"[{name}]", key, ARRAY_KEYS, "an array's settings"),
                     place=self.place(name, key),
                 )
+        options: dict[str, Any] = {}
+        for key in (key for key in OPTIONS if key in value):
+            with self.errors.collect(place=self.place(name, key)):
+                options[key] = _table_value(key, value[key])
         columns = value.get("columns", value.get("column", ()))
         return ArraySpec(
             source=value.get("source"),
             values=value.get("values"),
             columns=(columns,) if isinstance(columns, str) else tuple(columns),
             index=value.get("index"),
-            options={key: value[key] for key in ("separator", "na") if key in value},
+            options=options,
             place=place,
             raw=dict(value),
         )
@@ -248,6 +254,10 @@ def _table_value(key: str, value: Any) -> Any:
         value = [value] if isinstance(value, str) else value
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             refuse(errors.binding_file.na())
+    elif key == "files":
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+            refuse(errors.binding_file.files())
     elif key == "separator":
         if not isinstance(value, str) or len(value) != 1:
             refuse(errors.binding_file.separator())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fccomodel.core.arrays import NotArrays, mapped
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _folder, errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
@@ -46,7 +47,10 @@ def _indices(folder: Path, files: dict[str, str]) -> dict[str, np.ndarray]:
 
 
 def _mapped(file: Path) -> np.ndarray:
-    return np.load(file, mmap_mode="c", allow_pickle=False)
+    try:
+        return mapped(file)
+    except NotArrays:
+        refuse(errors.damaged(file.parent, file.name))
 
 
 SOURCE = DataSource(name="prepared", meaning="tables that `fccomodel prepare` wrote", open=_open)

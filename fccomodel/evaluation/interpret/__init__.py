@@ -4,7 +4,7 @@
 what it makes of its elements, ``pairs`` and ``inner_maximum`` know closed forms.
 """
 
-from fccomodel.evaluation.interpret.evaluator import Evaluator, evaluate
+from fccomodel.evaluation.interpret.evaluator import Evaluator, combinations, evaluate
 from fccomodel.evaluation.interpret.net_rows import net_apply
 
-__all__ = ["Evaluator", "evaluate", "net_apply"]
+__all__ = ["Evaluator", "combinations", "evaluate", "net_apply"]

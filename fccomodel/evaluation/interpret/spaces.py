@@ -303,14 +303,24 @@ class Listing:
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
-        if not self.tests and set(self.prefix) == set(self.cells):
-            skip = 0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
-            times = math.prod(self.lengths[axis] for axis in self.over)
-            return times * torch.from_numpy(self.runs.size - skip).to(torch.float64)
+        times = math.prod(self.lengths[axis] for axis in self.over)
+        if not self.tests:
+            skipped = 0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
+            number = torch.from_numpy(self.runs.size - skipped).to(torch.float64)
+            if set(self.prefix) != set(self.cells):
+                number = torch.bincount(self._cells(self.prefix), weights=number, minlength=self.entries)
+            return times * number
         total = torch.zeros(self.entries, dtype=torch.float64)
         for block in self.blocks(size):
             total += block.count
         return total
+
+    def _cells(self, places: Mapping[int, np.ndarray]) -> torch.Tensor:
+        """The cell of each combination of the earlier binders, by its positions along the merged axes."""
+        cell = np.zeros(len(self.runs.size), dtype=np.int64)
+        for axis in self.cells:
+            cell = cell * self.lengths[axis] + places[axis]
+        return torch.from_numpy(cell)
 
     def make(self, index: Mapping[int, torch.Tensor]) -> ListingBlock:
         cell = torch.zeros(len(index[self.last_axis]), dtype=torch.int64)

@@ -162,7 +162,8 @@ class Reduction:
     program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs carry; None for a mean, a sum,
                   or what is ``lowered`` to them, or else taken ``by_means``
     program_slope slope(x, value, dim, *options, mask=None), likewise
-    lowered       (graph, mean, body) -> the value by means over the same elements, ``mean(body)`` being one
+    lowered       (graph, mean, at, body) -> the value by means over the same elements: ``mean(body)`` is one, and ``at(mean)``
+                  has it for each element
 
     linear        a sum of the elements or their mean    total     it grows with their number, and has a value where there is none
     logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements that it is, or None

@@ -31,8 +31,8 @@ def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine:
     return k.squares((e - mean[cells]).unsqueeze(-1)).gathered(cells, len(n)) * (1 / n)
 
 
-def _lowered(graph: Any, mean: Callable[[Any], Any], body: Any) -> Any:
-    return mean(graph.apply("square", graph.apply("sub", body, mean(body))))
+def _lowered(graph: Any, mean: Callable[[Any], Any], at: Callable[[Any], Any], body: Any) -> Any:
+    return mean(graph.apply("square", graph.apply("sub", body, at(mean(body)))))
 
 
 def _of_means(node: ir.Reduce, mean: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:

@@ -18,6 +18,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import summands
 from fccomodel.normal import NormalForm, Term, reformulations, sampled
+from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
@@ -116,6 +117,11 @@ class Block:
         return f"the penalty of {self.label}" if self.label != "objective" else short(self.text)
 
     @property
+    def arguments(self) -> int:
+        """The number of arguments of f."""
+        return self.term.d1 if self.term is not None else len(self.inner)
+
+    @property
     def curved(self) -> bool:
         """f is not affine."""
         return not self.f.affine
@@ -128,6 +134,7 @@ class Setting:
     normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows
+    batch     how many members of a set a step takes, where that is known
     free      the same problem without penalties
     """
 
@@ -136,6 +143,7 @@ class Setting:
     bound: Bound | None = None
     penalty: str | None = reformulations.PENALTY
     rho: float = 10.0
+    batch: Batch | None = None
     free: Setting | None = None
 
     @property

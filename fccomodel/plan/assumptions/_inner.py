@@ -188,7 +188,7 @@ def independent(setting: Setting) -> Finding:
         return holds("no outer function is nonlinear")
     bound = setting.bound
     if bound is not None and all(t.n is not None for t in tracked):
-        functions = sum((t.n or 0) * sum(entries(bound, m.shape) for m in t.means) for t in tracked)
+        functions = sum((t.n or 0) * t.d1 * max(entries(bound, m.shape) for m in t.means) for t in tracked)
         numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
         if functions > numbers:
             return lacks(f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one another")

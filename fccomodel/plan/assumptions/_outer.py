@@ -68,6 +68,8 @@ def _prox(setting: Setting, block: Block) -> Finding:
     if not f.weakly_convex or after.made and not exact:
         kink = short(setting.reformed.text(why.written(after.made[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
+        if not after.smooth and block.edge:
+            after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner}, inside=True)
         if not after.smooth:
             words, span, fix = lost(after.see, why.kinks(after.see, after.rough[0]))
             return lacks(f"{block.words} is not smooth, not even {once}: {words}", block.words, span, fix)

@@ -227,7 +227,7 @@ ASSUMPTIONS = (
     ),
     Assumption(name="strictly feasible", meaning="inequalities that some point meets strictly", decide=strictly_feasible),
     Assumption(
-        name="heavy penalty", meaning="a penalty weight rho above m (C_g + 1) / delta, m constraints together", decide=heavy_penalty
+        name="heavy penalty", meaning="a weight rho of the penalty above m (C_g + 1) / delta", decide=heavy_penalty
     ),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),

@@ -20,8 +20,9 @@ from fccomodel.core.failure import Failure
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.library.atoms import Interval
+from fccomodel.numerics.cone_programs import ConeProgram, solved
 from fccomodel.solver.conic.affine import NotConic as NotConic
-from fccomodel.solver.conic.cones import MOST_NUMBERS, Assembled
+from fccomodel.solver.conic.cones import MOST_NUMBERS
 from fccomodel.solver.conic.program import Conic as Conic
 from fccomodel.solver.conic.walk import conic
 
@@ -31,6 +32,8 @@ FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
 #: The same of the method for few variables and many rows; where it has less, the other one follows.
 OWN = (1e-11, 1e-8)
 SOLVED = ("Solved", "AlmostSolved")
+#: Time limit by the clock, in seconds, where hardly any is left.
+LEAST_S = 0.1
 #: What a problem without an optimum is, by the status that proves it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
@@ -137,7 +140,7 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     return variables, Failure(kind="unbounded", along=along)
 
 
-def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
+def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
     """Small weights of entropies to relative accuracy, by the duals, where the weights have absolute accuracy alone.
 
     With (u, v, w) dual to y exp(x / y) <= c at a point where both are tight, y = c exp(v / u - 1). The multiplier of a condition
@@ -163,24 +166,8 @@ def sharpened(program: Assembled, z: np.ndarray, duals: np.ndarray) -> np.ndarra
     return z
 
 
-def minimised(program: Assembled, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Any:
-    """What Clarabel (P. Goulart, Y. Chen, 2024) finds."""
-    import clarabel
-
-    kinds = {
-        "zero": lambda size, power: clarabel.ZeroConeT(size),
-        "nonneg": lambda size, power: clarabel.NonnegativeConeT(size),
-        "second_order": lambda size, power: clarabel.SecondOrderConeT(size),
-        "exponential": lambda size, power: clarabel.ExponentialConeT(),
-        "power": lambda size, power: clarabel.PowerConeT(power),
-        "semidefinite": lambda size, power: clarabel.PSDTriangleConeT((math.isqrt(8 * size + 1) - 1) // 2),
-    }
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    wanted, taken, settings.max_step_fraction = accuracy
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = wanted
-    settings.reduced_tol_gap_abs = settings.reduced_tol_gap_rel = settings.reduced_tol_feas = taken
-    if seconds is not None:
-        settings.time_limit = max(seconds, 0.1)
-    cones = [kinds[kind](size, power) for kind, size, power in program.cones]
-    return clarabel.DefaultSolver(program.P, program.q, program.A, program.b, cones, settings).solve()
+def minimised(program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Any:
+    """Clarabel's solution to an accuracy: what is asked for, what is accepted, and the share of the way that a step takes."""
+    wanted, accepted, step = accuracy
+    limit = None if seconds is None else max(seconds, LEAST_S)
+    return solved(program, accuracy=wanted, accepted=accepted, step=step, seconds=limit)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from fccomodel.numerics.cone_programs import ConeProgram
 from fccomodel.solver.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, constant, joined, stacked, widened
 
 #: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
@@ -292,14 +293,9 @@ def _check(kinds: np.ndarray, allowed: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Assembled:
-    """minimise 1/2 z'Pz + q.z s.t. A z + s = b, s in the cones in order; ``places``: each block's first row."""
+class Assembled(ConeProgram):
+    """A program with what it was made of: ``places`` are the first rows of the blocks, ``constant`` the objective's at z = 0."""
 
-    P: sparse.csc_matrix
-    q: np.ndarray
-    A: sparse.csc_matrix
-    b: np.ndarray
-    cones: list[tuple[str, int, float]]
     places: list[int]
     constant: float
 

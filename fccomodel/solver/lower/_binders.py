@@ -25,7 +25,7 @@ class Binders:
     def ranged(self, binders: tuple[ir.Binder, ...], condition: ir.Expr | None, env: Env, way: Way) -> Ranged:
         """The binders of a reduction made concrete, once for the same elements around them."""
         outside = tuple((b, s.ids.id) for b, s in env.items())
-        key = (binders, condition, outside, way.chunk, way.whole, way.dense, way.total, self.state.again)
+        key = (binders, condition, outside, way.chunk, way.whole, way.dense, way.total, way.runs, self.state.again)
         if key not in self.cache:
             self.cache[key] = self.made(selections.split(binders, condition), env, way)
         return self.cache[key]
@@ -37,7 +37,8 @@ class Binders:
         needed = {b for sel in sels for b in sel.parents}
         listed = [s for s in sels if not isinstance(s.binder.domain, ir.Distribution) or s.binder in needed]
         way = replace(way, binders=frozenset(s.binder for s in listed))
-        averaged = way.inner and not any(map(way.inside, listed))
+        sliced = way.chunk and not sels[0].parents
+        averaged = way.inner and (sliced or not any(map(way.inside, listed)))
         single = sum(bool(s.parents) for s in sels) == 1
         for sel in [*listed, *(s for s in sels if s not in listed)]:
             aliases: Mapping[ir.Binder, Slot] = {}

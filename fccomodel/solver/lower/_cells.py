@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.evaluation import interpret, selections
@@ -30,10 +29,18 @@ class Cells:
         parts += [self.lower(ir.Apply(op="eq", args=pair), env, False) for pair in sel.keys]
         parts += [g.apply(op, self.lower(a, env, False), self.lower(b, env, False)) for op, a, b in sel.orders]
         parts += [g.apply("ne", env[sel.binder].ids, env[b].ids) for b in sel.excludes]
-        result = parts[0]
-        for part in parts[1:]:
-            result = g.apply("and", result, part)
-        return g.make(number, [result])
+        return self.all_of(parts)
+
+    def tests(self, sel: Selection, env: Env) -> Val:
+        """1 where the conditions hold that no key, order or excluded row says, else 0."""
+        return self.all_of([self.lower(m, env, False) for m in sel.masks])
+
+    def all_of(self, conditions: list[Val]) -> Val:
+        """1 where all conditions hold, else 0."""
+        result = conditions[0]
+        for condition in conditions[1:]:
+            result = self.state.graph.apply("and", result, condition)
+        return self.state.graph.make(number, [result])
 
     def complete_mask(self, sel: Selection, env: Env, way: Way) -> Val:
         """``mask``; where a combination around this reduction that is not met has no elements, all of them."""
@@ -71,8 +78,7 @@ class Cells:
         one = ir.Reduce(kind=SUM.name, binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
         parents = [b for b in self.state.free(one) if b in env]
         lists = [taken(self.state.bound, b, env) for b in parents]
-        with torch.no_grad():
-            counts = interpret.evaluate(self.state.bound, one, {}, dict(zip(parents, lists, strict=True))).numpy()
+        counts = interpret.combinations(self.state.bound, one, dict(zip(parents, lists, strict=True))).numpy()
         if not parents:
             if not counts > 0:
                 selections.no_elements(self.state.bound, node.binders[-1])

@@ -21,6 +21,7 @@ from fccomodel.solver.lower._noise import Noise
 from fccomodel.solver.lower._passes import Passes
 from fccomodel.solver.lower._reductions import Reductions
 from fccomodel.solver.lower._rows import Rows
+from fccomodel.solver.lower._runs import Runs
 from fccomodel.solver.lower._scores import Scores
 from fccomodel.solver.lower._segments import Segments
 from fccomodel.solver.lower._separated import Separated
@@ -46,12 +47,13 @@ class Lowering:
         self.slots = Slots(state)
         self.leaves = Leaves(state)
         self.cells = cells = Cells(state, self.expr)
-        segments = Segments(state, self.slots, cells)
+        runs = Runs(state, self.slots, cells)
+        segments = Segments(state, self.slots, cells, runs)
         self.batches = batches(state, self.slots, cells, segments)
-        passes = Passes(state, self.slots, cells, segments)
+        passes = Passes(state, self.slots, cells, segments, runs)
         self.binders = Binders(state, Noise(state, self.expr), self.batches, passes)
         self.separated = Separated(state, self.slots, cells, self.binders, self.expr)
-        self.sizes = Sizes(state, self.separated)
+        self.sizes = Sizes(state, self.separated, runs)
         estimates = Estimates(state, self.expr)
         self.reductions = reductions(
             state, self.slots, cells, self.binders, self.separated, self.sizes, estimates, self.expr

@@ -69,7 +69,8 @@ class Noise:
         domain, g, event = binder.domain, self.state.graph, self.event(binder)
         assert isinstance(domain, ir.Distribution)
         around = {a for b in self.state.free(body) if b in env for a in env[b].ids.axes}
-        number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
+        times = math.prod(a.size for a in around) * math.prod(event)
+        number = draws.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         if domain.sampler:

@@ -8,16 +8,18 @@ from fccomodel.core import ir
 from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._cells import Cells, keyed
 from fccomodel.solver.lower._records import Part, Slot, Way
+from fccomodel.solver.lower._runs import Runs
 from fccomodel.solver.lower._segments import Segments
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env, State
 
 
 class Passes:
-    """Slots of all elements; keyed to complete axes they lie flat, otherwise a mask says which pairs count."""
+    """Slots of all elements; keyed to complete axes they lie flat, those of short runs along an axis of places, otherwise a mask
+    says which pairs count."""
 
-    def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments):
-        self.state, self.slots, self.cells, self.segments = state, slots, cells, segments
+    def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments, runs: Runs):
+        self.state, self.slots, self.cells, self.segments, self.runs = state, slots, cells, segments, runs
 
     def slot(
         self, sel: Selection, env: Env, way: Way, chunk: bool, averaged: bool, flat: bool
@@ -28,8 +30,10 @@ class Passes:
             slot = self.slots.all(sel, "chunk" if chunk else "all", averaged)
             axis = slot.ids.axes[0]
             return slot, Part(binder=binder, axis=axis, count=g.const(axis.size)), {}
-        if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way)) is not None:
+        if flat and keyed(sel) and (laid_out := self.segments.slot(sel, env, way, chunk=chunk)) is not None:
             return laid_out
+        if way.runs and (by_places := self.runs.slot(sel, env, way, way.inner)) is not None:
+            return *by_places, {}
         slot = self.slots.again(sel, env)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]

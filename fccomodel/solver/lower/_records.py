@@ -82,7 +82,7 @@ class Way:
 
     inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
     whole   no minibatch           dense   no rows laid out flat by their keys
-    total   it has a value over no elements
+    total   it has a value over no elements      runs    rows of short runs may lie along an axis of places (full pass)
     """
 
     body: ir.Expr
@@ -92,6 +92,7 @@ class Way:
     whole: bool = False
     dense: bool = False
     total: bool = False
+    runs: bool = False
 
     def inside(self, sel: Selection) -> bool:
         """A binder's range depends on another of the same reduction."""

@@ -23,6 +23,7 @@ from fccomodel.solver.lower._state import Env, Linear, Lower, State
 from fccomodel.solver.operations import Axis, Val, in_order
 from fccomodel.solver.operations.entrywise import number, spread
 from fccomodel.solver.operations.estimates import couple
+from fccomodel.solver.operations.indexing import pick
 from fccomodel.solver.operations.reductions import reduce
 
 #: a full pass over more pairs than this goes through its outer binder in chunks
@@ -67,10 +68,11 @@ class Reductions:
             if kind.lowered is None and kind.program is None:
                 return self.lower(self.spelled_out(node), env, linear)
             some = self.state.full and kind.sampled
-            way = Way(body=node.body, inner=some, chunk=chunk, whole=True, dense=True, total=kind.total)
+            dense = kind.lowered is None or not self.state.full
+            way = Way(body=node.body, inner=some, chunk=chunk, whole=True, dense=dense, total=kind.total, runs=True)
             ranged = self.ranged(node, env, way)
             return self.complete(node, self.lower(node.body, ranged.env, False), ranged, env)
-        ranged = self.ranged(node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total))
+        ranged = self.ranged(node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total, runs=True))
         under: Linear = "log" if kind.logarithmic else True
         body = self.lower(node.body, ranged.env, under)
         if kind.condition:
@@ -154,14 +156,17 @@ class Reductions:
             body = algebra.times(weight, body)
         for part in reversed(parts):
             assert part.axis is not None
-            if part.segment is not None and not axes.intersection(part.segment.parents):
-                body = self.over_part(True, body, replace(part, weight=None), algebra)
-            elif part.axis.kind == "chunk":
+            if part.axis.kind == "chunk":
                 others = [a for a in body.axes if a is not part.axis and a in ranged.axes]
                 body = gathered(self.state.graph, algebra.total(body, others), part.axis)
-                body = algebra.total(body, [body.attrs["onto"]])
+                part = replace(part, axis=body.attrs["onto"])
+            assert part.axis is not None
+            if part.segment is not None and not axes.intersection(part.segment.parents):
+                body = self.over_part(True, body, replace(part, weight=None), algebra)
             else:
                 body = algebra.total(body, [part.axis])
+        for share in self.slots.shares(part.binder for part in parts):
+            body = algebra.over(body, share)
         return body if count is None else algebra.over(body, count)
 
     # ------------------------------------------------------------------------------------------------- all elements at once
@@ -171,13 +176,18 @@ class Reductions:
         size = math.prod(a.size for a in ranged.axes)
         if not self.state.full and size > TOGETHER:
             self.state.refuse(errors.all_in_every_step(node.kind, size, node.span))
+        weights = [p.weight for p in ranged.parts if p.weight is not None]
+        if lowered is not None and self.state.full and (plain_axes(ranged) is None or ranged.related):
+            return lowered(
+                g, lambda e: self.averaged(node, False, ranged, e, env, Numbers(g)), lambda mean: self.at(mean, ranged), body
+            )
+        if lowered is not None:
+            return lowered(g, lambda e: self.mean_of(e, ranged.axes, weights), lambda mean: mean, body)
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
                 body = gathered(g, body, part.axis)
+                weights = [gathered(g, weight, part.axis) if part.axis in weight.axes else weight for weight in weights]
         axes = tuple(g.whole(a) if a.kind == "chunk" else a for a in ranged.axes)
-        weights = [p.weight for p in ranged.parts if p.weight is not None]
-        if lowered is not None:
-            return lowered(g, lambda e: self.mean_of(e, axes, weights), body)
         options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = product(g, weights)
         masks = [] if mask is None else [mask]
@@ -185,6 +195,17 @@ class Reductions:
         if len(whole) > len(body.axes):
             body = g.make(spread, [body], axes=in_order(whole))
         return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
+
+    def at(self, mean: Val, ranged: Ranged) -> Val:
+        """A mean over the elements of a reduction, for each of them: where they lie flat along an axis, that of their cell."""
+        g = self.state.graph
+        for part in ranged.parts:
+            if part.segment is not None and part.axis is not None and part.segment.parents[0] in mean.axes:
+                slot = ranged.env[part.binder]
+                rows = slot.ids.args[0]
+                cell = self.state.take(part.segment.cells, rows, ())
+                mean = g.make(pick, [mean, cell], over=part.segment.parents, fixed=(None,))
+        return mean
 
     def mean_of(self, body: Val, axes: tuple[Axis, ...], weights: list[Val]) -> Val:
         """A mean over axes, of the elements that masks let through."""
@@ -210,6 +231,12 @@ class Reductions:
         everyone = slot.pos if slot.pos.static else self.slots.all(part).ids
         share = len(slot.members) / slot.pos.axes[0].size
         return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
+
+
+def plain_axes(ranged: Ranged) -> tuple[Axis, ...] | None:
+    """The axes of a reduction's elements; None where some of them go through in slices, or lie flat."""
+    sliced = any(part.axis is None or part.axis.kind == "chunk" or part.segment is not None for part in ranged.parts)
+    return None if sliced else ranged.axes
 
 
 def combined(ranged: Ranged) -> list[Part]:

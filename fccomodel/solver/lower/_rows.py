@@ -34,7 +34,7 @@ class Rows:
             return None
         u, v = sorted((self.lower(side, env, False) for side in sides), key=lambda side: [a.order for a in side.axes])
         apart = len(u.axes) == len(v.axes) == 1 and u.axes != v.axes and u.event == v.event
-        if not apart:
+        if not apart or v.axes[0].kind == "chunk":  # their middle is that of all rows, not of a slice
             return None
         g, centre = self.state.graph, self.state.graph.make(middle, [v])
         return g.make(squared_distances, [u, g.make(beside, [v, centre]), centre])

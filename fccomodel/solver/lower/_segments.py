@@ -12,10 +12,12 @@ from fccomodel.evaluation import selections
 from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._cells import Cells
 from fccomodel.solver.lower._records import Part, Segment, Slot, Way
+from fccomodel.solver.lower._runs import AT_ONCE, Runs
 from fccomodel.solver.lower._slots import Slots
 from fccomodel.solver.lower._state import Env, State
 from fccomodel.solver.operations import Axis, Val
 from fccomodel.solver.operations.sources import arange
+from fccomodel.solver.operations.sources import chunk as slices
 
 #: a binder's slot and part, and the slots of binders around it along its axis
 Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
@@ -24,12 +26,12 @@ Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
 class Segments:
     """Binders whose range equal keys decide."""
 
-    def __init__(self, state: State, slots: Slots, cells: Cells):
-        self.state, self.slots, self.cells = state, slots, cells
+    def __init__(self, state: State, slots: Slots, cells: Cells, runs: Runs):
+        self.state, self.slots, self.cells, self.runs = state, slots, cells, runs
 
-    def slot(self, sel: Selection, env: Env, way: Way, most: int | None = None) -> Flat | None:
-        """The rows of all cells; None where binders around them do not lie along the parents' axes alone, or where there are
-        more than ``most`` rows for each cell."""
+    def slot(self, sel: Selection, env: Env, way: Way, most: int | None = None, chunk: bool = False) -> Flat | None:
+        """The rows of all cells, in slices (``chunk``); None where binders around them do not lie along the parents' axes alone,
+        where there are more than ``most`` rows for each cell, or in all so many more than a pass holds at once that runs do."""
         parents = [env[p] for p in sel.parents]
         axes = [s.ids.axes[0] for s in parents if along_one(s)]
         if len(axes) != len(parents) or len(set(axes)) != len(axes):
@@ -47,18 +49,20 @@ class Segments:
         start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
         if most is not None and size.sum() > size.size * most:
             return None
-        return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), moved)
+        if way.runs and not chunk and size.sum() > max(AT_ONCE, 2 * len(realised.rows)) and self.runs.lengths(sel) is not None:
+            return None
+        return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), moved, chunk)
 
     def laid_out(
         self, sel: Selection, start: np.ndarray, size: np.ndarray, lists: Mapping[Axis, np.ndarray],
-        moved: Mapping[ir.Binder, Slot],
+        moved: Mapping[ir.Binder, Slot], chunk: bool = False,
     ) -> Flat:  # fmt: skip
         """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along the parents' axes."""
         state, g, binder = self.state, self.state.graph, sel.binder
         here, cell, members = self.rows_of(sel, start, size)
         stem = state.unique(f"{binder.name}_by")
-        axis = g.axis(state.unique(binder.name), len(cell), "all")
-        pos = g.make(arange, axis=axis)
+        axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")
+        pos = g.make(slices if chunk else arange, axis=axis)
 
         def per_row(key: str, array: np.ndarray) -> Val:
             return state.take(state.ship(f"{stem}_{key}", array), pos, ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from fccomodel.evaluation import members, selections
 from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._records import Slot
 from fccomodel.solver.lower._state import Env, State
-from fccomodel.solver.operations.sources import arange, chunk, take
+from fccomodel.solver.operations import Val
+from fccomodel.solver.operations.sources import arange, chunk, kept_share, take
 
 
 class Slots:
@@ -22,6 +24,13 @@ class Slots:
         self.state = state
         self.complete: dict[tuple[ir.Binder, Selection | None], Slot] = {}
         self.alike: dict[tuple[str, bytes], list[Slot]] = {}
+        #: by binder the array of its rows that may be thinned, and its length
+        self.thinned: dict[ir.Binder, tuple[str, int]] = {}
+
+    def shares(self, binders: Iterable[ir.Binder]) -> list[Val]:
+        """For each binder whose rows may be thinned, the share of them that a pass takes."""
+        found = (self.thinned[b] for b in binders if b in self.thinned)
+        return [self.state.graph.make(kept_share, key=key, size=size) for key, size in found]
 
     def everything(self, binder: ir.Binder, sel: Selection | None = None) -> Slot:
         """The binder at every element of its set, or of those that a condition on it alone accepts."""
@@ -51,6 +60,7 @@ class Slots:
         ids = pos if key is None else self.state.take(key, pos, ())
         if heavy and key is not None:
             nests[-1][key] = len(rows)
+            self.thinned[sel.binder] = (key, len(rows))
         related = sel if sel.parents else None
         return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.state.total(sel.binder), members=rows, selection=related)
 

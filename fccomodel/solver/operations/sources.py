@@ -33,6 +33,17 @@ class Param(Op):
         return f"data.{attribute(val.attrs['name'])}"
 
 
+class KeptShare(Op):
+    """The share of an array of the data that a pass takes: 1, but less in an evaluation of some rows alone."""
+
+    name, attributes = "kept_share", {"key": str, "size": int}
+    source = python = True
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"(len(data.{val.attrs['key']}) / {val.attrs['size']})"
+
+
 class Hyper(Op):
     """A hyper-parameter of the algorithm."""
 
@@ -176,6 +187,7 @@ class Cell(Op):
 
 const = Const()
 param = Param()
+kept_share = KeptShare()
 hyper = Hyper()
 variable = Variable()
 component = Component()

@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import time
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import files
+from fccomodel.core import arrays, files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import flush, make_folder
 from fccomodel.solver import errors
@@ -31,7 +30,7 @@ from fccomodel.solver import errors
 FORMAT, KEPT = 1, 2
 MANIFEST, STATE, TENSORS = "manifest.json", "state.json", "tensors.npz"
 #: what a file that is no checkpoint is read with
-DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zipfile.BadZipFile)
+DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +139,7 @@ def _read(place: Path) -> Checkpoint:
     for name, known in manifest["files"].items():
         if files.digest(place / name) != known:
             raise ValueError(f"another {name} than was written")
-    with np.load(place / TENSORS, allow_pickle=False) as arrays:
-        tensors = {name: torch.from_numpy(arrays[name]) for name in arrays.files}
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.read(place / TENSORS).items()}
     return Checkpoint(
         manifest=manifest, state=json.loads((place / STATE).read_text(encoding="utf-8")), tensors=tensors
     )

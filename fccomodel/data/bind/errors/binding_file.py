@@ -110,6 +110,11 @@ def na() -> Diagnostic:
     return VALUE.error("na must be a list of texts that stand for a missing value", fix='na = ["?"]')
 
 
+def files() -> Diagnostic:
+    """Files and folders that patterns and queries may read are a list of paths."""
+    return VALUE.error("files must be a list of paths", fix='files = ["../shards"]')
+
+
 def separator() -> Diagnostic:
     """A separator is one character."""
     return VALUE.error("separator must be one character", fix='separator = ";"')
