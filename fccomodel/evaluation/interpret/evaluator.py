@@ -21,7 +21,6 @@ from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import distributed, elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
@@ -47,7 +46,7 @@ def evaluate(
     *,
     chunk: int = CHUNK,
     seed: int = 0,
-    draws: int = DRAWS,
+    draws: int | None = None,
     shortcuts: bool = True,
 ) -> torch.Tensor:
     """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order ..., event dims ...].
@@ -55,7 +54,7 @@ def evaluate(
     point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives them their gradients
     env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for an axis, or one id
     chunk   numbers held at once: it decides memory and time, never the value
-    seed, draws   of the fixed sample that stands for each distribution
+    seed, draws   of the fixed sample that stands for each distribution; as many as are bound unless given
     shortcuts     use the closed forms of ``pairs`` for means over many pairs
 
     Raises F0702 for a point that does not fit, F0703 to F0705 for what cannot be evaluated.
@@ -92,13 +91,14 @@ class Evaluator(Conditions):
         *,
         chunk: int = CHUNK,
         seed: int = 0,
-        draws: int = DRAWS,
+        draws: int | None = None,
         shortcuts: bool = True,
         cuts: Mapping[int, Handler] | None = None,
     ):
         super().__init__(bound)
         self.point = {name: _fitted(bound, name, value) for name, value in point.items()}
-        self.chunk, self.seed, self.draws, self.shortcuts = chunk, seed, draws, shortcuts
+        self.chunk, self.seed, self.shortcuts = chunk, seed, shortcuts
+        self.draws = bound.draws if draws is None else draws
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.partial = False  # within a block that is not the whole
