@@ -56,7 +56,7 @@ def to_json(
         "refused": [_refusal_json(analysis, one) for one in refusal] or None,
         **(plan_json(plan) if getattr(plan, "findings", None) else {}),
         "structure": [_term_json(t) for t in getattr(normal, "terms", ())],
-        "warnings": notes.warnings(analysis),
+        "warnings": notes.warnings(analysis, plan),
     }
 
 

@@ -54,7 +54,7 @@ def to_text(
         others = [(list(algorithms.all()), one.message) for one in refusal]
         others = alike(candidates, None, rank(candidates)) if candidates else others
         lines += rejected_lines(others, width, "Algorithms, and what each lacks")
-    if noted := notes.warnings(analysis):
+    if noted := notes.warnings(analysis, plan):
         lines += ["", "Note"]
         lines += items(noted, width)
     return visible("\n".join(line.rstrip() for line in lines), "\n")
