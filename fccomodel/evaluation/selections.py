@@ -323,6 +323,17 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
     return _named(code, axes), occurs
 
 
+def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements: np.ndarray) -> np.ndarray:
+    """A number for each of some elements, equal where all expressions of them are."""
+    env = {binder: _named(np.ascontiguousarray(elements), (new_axis(),))}
+    code = np.zeros(len(elements), dtype=np.int64)
+    for expr in keys:
+        values = np.broadcast_to(Conditions(bound).value(expr, env).data.numpy(), (len(elements),))
+        own, at = np.unique(values, return_inverse=True)
+        code = code * max(len(own), 1) + at.reshape(-1)
+    return code
+
+
 def index(bound: Bound, selection: Selection) -> Index:
     """The sorted rows of a selection (made once for the same data)."""
     inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
