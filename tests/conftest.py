@@ -49,6 +49,7 @@ SLOW = (
     "normal/test_reformulations.py",
     "normal/test_row_maxima.py",
     "normal/test_translations.py",
+    "plan/test_used.py",
     "report/test_confidence.py",
     "report/test_cost.py",
     "report/test_estimated.py",

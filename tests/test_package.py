@@ -16,7 +16,10 @@ import fccomodel
 
 PACKAGE = Path(fccomodel.__file__).resolve().parent
 #: The rooms from the ground up: each imports only from those before it, inside functions and for typing too.
-ROOMS = tuple("core data library language evaluation structure normal algorithms plan report solver pipeline app".split())
+ROOMS = (
+    "core", "numerics", "data", "library", "language", "evaluation", "structure", "normal", "algorithms", "plan", "report",
+    "solver", "pipeline", "app",
+)  # fmt: skip
 SOLVING = {"normal", "plan", "algorithms", "solver", "pipeline"}
 
 

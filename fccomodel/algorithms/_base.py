@@ -8,8 +8,15 @@ from math import sqrt
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from fccomodel.algorithms._reading import attributes
 from fccomodel.algorithms.runtime import block_loop
 from fccomodel.algorithms.runtime import steps as _steps
+from fccomodel.algorithms.runtime.schedules import SCHEDULES
+
+#: functions of an estimator's module that programs have
+ESTIMATES = ("track", "track_log", "extrapolate")
+#: functions that change settings as a run goes on
+ADAPTING = ("falling", "next_stage")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +80,8 @@ class Theorem:
 
     name    where it stands                rate    as that of an algorithm
     where   assumption, besides those that the algorithm requires -> where the theorem states it
-    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0
+    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0;
+            ``smoothed stationarity``: points near those whose gradients of the smoothed objective F_lambda are near 0
     """
 
     name: str
@@ -106,7 +114,7 @@ class Algorithm:
     practice   what its practical steps do that the theorem's do not, besides their sizes
     rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
     counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow with the accuracy, these)
-    gives      ``optimum`` or ``stationarity``, as a theorem does
+    gives      ``optimum``, ``stationarity`` or ``smoothed stationarity``, as a theorem does
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
     variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone
@@ -203,6 +211,22 @@ class Algorithm:
             if schedule == "practical":
                 chosen |= {"falling": self.falling, "next_stage": self.next_stage}
         return {**chosen, **(self.in_theory if schedule == "theory" else {})}
+
+    def reads(self, step: str, schedule: str) -> frozenset[str]:
+        """The names of the settings that its functions read, with this update of w and this schedule."""
+        own = {name: f for name, f in self.functions(step, schedule).items() if name not in ADAPTING}
+        return attributes([*own.values(), self.solve, self.loop.solve, SCHEDULES[schedule]])
+
+    def adapts(self, step: str, schedule: str) -> frozenset[str]:
+        """The names of the settings that change within a stage or from one to the next."""
+        functions = self.functions(step, schedule)
+        return attributes([functions[name] for name in ADAPTING if name in functions])
+
+    @property
+    def estimates(self) -> frozenset[str]:
+        """The names of the settings that its estimates of inner expectations read."""
+        known = {} if self.estimator is None else vars(self.estimator)
+        return attributes([known[name] for name in ESTIMATES if name in known])
 
     @property
     def practical(self) -> tuple[Any, ...]:

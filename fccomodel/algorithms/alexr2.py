@@ -4,7 +4,7 @@ from math import ceil, isfinite, log, sqrt
 from types import SimpleNamespace
 
 from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Variant
+from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
 from fccomodel.algorithms.estimators import msvr_current
 from fccomodel.algorithms.runtime import steps
@@ -84,6 +84,8 @@ def theory(k: Constants) -> dict[str, float]:
     }
 
 
+THEOREM = "sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)"
+RATE = "max(n / (B1 B2), 1) / eps^5"
 algorithm = Algorithm(
     name="alexr2",
     title="ALEXR2",
@@ -98,6 +100,7 @@ algorithm = Algorithm(
         "inner Lipschitz": "sonex-alexr2-2025, Assumption 3.2",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1",
+        "heavy penalty": "sonex-alexr2-2025, Proposition 5.2 and Theorem 5.3",
         "unregularised": "sonex-alexr2-2025, problem (1)",
         "whole space": "sonex-alexr2-2025, problem (1)",
     },
@@ -124,8 +127,14 @@ algorithm = Algorithm(
         ),
     ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
-    rate="max(n / (B1 B2), 1) / eps^5",
-    theorem="sonex-alexr2-2025, Theorem 4.10 (unconstrained), Theorem 5.3 (constrained)",
+    rate=RATE,
+    theorem="sonex-alexr2-2025, Theorem 4.10 (A3): of F_lambda, not of the problem",
+    gives="smoothed stationarity",
+    better=(
+        Theorem(name=THEOREM, rate=RATE, where={"inner smooth": "sonex-alexr2-2025, remark to Theorem 4.10 and Table 1"}),
+        Theorem(name=THEOREM, rate=RATE, where={"plain expectations": "sonex-alexr2-2025, Theorem 5.3"}),
+        Theorem(name=THEOREM, rate=RATE, where={"outer smooth": "sonex-alexr2-2025, Theorem 4.10, where F_lambda is F"}),
+    ),
     cite="Chen, Wang, Yang, Lin and Yang, Stochastic momentum methods for non-smooth non-convex FCCO, 2025",
     hyper={
         "gamma": 0.8,

@@ -14,7 +14,7 @@ def theory(k: Constants) -> dict[str, float]:
     return {**values, "finer": last.away / inner.away, "last": last.steps, "iterations": values["iterations"] + last.steps}
 
 
-OTHERWISE = ("weakly monotone", "regular constraints")
+OTHERWISE = ("weakly monotone", "regular constraints", "heavy penalty")
 algorithm = dataclasses.replace(
     alexr2.algorithm,
     name="alexr2_final",
@@ -34,6 +34,8 @@ algorithm = dataclasses.replace(
             "as in the paper (step = momentum, schedule = theory)",
         ),
     ),
+    gives="stationarity",
+    better=(),
     theorem="sonex-alexr2-2025, Corollary 4.11 (nearly stationary for the problem itself, not for its smoothing alone)",
     hyper={**alexr2.algorithm.hyper, "last": 0, "finer": 1.0},
     theory=theory,

@@ -79,6 +79,8 @@ def theory(k: Constants) -> dict[str, float]:
     return {**weights(k, c, T, (k.B2 * (T + 1)) ** (1 / 3)), "iterations": T}
 
 
+#: what makes a theorem about the penalised problem one about the constrained problem
+CONSTRAINED = "; with constraints, of their penalty, and sonex-alexr2-2025, Proposition 5.2"
 algorithm = Algorithm(
     name="hscg",
     title="HSCG",
@@ -94,6 +96,7 @@ algorithm = Algorithm(
         "bounded variance": "hscg-2020, Assumption 2.1 (b)",
         "prox regulariser": "hscg-2020, section 2.1",
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1 (of its penalty)",
+        "heavy penalty": "sonex-alexr2-2025, Proposition 5.2 (of its penalty)",
     },
     oracle="vector",
     penalty="smoothed_hinge",
@@ -112,7 +115,7 @@ algorithm = Algorithm(
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / eps^5",
     counts="oracle calls",
-    theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
+    theorem=f"hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2){CONSTRAINED}",
     practice=("values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",),
     better=(
         Theorem(name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / eps^3", where={"outer smooth": "hscg-2020, Theorem 3.1"}),

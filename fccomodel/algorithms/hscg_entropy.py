@@ -26,7 +26,7 @@ algorithm = dataclasses.replace(
             "as in the paper, but for Lemma 3.1, whose D_psi is infinite: no pair is made",
         ),
     ),
-    theorem="hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2)",
+    theorem=hscg.algorithm.theorem,
     better=(),
     theory=theory,
 )

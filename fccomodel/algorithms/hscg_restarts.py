@@ -28,7 +28,7 @@ algorithm = dataclasses.replace(
     name="hscg_restarts",
     title="HSCG with restarts",
     in_theory={"begin": begin},
-    theorem="hscg-2020, Theorem 4.2 (values from batches of B2 / gamma^2)",
+    theorem=f"hscg-2020, Theorem 4.2 (values from batches of B2 / gamma^2){hscg.CONSTRAINED}",
     better=(Theorem(name="hscg-2020, Theorem 4.1", rate="1 / eps^3", where={"outer smooth": "hscg-2020, Theorem 4.1"}),),
     variants=(
         Variant("restarts, phi smooth", "hscg-2020, Algorithm 2 and Theorem 4.1", "as in the paper (schedule = theory)"),

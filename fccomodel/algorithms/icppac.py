@@ -78,7 +78,7 @@ algorithm = Algorithm(
         "inner weakly convex": "sonex-alexr2-2025, Table 2",
         "inner Lipschitz": "sonex-alexr2-2025, Table 2",
         "bounded variance": "sonex-alexr2-2025, Table 2",
-        "regular constraints": "sonex-alexr2-2025, section 2 and reference [10]",
+        "strictly feasible": "sonex-alexr2-2025, section 2 and reference [10]",
     },
     beyond={**NESTED, "plain expectations": "outer functions are kept by dual variables, as in ALEXR"},
     outer="dual",

@@ -44,6 +44,7 @@ algorithm = Algorithm(
         "inner Lipschitz": "sonex-alexr2-2025, Assumptions 3.2 and 4.6",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "regular constraints": "sonex-alexr2-2025, Assumption 5.1",
+        "heavy penalty": "sonex-alexr2-2025, Proposition 5.2 and Theorem 5.3",
         "unregularised": "sonex-alexr2-2025, problem (1)",
         "whole space": "sonex-alexr2-2025, problem (1)",
     },

@@ -55,6 +55,7 @@ algorithm = Algorithm(
         "inner Lipschitz": "sonex-alexr2-2025, Assumption 4.6",
         "bounded variance": "sonex-alexr2-2025, Assumption 4.5",
         "regular constraints": "sonex-alexr2-2025, section 5 and reference [8]",
+        "heavy penalty": "sonex-alexr2-2025, section 5 and reference [8]",
         "unregularised": "sonex-alexr2-2025, problem (1)",
         "whole space": "sonex-alexr2-2025, problem (1)",
     },

@@ -31,7 +31,7 @@ algorithm = Algorithm(
         "scalar inner": "sox-2022, Assumption 3",
         "outer smooth": "sox-2022, Theorem 3",
         "outer convex": "sox-2022, Assumption 3",
-        "outer monotone": "sox-2022, Assumption 3",
+        "outer always monotone": "sox-2022, Assumption 3",
         "outer Lipschitz": "sox-2022, Theorem 3",
         "inner convex": "sox-2022, Assumption 3",
         "inner Lipschitz": "sox-2022, Theorem 3",

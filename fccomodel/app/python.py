@@ -258,7 +258,7 @@ class BoundModel(latex.Typeset):
 
     def _made(self, chosen: options.Origins) -> pipeline.Planned:
         """The plan for these options: the one made before, where the same rows were planned for."""
-        bound, key = self._bound(chosen) if "holdout" not in chosen else None, repr(sorted(chosen.items()))
+        bound, key = self._bound(chosen), repr(sorted(chosen.items()))
         if bound is not None and key in self._plans:
             return replace(self._plans[key], spent=0.0)
         made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
@@ -274,7 +274,9 @@ class BoundModel(latex.Typeset):
         return Explanation(explained=pipeline.explain(self.compiled, self.binding, chosen, bound=self._bound(chosen)))
 
     def _bound(self, chosen: options.Origins) -> Bound | None:
-        """The bound data, where the seed leaves them as they are: a net's first weights come from it."""
+        """The bound data, if no row is held out and the seed leaves them as they are: a net's first weights come from it."""
+        if "holdout" in chosen:
+            return None
         seed = chosen.get("seed", (0,))[0]
         return self.bound if seed == 0 or not self.compiled.problem.nets else None
 

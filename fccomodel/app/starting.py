@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ def begun(planned: pipeline.Planned, start: Any) -> pipeline.Planned:
     if start is None:
         return planned
     if isinstance(start, str | Path):
+        planned = replace(planned, begun=str(start))
         start = results.load(Path(start))
     if isinstance(start, results.Stored):
         return starts.begun(planned, _of_stored(planned, start))

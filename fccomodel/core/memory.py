@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,9 @@ GROUPS_OF_PROCESS = Path("/proc/self/cgroup")
 #: The control groups of both versions of the kernel's interface, and their files: the limit, and what is used of it.
 GROUPS = Path("/sys/fs/cgroup")
 LIMITS_AND_USES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
+#: In a group's statistics what it keeps of files, and gives back where memory is wanted.
+STATISTICS = "memory.stat"
+KEPT_OF_FILES = ("inactive_file", "total_inactive_file")
 #: Limits from this on are none (version 1 writes the largest multiple of a page for none).
 NO_LIMIT = 1 << 60
 #: Bytes that are taken without asking what there is.
@@ -22,9 +24,9 @@ SMALL = 1 << 26
 KIB = 1024
 
 
-def available() -> float:
-    """Bytes that this process may still take; infinite where the system does not say."""
-    return max(min([math.inf, *_of_machine(), *_of_groups(), *_of_process()]), 0.0)
+def available() -> int:
+    """Bytes that this process may still take; ``NO_LIMIT`` where the system does not say."""
+    return max(int(min([NO_LIMIT, *_of_machine(), *_of_groups(), *_of_process()])), 0)
 
 
 def lacking(size: float) -> float | None:
@@ -79,7 +81,17 @@ def _of_group(folder: Path) -> Iterator[float]:
         except (OSError, ValueError):  # there is none, or it is "max"
             continue
         if most < NO_LIMIT:
-            yield most - now
+            yield most - now + _kept_of_files(folder)
+
+
+def _kept_of_files(folder: Path) -> float:
+    """What a control group keeps of files that it can give back."""
+    try:
+        lines = (folder / STATISTICS).read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0.0
+    numbers = dict(line.split()[:2] for line in lines)
+    return max((float(numbers[name]) for name in KEPT_OF_FILES if name in numbers), default=0.0)
 
 
 def _of_process() -> Iterator[float]:

@@ -24,7 +24,7 @@ from fccomodel.data.bound import Bound, BoundTable
 from fccomodel.data.sources import Spool, _folder
 
 #: What the record of a table says of how it was read.
-READ = ("origin", "rows_read", "dropped", "where", "members", "unused")
+READ = ("origin", "rows_read", "dropped", "where", "members", "unused", "groups")
 
 
 #: A table, what decides an order of its rows, and the order's arrays by name.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf, isinf, sqrt
+from math import inf, isinf, prod, sqrt
 from typing import NamedTuple
 
 
 class Amount(NamedTuple):
-    """An upper bound of a nonnegative constant: a number, a finite one that is not known (``SOME``), or none (``NONE``)."""
+    """An upper bound of a nonnegative constant: a number, a finite one that is not known (``SOME``), or none (``NONE``).
+
+    rounding   what the constant may be larger by, because rounding was forgiven where it was found; inf where that is not known.
+               Sums, products and maxima carry it: who proves something by the constant adds it.
+    """
 
     value: float
     known: bool = True
+    rounding: float = 0.0
 
     @property
     def finite(self) -> bool:
@@ -45,11 +50,15 @@ def plus(*terms: Amount) -> Amount:
     """The sum."""
     if any(not t.finite for t in terms):
         return NONE
-    return SOME if any(not t.known for t in terms) else amount(sum(t.value for t in terms))
+    total = SOME if any(not t.known for t in terms) else amount(sum(t.value for t in terms))
+    return rounded(total, sum(t.rounding for t in terms))
 
 
 def times(*factors: Amount) -> Amount:
     """The product, where 0 times anything is 0."""
+    if any(f.rounding for f in factors):
+        exact = times(*(f._replace(rounding=0.0) for f in factors))
+        return rounded(exact, _product(*(f.value + f.rounding for f in factors)) - exact.value if exact.finite else 0.0)
     if any(f.zero for f in factors):
         return ZERO
     if any(not f.finite for f in factors):
@@ -62,9 +71,19 @@ def times(*factors: Amount) -> Amount:
     return amount(result)
 
 
-def rank(a: Amount) -> tuple[bool, bool, float]:
-    """Orders amounts: numbers, then a finite unknown, then none."""
-    return (not a.finite, not a.known, a.value)
+def _product(*factors: float) -> float:
+    """The product, where 0 times anything is 0."""
+    return 0.0 if 0.0 in factors else prod(factors)
+
+
+def rounded(a: Amount, rounding: float) -> Amount:
+    """The amount with this rounding in place of its own; what is not known as a number has none."""
+    return a._replace(rounding=rounding if rounding == rounding else inf) if rounding and a.finite and a.known else a
+
+
+def rank(a: Amount) -> tuple[bool, bool, float, float]:
+    """Orders amounts: numbers, then a finite unknown, then none; among equal ones by what rounding may add."""
+    return (not a.finite, not a.known, a.value, a.rounding)
 
 
 def least(*amounts: Amount) -> Amount:
@@ -74,7 +93,7 @@ def least(*amounts: Amount) -> Amount:
 
 def most(*amounts: Amount) -> Amount:
     """A bound of all: the largest."""
-    return max(amounts, key=rank, default=ZERO)
+    return rounded(max(amounts, key=rank, default=ZERO), max((a.rounding for a in amounts), default=0.0))
 
 
 def root(a: Amount) -> Amount:

@@ -24,7 +24,7 @@ class Term:
     outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
     f       the outer function with holes u1, u2, ..., scale and sign included
     means   the tracked expectations                     g      their bodies
-    n       number of blocks (None without data)         d1     number of arguments of f
+    n       number of blocks (None without data)         d1     number of arguments of f, those of all members of a set
     depth   levels of expectation below the outer function
     kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
     """
@@ -117,9 +117,19 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
     kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
     return Term(
         label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
-        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=len(holes),
+        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=sum(_arguments(f, h, bound) for h in holes),
         depth=max((_depth(h) for h in holes), default=0), kind=kind,
     )  # fmt: skip
+
+
+def _arguments(f: ir.Expr, mean: ir.Reduce, bound: Bound | None) -> int:
+    """How many arguments of f an expectation stands for: one, or as many as the sets have members over which f reduces it (two,
+    before there are data)."""
+    within = {b for node in ir.walk(f) if isinstance(node, ir.Reduce) for b in node.binders}
+    own = tuple(b for b in within if b in ir.free_binders(mean))
+    if not own:
+        return 1
+    return 2 if bound is None else _members(own, None, bound)
 
 
 def sampled(expr: ir.Expr) -> bool:
@@ -145,13 +155,22 @@ def nonlinear_below(node: ir.Expr) -> bool:
     return any(nonlinear_below(h.body) for h in holes) if _affine(f) else True
 
 
+def of_compositions(node: ir.Expr) -> bool:
+    """Whether the node is a sum or mean over a listed set of functions of expectations, which steps take as a whole: a part of
+    the function around it, as in ``log(sum[k in G] exp(E ..))``, whose arguments are the expectations of all groups."""
+    if not isinstance(node, ir.Reduce) or not reductions.of(node).linear:
+        return False
+    listed = all(b.kind == "in" and isinstance(b.domain, ir.ValueSet | ir.LabelSet) for b in node.binders)
+    return listed and nonlinear_below(node.body)
+
+
 def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:
     """The expression with its topmost expectations over rows replaced by holes u1, u2, ..."""
     if id(node) in memo:
         return memo[id(node)]
     if isinstance(node, ir.LetRef):
         result = _cut(node.let.body, holes, memo)
-    elif isinstance(node, ir.Reduce) and is_sampled(node):
+    elif isinstance(node, ir.Reduce) and is_sampled(node) and not of_compositions(node):
         holes.append(node)
         result = ir.Hole(name=f"u{len(holes)}", shape=node.shape, span=node.span)
     elif not node.children:
@@ -208,10 +227,15 @@ def _depth(node: ir.Reduce) -> int:
 
 def _count(node: ir.Reduce, bound: Bound) -> int:
     """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
+    return _members(node.binders, node.condition, bound)
+
+
+def _members(binders: tuple[ir.Binder, ...], condition: ir.Expr | None, bound: Bound) -> int:
+    """The number of combinations of elements of some binders, an upper bound where a condition relates them."""
     from fccomodel.evaluation import selections
 
     total = 1
-    for sel in selections.split(node.binders, node.condition):
+    for sel in selections.split(binders, condition):
         if not isinstance(sel.binder.domain, ir.Distribution):
             total *= len(
                 selections.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows

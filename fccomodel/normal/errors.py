@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.source import Span
@@ -48,8 +50,16 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     )
 
 
-def no_conjugate(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
-    """The divergence of a maximum over weights is one whose conjugate is known."""
+def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = ()) -> Diagnostic:
+    """The divergence of a maximum over weights is one whose conjugate is known. ``unsigned``: parts of it without the weight
+    whose sign is not known, by which it may not be convex."""
+    if unsigned:
+        return NO_DUAL.error(
+            f"no conjugate is known for the divergence of {problem.text(node)}",
+            span=node.span,
+            reason=f"it must be convex in q >= 0, and {', '.join(unsigned)} may be negative.",
+            fix=f"declare its sign: `> 0` behind the declaration of {unsigned[0]}.",
+        )
     return NO_DUAL.error(
         f"no conjugate is known for the divergence of {problem.text(node)}",
         span=node.span,

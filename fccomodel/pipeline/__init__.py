@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +21,17 @@ from fccomodel.core import garbage, ir, lazy, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
-from fccomodel.pipeline import endings
+from fccomodel.pipeline import endings, machine
 from fccomodel.pipeline.records import Binding, Compiled, Explained, Outcome, Planned
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from fccomodel.core.failure import Failure
     from fccomodel.data.bound import Bound
     from fccomodel.data.prepare import Prepared
     from fccomodel.plan import Plan
+    from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
     from fccomodel.report import KKTReport
@@ -81,7 +83,7 @@ def bind(
     from fccomodel.evaluation import claims, domains
 
     with quoting(compiled.problem.source):
-        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        given = binding.arguments
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
         domains.check(bound)
@@ -97,7 +99,7 @@ def prepare(
     from fccomodel.evaluation.preparing import orders
 
     with quoting(compiled.problem.source):
-        given = {entry.name: getattr(binding, entry.name) for entry in fields(binding)}
+        given = binding.arguments
         return prepare(compiled.problem, folder, dtype=dtype, told=told, orders=orders, **given)
 
 
@@ -167,10 +169,10 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
 def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
     """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open. ``like``: the
     plan for other numbers, whose algorithm is kept where it has the same guarantee."""
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     with quoting(analysis.problem.source):
-        return settled(choose(analysis, given or {}, None if like is None else like.choice.chosen))
+        return settled(interior.chosen(analysis, given or {}, None if like is None else like.choice.chosen))
 
 
 def settled(choice: Choice) -> Plan:
@@ -193,39 +195,45 @@ def plan(
     """Bind (unless bound already) and decide; ``like``: as of ``decide``."""
     began = time.perf_counter()
     held: dict[str, np.ndarray] = {}
-    if "backend" in chosen:
-        from fccomodel.solver import backends
-
-        backends.check(*chosen["backend"])
+    chosen, aside = machine.at_hand(chosen)
     if bound is None:
-        out = chosen.get("holdout", (None, ""))[0]
-        if out is None or isinstance(out, str):
-            bound = bind(compiled, binding, seed=_seed(chosen), without=out)
-        else:
-            bound, held = divide(compiled, binding, out, seed=_seed(chosen))
+        bound, held = rows(compiled, binding, chosen)
     analysis = analyse(compiled.problem, bound)
     made = decide(analysis, chosen, None if like is None else like.plan)
-    settled = {**automatic(made), **chosen, **made.options}
+    made = replace(made, unused=(*aside, *made.unused))
+    settled = with_origins(made, chosen)
     return Planned(
         compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,
         spent=time.perf_counter() - began,
     )  # fmt: skip
 
 
+def rows(compiled: Compiled, binding: Binding, chosen: options.Origins) -> tuple[Bound, dict[str, np.ndarray]]:
+    """The data without the rows that the option ``holdout`` leaves out, and by table the numbers of those chosen at random."""
+    out = chosen.get("holdout", (None, ""))[0]
+    if out is None or isinstance(out, str):
+        return bind(compiled, binding, seed=_seed(chosen), without=out), {}
+    return divide(compiled, binding, out, seed=_seed(chosen))
+
+
 @garbage.rarely_collected()
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
-    return explained(_known(compiled, binding, chosen, bound), chosen)
+    chosen, aside = machine.at_hand(chosen)
+    found = explained(_known(compiled, binding, chosen, bound), chosen)
+    return found if found.plan is None else replace(found, plan=replace(found.plan, unused=(*aside, *found.plan.unused)))
 
 
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
     """The same of a structure that is known."""
     from fccomodel.normal import errors
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     try:
         with quoting(analysis.problem.source):
-            choice = choose(analysis, given)
+            choice = interior.chosen(analysis, given)
+            if choice.selected is None and (bound := interior.bound_without_data(analysis)) is not None:
+                choice = interior.chosen(bound, given)
     except FccoError as error:
         if any(d.code not in errors.FORMLESS for d in error.diagnostics):
             raise
@@ -235,23 +243,35 @@ def explained(analysis: Analysis, given: options.Origins) -> Explained:
     return Explained(analysis=analysis, given=given, plan=settled(choice), candidates=choice.candidates)
 
 
-def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
-    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
+def candidates(
+    compiled: Compiled, binding: Binding, chosen: options.Origins
+) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
+    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed. And how it meets those of the
+    interior-point method, which needs all data; None where it does not."""
+    from fccomodel.pipeline import interior
     from fccomodel.plan import candidates as considered
 
     with quoting(compiled.source):
-        return considered.candidates(_known(compiled, binding, chosen), chosen)
+        known = _known(compiled, binding, chosen)
+        found = interior.findings(interior.bound_without_data(known) or known, chosen)
+        return considered.candidates(known, chosen), found
 
 
 def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
     """The structure with the data that there are, or by the text and the values of params alone."""
     if bound is None and binding:
-        bound = bind(compiled, binding, seed=_seed(chosen))
+        bound, _ = rows(compiled, binding, chosen)
     return analyse(with_parameters(compiled.problem, binding) if bound is None else compiled.problem, bound)
 
 
 def _seed(chosen: options.Origins) -> int:
     return chosen.get("seed", (0, options.AUTOMATIC))[0]
+
+
+def with_origins(made: Plan, chosen: options.Origins) -> options.Origins:
+    """Every option of a solve with its origin: those chosen automatically, those given that the plan uses, and its own."""
+    idle = {one.name for one in made.unused}
+    return {**automatic(made), **{name: entry for name, entry in chosen.items() if name not in idle}, **made.options}
 
 
 def automatic(made: Plan) -> options.Origins:
@@ -353,11 +373,24 @@ def report(
             analysis=planned.analysis,
             sensitive=sensitive,
         )
-        if solution.failure is None:
-            return kkt
-        convex = planned.analysis.convex_constraints
-        feasible = solution.failure.kind == "infeasible" and not convex and judging.somewhere_feasible(planned.bound)
-        return judging.failed(kkt, solution.failure, convex=convex, feasible=feasible)
+    if solution.failure is None:
+        return kkt
+    return _failed(planned, kkt, solution.failure)
+
+
+def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
+    """The report with a failure that a run claims, unless what is known of the problem excludes it."""
+    from fccomodel import report as judging
+
+    analysis = planned.analysis
+    convex = analysis.convex_constraints
+    if failure.kind != "infeasible":
+        reason = "" if failure.proved else judging.excluded(analysis, kkt.gap, failure.kind)
+        return judging.unfinished(kkt, reason) if reason else judging.failed(kkt, failure, convex=convex)
+    if convex and failure.radius > judging.of_feasible(analysis):
+        failure = replace(failure, radius=math.inf, nearest=math.inf)
+    feasible = not convex and not failure.proved and judging.somewhere_feasible(planned.bound)
+    return judging.failed(kkt, failure, convex=convex, feasible=feasible)
 
 
 @garbage.rarely_collected()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.core import options
 from fccomodel.core.diagnostics import refuse
-from fccomodel.pipeline import Planned, automatic, decide, emit, report, routes, run
+from fccomodel.pipeline import Planned, decide, emit, report, routes, run, with_origins
 from fccomodel.plan.start import Start
 
 if TYPE_CHECKING:
@@ -61,4 +61,4 @@ def _entered(
         given["polish"] = (polish, RACE)
     made = decide(planned.analysis, given)
     made = replace(made, start=planned.plan.start if start is None else Start(values=start.kept.variables))
-    return replace(planned, plan=made, options={**automatic(made), **given, **made.options})
+    return replace(planned, plan=made, options=with_origins(made, given))

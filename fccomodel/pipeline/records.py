@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
+    from fccomodel.pipeline.answered import Answered
     from fccomodel.plan import Plan
     from fccomodel.plan.candidates import Candidate
     from fccomodel.report import KKTReport
+    from fccomodel.report.cautions import Warned
     from fccomodel.report.confidence import Intervals
     from fccomodel.report.margins import Margins
     from fccomodel.report.population import Population
@@ -71,7 +74,8 @@ class Compiled:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binding:
-    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters, nets."""
+    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters, nets; ``given_as`` is the
+    origin of all but what the file holds."""
 
     spec: Mapping[str, Any] | Path | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -80,6 +84,12 @@ class Binding:
     samplers: Mapping[str, Any] = field(default_factory=dict)
     data_dir: Path | None = None
     allow_python: bool = False
+    given_as: str = options.KEYWORD
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What ``data.bind`` takes of it."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if entry.name != "given_as"}
 
     def __bool__(self) -> bool:
         return self.spec is not None or bool(self.data)
@@ -89,7 +99,7 @@ class Binding:
 class Planned:
     """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
     table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took,
-    ``checkpoints`` where its runs keep their state."""
+    ``checkpoints`` where its runs keep their state, ``begun`` the folder of the answer that it begins at."""
 
     compiled: Compiled
     binding: Binding
@@ -100,11 +110,20 @@ class Planned:
     held: Mapping[str, np.ndarray] = field(default_factory=dict)
     spent: float = 0.0
     checkpoints: Checkpoints | None = None
+    begun: str = ""
 
     @property
     def given(self) -> dict[str, tuple[Any, str]]:
         """The options that somebody gave."""
         return {name: entry for name, entry in self.options.items() if entry[1] in options.GIVEN}
+
+    @property
+    def cautions(self) -> tuple[Warned, ...]:
+        """What a reader should know of the data and the options, whatever the answer is."""
+        from fccomodel.report import cautions
+
+        named = {name: entry[0] for name, entry in self.given.items() if name in self.problem.params}
+        return cautions.of(cautions.Subject(bound=self.bound, unused=self.plan.unused, named=named))
 
     @property
     def holdout(self) -> str | float | None:
@@ -185,6 +204,18 @@ class Outcome:
     @property
     def bound(self) -> Bound:
         return self.planned.bound
+
+    @cached_property
+    def cautions(self) -> tuple[Warned, ...]:
+        """What a reader should know of the data and the options beside the verdict."""
+        return self.planned.cautions
+
+    @property
+    def answered(self) -> Answered:
+        """Which method gave the answer."""
+        from fccomodel.pipeline.answered import answered
+
+        return answered(self.planned, self.solution)
 
     @property
     def status(self) -> str:

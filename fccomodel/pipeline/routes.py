@@ -16,17 +16,19 @@ from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import FccoError, quoting
-from fccomodel.pipeline import Planned, emit, report, run
+from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.pipeline import Planned, emit, report, run, settled
 from fccomodel.pipeline.endings import ending
+from fccomodel.pipeline.interior import conic_form, convex
+from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
+    from fccomodel.core.failure import Failure
     from fccomodel.plan.start import Start
     from fccomodel.report import KKTReport
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
-    from fccomodel.structure import Analysis
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -42,9 +44,17 @@ NEAR = 10.0
 CLOSE, LEAST = 1e-6, 1e-2
 #: So often a run goes on beside a point that only conditions of first order call solved.
 ESCAPES = 5
+#: Failures that a run from a better point may show, which the point before did not.
+ENDLESS = ("unbounded", "unattained")
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
+#: The share of a budget in seconds that a proof may take that constraints conflict.
+PROOF = 0.1
+
+
+#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
+ASKED = "F08"
 
 
 class Found(NamedTuple):
@@ -58,10 +68,18 @@ class Found(NamedTuple):
 
 def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
     """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over, but
-    of ranks, whose steps are all that they do together."""
+    of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
+    from there."""
     until = _until(planned)
+    if planned.plan.interior:
+        return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
+    return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+
+
+def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
+    """The answer of the run, or of the interior-point method where that takes over."""
     start = planned.plan.start
     if start is not None and start.answered:
         again = _judged(planned, emit(planned), _as_begun(planned, start), sensitive, until)
@@ -73,7 +91,7 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     elif known is None and (built := interior(planned)) is not None:
         known = _patience(built)
     if known is None or not _open(planned):
-        return _escaped(_judged(*run(planned, progress, until=until.run), sensitive, until), progress, sensitive, until)
+        return _judged(*run(planned, progress, until=until.run), sensitive, until)
     if built is not None and _sooner(planned, built) and (found := _first(planned, built, sensitive, until)) is not None:
         return found
     route = (lambda: built) if built is not None else partial(interior, planned)
@@ -81,8 +99,9 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
 
 
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
-    """Where conditions of first order hold and the report knows a better point beside (at a saddle, or a kink that is bent
-    downwards, as where two centres coincide), passes over all rows go on from there: the better answer."""
+    """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
+    saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
+    better answer."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -95,7 +114,9 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
             return found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
-        if again.solution.status != "converged" or again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
+        if again.report.failure in ENDLESS:
+            return again
+        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
             break
         gain = found.report.objective - again.report.objective
         if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
@@ -135,6 +156,22 @@ def _sooner(planned: Planned, route: Conic) -> bool:
     return passes > DEAR and route.seconds < passes
 
 
+def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found:
+    """The answer of a plan that rests on the interior-point method alone, or its proof that there is none; what no theorem covers
+    is refused where this method finds neither, unless the report finds the answer of another to be one."""
+    route = interior(planned)
+    if route is not None:
+        if (found := _first(planned, route, sensitive, until)) is not None:
+            return found
+        found = ended(planned, lambda: route, SOON, sensitive=sensitive, until=until)
+        solution = found.solution
+        if solution.interior or solution.failure is not None or solution.interrupted:
+            return found
+        if found.report.solved:
+            return found._replace(planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None))))
+    refuse(*(planned.plan.choice.refusal or (not_conic(),)), source=planned.problem.source)
+
+
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
     """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
     from fccomodel.solver import conic
@@ -150,7 +187,8 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
     device, origin = planned.options["device"]
     planned = replace(planned, options={**planned.options, "device": (options.pick_device(device), origin)})
     judged = _judged(planned, emit(planned), interiors(found, None), sensitive, until)
-    return judged if _settled(judged) or judged.solution.interrupted else None
+    enough = _settled(judged) or planned.plan.interior and judged.report.solved
+    return judged if enough or judged.solution.interrupted else None
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -189,8 +227,8 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case, and with what no point can meet. Ctrl-C ends the search, and what
-    would come after it; after a run that it has ended, all."""
+    """With the report, whose search has some time in any case, and with what no point can meet; a failure that the report does
+    not bear out is none. Ctrl-C ends the search, and what would come after it; after a run that it has ended, all."""
     from fccomodel import report as judging
     from fccomodel.solver.run.machine import interruptible
 
@@ -201,39 +239,39 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
         solution = replace(solution, ended="interrupted", stopped="interrupted")
     if (failure := judging.unmet(planned.bound, kkt)) is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+    elif solution.failure is not None and kkt.failure != solution.failure.kind:
+        failure = _disproved(planned, kkt) if kkt.relative["feasibility"] > judging.FEASIBLE else None
+        if failure is not None:
+            solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+        elif not kkt.failure:
+            solution = replace(solution, failure=None)
     return Found(planned, program, solution, kkt)
+
+
+def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
+    """Multipliers by which the constraints are known to conflict everywhere, where a run has told it of points near by alone."""
+    from fccomodel.solver import conic
+
+    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
+    if seconds is None or not planned.plan.polish:
+        return None
+    sides = {label: row.value for label, row in kkt.constraints.items()}
+    with quoting(planned.problem.source):
+        found = conic.disproved(planned.bound, lambda expr: see(expr).interval.value, sides, PROOF * seconds)
+    return found if found is not None and math.isinf(found.radius) else None
 
 
 def interior(planned: Planned) -> Conic | None:
     """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
     a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
-    from fccomodel.solver import conic
-
-    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
-    if seconds is None or not _open(planned):
-        return None
-    with quoting(planned.problem.source):
-        route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
-    return route if route is not None and conic.cost(route) <= seconds else None
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    return conic_form(planned.analysis, seconds) if planned.plan.polish else None
 
 
 def _open(planned: Planned) -> bool:
     """The problem is convex, on a convex set, and its plan asks for a finish within a budget of seconds."""
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    asked = planned.plan.polish and seconds is not None
-    return asked and planned.analysis.minimised.convex and _convex_set(planned.analysis)
-
-
-def _convex_set(analysis: Analysis) -> bool:
-    """The constraints hold on a convex set, by what is known of each."""
-    kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
-    if any(c.kind == "eq" for c in kept):
-        return False
-    if all(analysis.see(c.body).convex for c in kept):
-        return True
-    from fccomodel.solver.conic import levels  # loads much
-
-    return all(levels.convex(c.body, analysis.see) for c in kept)
+    return planned.plan.polish and seconds is not None and convex(planned.analysis)
 
 
 def ended(
@@ -253,6 +291,8 @@ def ended(
     try:
         planned, program, solution = run(planned, progress, until=until.run, patience=patience)
     except FccoError as error:
+        if any(one.code.startswith(ASKED) for one in error.diagnostics):
+            raise
         failed, program = error, emit(planned)
     if solution is not None and solution.status in ("converged", "interrupted", "unattained"):
         try:
@@ -260,8 +300,9 @@ def ended(
         except FccoError as error:  # it ended where a function has no gradient
             failed, solution = error, None
     if first is not None and solution is not None:
-        gap = first.report.gap
-        if first.solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
+        gap, solution = first.report.gap, first.solution
+        ended = solution.interrupted or solution.failure is not None
+        if ended or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
@@ -277,7 +318,12 @@ def ended(
     if not isinstance(found, str):
         if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
             return first
-        second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        try:
+            second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        except FccoError:  # by rounding, its answer is where a function is not defined
+            if first is not None:
+                return first
+            return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
@@ -290,16 +336,31 @@ def ended(
         return second if _better(second, first) else first
     if failed is not None or solution is None:
         raise failed or AssertionError(found)
-    if first is None and found != solution.status:
-        failure = conic.conflict(route) if found == "infeasible" else None
-        way = conic.endless(route) if found == "unbounded" else None
-        if way is not None:
-            solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
-        elif failure is None:
-            planned, program, solution = run(planned, progress, until=until.run, part="again")
-        else:
+    return _without_optimum(planned, program, solution, first, route, found, progress, sensitive, until)
+
+
+def _without_optimum(
+    planned: Planned, program: Program, solution: Solution, first: Found | None, route: Conic, found: str,
+    progress: Callable[[Progress], None] | None, sensitive: bool, until: Until,
+) -> Found:  # fmt: skip
+    """Where the interior-point method finds no optimum: what it has proved, or else where a run with the whole budget ends."""
+    from fccomodel.solver import conic
+
+    if found == "infeasible" and (failure := conic.conflict(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if found == "unbounded" and (way := conic.endless(route)) is not None:
+        solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
+        return _judged(planned, program, solution, sensitive, until)
+    if found == "unbounded" and (failure := conic.empty(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if first is not None:
+        return first
+    if solution.failure is None:
+        planned, program, solution = run(planned, progress, until=until.run, part="again")
+    if solution.status in ("stopped", "infeasible") and (failure := conic.conflict(route)) is not None:
+        if solution.failure is None or solution.failure.radius < failure.radius:
             solution = replace(solution, failure=failure)
-    return first or _judged(planned, program, solution, sensitive, until)
+    return _judged(planned, program, solution, sensitive, until)
 
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:

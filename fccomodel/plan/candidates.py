@@ -23,8 +23,13 @@ from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.structure import Analysis
 
 #: what theorems guarantee, the best first
-GUARANTEES = ("optimum", "stationarity", "nothing")
-GIVEN = {"optimum": "an optimum", "stationarity": "a stationary point", "nothing": "no guarantee"}
+GUARANTEES = ("optimum", "stationarity", "smoothed stationarity", "nothing")
+GIVEN = {
+    "optimum": "an optimum",
+    "stationarity": "a stationary point",
+    "smoothed stationarity": "a point near a stationary one of the smoothed objective F_lambda, not of the problem",
+    "nothing": "no guarantee",
+}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,12 +71,16 @@ class Candidate:
     @property
     def lacking(self) -> dict[str, Finding]:
         """Of this, what its steps have no answer to."""
-        return {name: finding for name, finding in self.broken.items() if name not in self.record.beyond}
+        return {name: finding for name, finding in self.broken.items() if not self._practice(name, finding)}
 
     @property
     def beyond(self) -> dict[str, Finding]:
         """And what they have one to, though the theorem does not speak of it."""
-        return {name: finding for name, finding in self.broken.items() if name in self.record.beyond}
+        return {name: finding for name, finding in self.broken.items() if self._practice(name, finding)}
+
+    def _practice(self, name: str, finding: Finding) -> str:
+        """What is run where an assumption does not hold; "" where there is no such thing."""
+        return finding.practice or self.record.beyond.get(name, "")
 
     @property
     def covered(self) -> bool:
@@ -82,6 +91,12 @@ class Candidate:
     def admitted(self) -> bool:
         """Its theorem holds but for what its steps go beyond: it runs without being asked to."""
         return not self.lacking
+
+    @property
+    def practised(self) -> bool:
+        """Whether its theorem would cover the problem but for what is run in the place of assumptions that fail: an envelope,
+        a penalty."""
+        return all(finding.practice for finding in self.broken.values())
 
     @property
     def can_run(self) -> bool:
@@ -129,7 +144,7 @@ class Candidate:
     def adds(self) -> list[str]:
         """What its steps do where they go beyond the theorem."""
         return [
-            f"{finding.why}: {self.record.beyond[name]}; the theorem assumes {assumptions.ALL[name].meaning} "
+            f"{finding.why}: {self._practice(name, finding)}; the theorem assumes {assumptions.ALL[name].meaning} "
             f"({self.record.requires[name]})"
             for name, finding in self.beyond.items()
         ]
@@ -146,7 +161,8 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     rho = float(settings.value(options, "rho", settings.RHO))
     forms = Forms(problem, bound)
     normal = forms()
-    free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho)
+    sampled, _ = sizes.batches({name: options[name] for name in settings.BATCHES if name in options}, bool(problem.nets))
+    free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho, batch=sampled)
     count = _numbers(free, options)
 
     @cache

@@ -10,8 +10,9 @@ from typing import Any
 from fccomodel import algorithms
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.core.options import Origins
+from fccomodel.core.options import USER, Origins, Unused
 from fccomodel.plan import assumptions, errors, settings
+from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate, candidates
 from fccomodel.plan.ranking import Ranking, nearest, rank
 from fccomodel.structure import Analysis
@@ -29,7 +30,9 @@ class Choice:
 
     refusal   what the problem lacks, where none suits or the one named does not: nothing is chosen then
     entrants  of a race, if one was asked for
+    interior  how the problem meets the assumptions of the interior-point method, where the plan rests on that one
     ranked    finds the order of those that suit
+    unused    the user's own default algorithm, where this model cannot take it
     """
 
     analysis: Analysis
@@ -38,7 +41,9 @@ class Choice:
     selected: Candidate | None = None
     refusal: tuple[Diagnostic, ...] = ()
     entrants: tuple[str, ...] = ()
+    interior: Mapping[str, Finding] | None = None
     ranked: Callable[[], Ranking] = Ranking
+    unused: tuple[Unused, ...] = ()
 
     @property
     def ranking(self) -> Ranking:
@@ -73,11 +78,16 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
     name = None if named in (None, "auto", RACE) else str(named)
     kept = None if like is None or named == RACE or name is not None else considered[like.record.name]
     found = kept if like and kept and equal(kept, like) else select(considered, ranked, name, unverified, problem)
+    unused: tuple[Unused, ...] = ()
+    if name is not None and not isinstance(found, Candidate) and options["algorithm"][1] == USER:
+        unused = (Unused("algorithm", name, USER, f"{found[0].message[:1].upper()}{found[0].message[1:]}."),)
+        options = {key: entry for key, entry in options.items() if key != "algorithm"}
+        found = select(considered, ranked, None, unverified, problem)
     selected, refusal = (found, ()) if isinstance(found, Candidate) else (None, found)
     entered = entrants(considered, ranked(), options) if named == RACE and selected is not None else ()
     return Choice(
         analysis=analysis, options=options, candidates=considered, selected=selected, refusal=refusal, entrants=entered,
-        ranked=ranked,
+        ranked=ranked, unused=unused,
     )  # fmt: skip
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from fccomodel.algorithms import Algorithm
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
+from fccomodel.core.options import Unused
 from fccomodel.core.source import Span
 
 ALGORITHM = Code("F0603", "algorithm")
@@ -45,6 +46,16 @@ def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span
     )
 
 
+def not_conic() -> Diagnostic:
+    """The interior-point method needs a conic program, all of its data, and a budget in seconds."""
+    return REQUIREMENTS.error(
+        "the interior-point method needs a conic program of moderate size",
+        reason="The model is not known to be convex and made of linear, second-order, exponential, power and semidefinite cones, "
+        "or its data are not given, or the budget is not one of seconds with a finish.",
+        fix="Leave the choice to the compiler.",
+    )
+
+
 def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()) -> Diagnostic:
     """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``; ``fixes``: rewrites
     by which one would."""
@@ -59,13 +70,38 @@ def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes
 
 
 # ------------------------------------------------------------------------------------------------------------------ options
-def unknown_option(name: str, known: Sequence[str]) -> Diagnostic:
-    """An option is one of those there are."""
+def unknown_option(name: str, given: Any, known: Sequence[str], params: Collection[str] = ()) -> Diagnostic:
+    """An option is one that `fccomodel options` lists; values of the model's params are not options."""
+    if name in params:
+        return OPTION.error(f"`{name}` is a param of this model, not an option", fix=f"{_as_param(name, given)}.")
     return OPTION.error(
         f"there is no option `{name}`",
         reason=f"Options are {', '.join(known)}.",
-        fix=did_you_mean(name, known) or "Remove it.",
+        fix=did_you_mean(name, [*known, *params]) or "Remove it.",
     )
+
+
+def unused_option(one: Unused, record: Algorithm, having: Sequence[str], is_param: bool, compared: bool) -> Diagnostic:
+    """An option that somebody gives is used by the run; ``having``: the algorithms that have it, ``is_param``: the model has a
+    param of this name, ``compared``: several algorithms run with it."""
+    name, given = one.name, one.value
+    others = [] if record.name in having else list(having)
+    fixes = [f"`{name}` is a param of this model: {_as_param(name, given)}"] if is_param else []
+    if others and compared:
+        fixes.append(f"Give it to the algorithms that have it: {others[0]}({name}={given})")
+    elif others:
+        fixes.append(f"{', '.join(others)} {'has' if len(others) == 1 else 'have'} it: name {others[0]} (--algorithm)")
+    fixes.append("Or remove it" if fixes else "Remove it")
+    return OPTION.error(
+        f"{record.name} does not use the option `{name}` = {given} ({one.origin})",
+        reason=one.reason,
+        fix=". ".join(fixes) + ".",
+    )
+
+
+def _as_param(name: str, given: Any) -> str:
+    """How the value of a param is given."""
+    return f"give its value by --param {name}={given}, in Python by with_params({name}={given})"
 
 
 def no_step(step: str, record: Algorithm) -> Diagnostic:
@@ -83,6 +119,19 @@ def no_schedule(record: Algorithm) -> Diagnostic:
         f"{record.name} has no schedule of its theorem here",
         reason=f"{record.theorem} gives none in terms of constants, or none is written down.",
         fix="Use schedule = practical, or another algorithm.",
+    )
+
+
+def no_finite_schedule(record: Algorithm, constants: Sequence[str], values: Sequence[str]) -> Diagnostic:
+    """The numbers of a theorem's schedule are finite and positive. ``constants``: those that are infinite or 0, in words;
+    ``values``: what the schedule comes to, in words."""
+    why = "; ".join(constants) or "its constants leave no step of a finite size"
+    made = f" Its formula gives {', '.join(values)}." if values else ""
+    return SCHEDULE.error(
+        f"the theorem of {record.name} gives no schedule for this model",
+        reason=f"{why}.{made}",
+        fix="Leave `schedule = theory` out, or name an algorithm whose theorem covers the model: "
+        "`fccomodel algorithms --model` lists them.",
     )
 
 

@@ -108,7 +108,7 @@ def features(setting: Setting, sampled: bool) -> Class | None:
     if setting.bound is None:
         return None
     bound, problem = setting.bound, setting.problem
-    kinks = not all(assumptions.ALL[name].decide(setting).holds for name in ("outer smooth", "inner smooth"))
+    kinks = not all(assumptions.ALL[name].decide(setting).met for name in ("outer smooth", "inner smooth"))
     lengths = (prod(elements.shape(bound, v.shape)) for v in problem.variables.values() if v.net is None)
     return {
         "convex": setting.analysis.convex,

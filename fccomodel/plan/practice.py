@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from fccomodel.core.options import Origins
 from fccomodel.library import regularisers
-from fccomodel.plan.candidates import Candidate
-from fccomodel.plan.settings import value
+from fccomodel.plan.candidates import Candidate, finishable
+from fccomodel.plan.settings import budget, value
 from fccomodel.plan.sharing import Strata
 
 SIZES = {
@@ -16,10 +16,27 @@ SIZES = {
 }
 
 
+FINISH = (
+    "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for them, and often "
+    "give the answer (--no-polish leaves them out)"
+)
+RESTORATION = "restoration: full passes that lower the violation of constraints may follow the steps (--no-polish: none)"
+INTERIOR = (
+    "interior-point method: gives the answer where the problem is a conic program of moderate size and the rest has not "
+    "converged soon (--no-polish leaves it out)"
+)
+
+
 def added(
-    chosen: Candidate, settled: Origins, step: str, counts: Mapping[str, int] | None, shared: Sequence[Strata]
+    chosen: Candidate,
+    settled: Origins,
+    step: str,
+    counts: Mapping[str, int] | None,
+    shared: Sequence[Strata],
+    *,
+    convex: bool,
 ) -> tuple[str, ...]:
-    """All of it, what the model asks for first."""
+    """All of it, what the model asks for first; ``convex``: the problem is."""
     record, schedule = chosen.record, str(value(settled, "schedule"))
     said = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
@@ -28,7 +45,16 @@ def added(
     if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
         said.append("estimates: moving averages, where the theorem adds differences of values at two iterates (gamma_prime)")
     said += record.practice if schedule != "theory" else ()
+    said += _endings(chosen, settled, convex)
     return (*said, *([*map(_together, shared), *_samples(settled, counts)] if record.oracle == "blocks" else ()))
+
+
+def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
+    """What may follow the steps, or come in their place, where a budget in seconds and the option ``polish`` let it."""
+    if not value(settled, "polish") or budget(settled).seconds is None:
+        return []
+    said = [FINISH] if finishable(chosen.record) else [RESTORATION] if chosen.setting.constrained else []
+    return said + ([INTERIOR] if convex else [])
 
 
 def _smooth_proxes(chosen: Candidate) -> list[str]:

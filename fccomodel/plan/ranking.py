@@ -1,9 +1,9 @@
 """The order in which the compiler chooses among the algorithms that suit a problem, and why each other one comes later.
 
 No condition names an algorithm. Where a run ends with passes over all rows, those go first after which there can be any, of them
-those whose theorem covers the problem, and of these those that smooth all of its kinks. Among these the theorems decide
-(``candidates``), unless algorithms were measured on problems of the same class and the theorems' first was far from the best
-there (``measured``).
+those that smooth all of the problem's kinks, and of these those whose theorem covers the problem, or would but for a smoothing
+that no theorem has. Among these the theorems decide (``candidates``), a guarantee before none, unless algorithms were measured on
+problems of the same class and the theorems' first was far from the best there (``measured``).
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ class Ranking:
         if not self.order:
             return []
         first, alone = self.order[0], self.theorems[0]
-        said = [f"its theorem: {first.worth()}" if self.row is None else self.row.sentence(first.record.name, self._named)]
+        if self.row is not None:
+            said = [self.row.sentence(first.record.name, self._named)]
+        elif first.covered:
+            said = [f"its theorem: {first.worth()}"]
+        else:
+            said = [f"the rate of its theorem, which does not cover all of the model: {first.worth()}"]
         if first is not alone:
             lost = self._unfinished(alone, first)
             said.append(f"by the theorems alone it would be {alone.record.name}: {alone.worth()}{lost and ', ' + lost}")
@@ -49,8 +54,9 @@ class Ranking:
         """Why a finish that is wanted is none after ``other``, as it is after the one chosen; "" where it is."""
         if not self.finishing or not finishable(chosen.record):
             return ""
-        kinked = other.left and not chosen.left and other.covered == chosen.covered
-        return FINISHED if not finishable(other.record) else KINKED if kinked else ""
+        if not finishable(other.record):
+            return FINISHED
+        return KINKED if other.left and not chosen.left else ""
 
     @property
     def _named(self) -> list[str]:
@@ -92,17 +98,20 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
     finishing = finishing and any(finishable(c.record) for c in theorems) and not any(c.setting.problem.nets for c in theorems)
     by_theory = schedule == "theory"
 
-    def late(c: Candidate) -> tuple[bool, ...]:
-        return finishing and not finishable(c.record), by_theory and c.record.theory is None, not c.covered
+    def unfinished(c: Candidate) -> tuple[bool, bool]:
+        cannot = finishing and not finishable(c.record)
+        return cannot, finishing and not cannot and c.left > 0
 
-    early = [c for c in theorems if late(c) == min(map(late, theorems))]
-    kinked = {c.record.name: finishing and c.left > 0 for c in early}
-    first = [c.record.name for c in early if kinked[c.record.name] == min(kinked.values())]
+    def late(c: Candidate) -> tuple[bool, ...]:
+        return *unfinished(c), by_theory and c.record.theory is None, not c.covered and (by_theory or not c.practised)
+
+    least = min(map(late, theorems), default=())
+    first = [c.record.name for c in theorems if late(c) == least]
     row = measured.of(class_of(theorems)) if len(first) > 1 and not by_theory else None
     row = row if row is not None and row.best(first) else None
 
     def order(c: Candidate) -> tuple[Any, ...]:
-        return *late(c), kinked.get(c.record.name, False), row.step(c.record.name, first) if row else 0.0, c.order
+        return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
 
     return Ranking(theorems=tuple(theorems), order=tuple(sorted(theorems, key=order)), row=row, finishing=finishing)
 

@@ -9,7 +9,7 @@ from typing import Any
 from fccomodel.algorithms import Algorithm
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.core.options import AUTOMATIC, NUMBERS, WORDS, Budget, Origins, parse_budget
+from fccomodel.core.options import AUTOMATIC, NUMBERS, USER, WORDS, Budget, Origins, Unused, parse_budget
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import logarithms
 from fccomodel.library import regularisers, sets
@@ -106,7 +106,8 @@ def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
     """F0606 for options that there are not."""
     unknown = [name for name in given if name not in OPTIONS and name not in SETTINGS]
     if unknown:
-        refuse(*(errors.unknown_option(name, [*OPTIONS, *SETTINGS]) for name in unknown), source=problem.source)
+        known = [*OPTIONS, *SETTINGS]
+        refuse(*(errors.unknown_option(n, given[n][0], known, problem.params) for n in unknown), source=problem.source)
 
 
 def value(settled: Origins, name: str, default: Any = None) -> Any:
@@ -118,6 +119,21 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
     """Options that have no value yet take these."""
     for name, default in values.items():
         settled.setdefault(name, (default, origin))
+
+
+def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused, ...]]:
+    """The options without those of the user's own defaults that this algorithm cannot take, and these with the reason."""
+    aside = []
+    step, step_origin = given.get("step", (None, ""))
+    kind, origin = given.get("schedule", (None, ""))
+    if step_origin == USER and step not in record.steps:
+        aside.append(Unused("step", step, step_origin, f"{record.title} has {', '.join(record.steps)}."))
+    if origin == USER and kind == "theory" and record.theory is None:
+        aside.append(Unused("schedule", kind, origin, f"No schedule of a theorem is written down for {record.title}."))
+    if origin == USER and kind == "decay" and budget(given).seconds is not None:
+        aside.append(Unused("schedule", kind, origin, "Its steps fall by parts of a budget of steps or oracle calls."))
+    names = {one.name for one in aside}
+    return {name: entry for name, entry in given.items() if name not in names}, tuple(aside)
 
 
 def by_algorithm(
@@ -132,8 +148,8 @@ def by_algorithm(
     step = value(given, "step") or default_step(normal, record, theory)
     if step not in record.steps:
         refuse(errors.no_step(step, record), source=problem.source)
-    settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})  # theorems: independent samples
-    if record.oracle == "blocks":
+    if record.oracle == "blocks":  # theorems are about independent samples
+        settle(settled, {name: WORDS[name][theory] for name in ("sampling", "inner_sampling")})
         settle(settled, {"draws": WORDS["draws"][theory or not shared]})
     if record.independent:
         settle(settled, {"gradient_batch": WORDS["gradient_batch"][0]})

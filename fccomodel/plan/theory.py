@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from math import exp, inf, isfinite, log, sqrt
+from typing import Any
 
 from fccomodel import structure
 from fccomodel.algorithms import Algorithm, Constants
@@ -19,8 +20,22 @@ from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Block, Setting, modulus
 from fccomodel.structure.facts import Fact, Standing
 
-#: a constant that is zero would make a step of infinite size
+#: what stands for a constant that is zero, by which formulas divide
 LEAST = 1e-12
+#: constants that stand so, with what it means that they are zero, or infinite
+ZERO = {
+    "C_f": "C_f = 0: the outer functions are constant",
+    "C_g": "C_g = 0: the expectations do not depend on the variables",
+    "L_g": "L_g = 0: the expectations are affine",
+    "delta0": "F(w_0) - inf F = 0: the start is optimal",
+}
+INFINITE = {
+    "L_f": "L_f is infinite: outer functions have kinks",
+    "L_g": "L_g is infinite: expectations have kinks inside",
+}
+#: hyper-parameters that are positive; a schedule whose step sizes change by this factor with what stands for 0 is none
+POSITIVE = ("eta", "inner_eta", "nu", "lam", "beta", "gamma", "stage", "inner_steps")
+DEPENDS = 2.0
 #: accuracies between which the one that some steps are worth is looked for
 FINEST, COARSEST = 1e-9, 1e9
 Known = tuple[float, Standing]
@@ -41,8 +56,7 @@ class TheoremSchedule:
 
     @cached_property
     def _values(self) -> dict[str, float]:
-        assert self.record.theory is not None
-        return dict(self.record.theory(self.constants))
+        return numbers_of(self.record, self.constants) or {}
 
     @property
     def hyper(self) -> dict[str, float]:
@@ -52,13 +66,20 @@ class TheoremSchedule:
     def steps(self) -> float | None:
         return self._values.get("iterations")
 
+    def _steps_to(self, eps: float) -> float:
+        """The steps that the theorem asks for to reach eps: infinitely many where eps is too small for floating-point numbers,
+        none where it is too large."""
+        steps = (numbers_of(self.record, replace(self.constants, eps=eps)) or {}).get("iterations")
+        if steps is None or not isfinite(steps):
+            return inf if eps <= self.constants.eps else 0.0
+        return steps
+
     def worth(self, steps: float) -> float:
         """The accuracy for which the theorem asks for so many steps, by bisection of log eps."""
         low, high = log(FINEST), log(COARSEST)
         for _ in range(60):
             middle = (low + high) / 2
-            at = replace(self, constants=replace(self.constants, eps=exp(middle)))
-            low, high = (low, middle) if (at.steps or 0.0) <= steps else (middle, high)
+            low, high = (low, middle) if self._steps_to(exp(middle)) <= steps else (middle, high)
         return exp(high)
 
     def sentences(self, taken: int | None = None) -> list[str]:
@@ -71,11 +92,47 @@ class TheoremSchedule:
         return [f"{said}; the {taken:,} taken are what it asks for eps = {self.worth(taken):.2g}"]
 
 
+def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | None:
+    """The numbers of a theorem's schedule; None where its formulas divide by 0 or overflow."""
+    assert record.theory is not None
+    try:
+        return dict(record.theory(constants))
+    except (ArithmeticError, ValueError):
+        return None
+
+
 def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
-    """The schedule of the algorithm's theorem; F0613 where there is none."""
+    """The schedule of the algorithm's theorem; F0613 where there is none, or none with finite and positive numbers."""
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
+    values = numbers_of(record, numbers)
+    wrong = {} if values is None else _not_usable(values)
+    infinite = [words for name, words in INFINITE.items() if not isfinite(getattr(numbers, name))]
+    if values is None or wrong:
+        made = [f"{name} = {value:.3g}" for name, value in wrong.items()]
+        refuse(errors.no_finite_schedule(record, [*infinite, *_zeros(numbers)], made), source=problem.source)
+    if (zeros := _zeros(numbers)) and (changed := _depends_on_zeros(record, numbers, values)):
+        refuse(errors.no_finite_schedule(record, zeros, [f"{changed} = infinity"]), source=problem.source)
     return TheoremSchedule(record=record, constants=numbers)
+
+
+def _not_usable(values: Mapping[str, float]) -> dict[str, float]:
+    """The numbers of a schedule that are not finite, or not positive as they must be."""
+    return {name: v for name, v in values.items() if not isfinite(v) or name in POSITIVE and v <= 0}
+
+
+def _zeros(numbers: Constants) -> list[str]:
+    """The constants that are zero, in words."""
+    return [words for name, words in ZERO.items() if getattr(numbers, name) <= LEAST]
+
+
+def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
+    """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where there is none."""
+    smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
+    others = numbers_of(record, replace(numbers, **smaller))
+    if others is None:
+        return "its step size"
+    return next((n for n in POSITIVE if n in values and others[n] > DEPENDS * values[n]), "")
 
 
 def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False) -> Constants:
@@ -108,7 +165,7 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
     numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(
-        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((len(b.inner) for b in setting.blocks), default=1) or 1,
+        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
         **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
     )  # fmt: skip

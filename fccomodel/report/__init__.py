@@ -27,23 +27,33 @@ from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
-from fccomodel.report import estimated
+from fccomodel.report import estimated, poles
 from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.advice import Ending as Ending
+from fccomodel.report.errors import NOT_FINITE
 from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
+from fccomodel.report.reach import excluded as excluded
+from fccomodel.report.reach import of_feasible as of_feasible
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.scales import Scales, scales
-from fccomodel.report.system import System, norm
-from fccomodel.report.verdicts import GOOD, at_bound, judge, loose, notes_of, verdict
+from fccomodel.report.second_order import ACCURATE, examined
+from fccomodel.report.system import System, inward, norm
+from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
+from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
+from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
 BUDGET_S = 60.0
+#: The share of a report's work that each search for better points beside a point may take, and counted seconds in any case.
+BESIDE_SHARE = 0.25
+BESIDE_S = 0.05
+AT_BOUNDS = "A function has no value or gradient on a variable's bound: entries there are taken to be the nearest numbers inside"
 LATE = "the time for this report was used up: multipliers that leave less may exist"
 CUT = "this report was interrupted: multipliers that leave less may exist"
 
@@ -146,11 +156,44 @@ def report(
     most          counted seconds that the passes alone which it needs may take (see ``estimated.part_for``)
     work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
 
+    Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries at their bounds are taken to
+    be the nearest numbers inside.
+
     Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
     """
+
+    def at(point: Mapping[str, np.ndarray]) -> KKTReport:
+        return _reported(
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis,
+            sensitive,
+        )  # fmt: skip
+
+    try:
+        return at(point)
+    except FccoError as error:
+        if not any(d.code == NOT_FINITE.id for d in error.diagnostics) or (inside := inward(bound, point)) is None:
+            raise
+        found = at(inside)
+        return dataclasses.replace(found, notes=(*found.notes, AT_BOUNDS))
+
+
+def _reported(
+    bound: Bound,
+    point: Mapping[str, np.ndarray],
+    multipliers: Mapping[str, float] | None,
+    limits: Mapping[str, float],
+    meter: Meter,
+    afford: float,
+    most: float,
+    seed: int,
+    judging: bool,
+    ended: Ending | None,
+    analysis: Analysis | None,
+    sensitive: bool,
+) -> KKTReport:
     threads = nullcontext() if bound.nets else one_thread()  # many small operations: a second thread costs more than it gives
     with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
-        began, meter, written = time.perf_counter(), work or Meter(BUDGET_S), bound
+        began, written = time.perf_counter(), bound
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
         analysis = analysis if bound is written else None
 
@@ -159,7 +202,7 @@ def report(
             try:
                 if exact is not None and len(exact) == len(system.values) + 1:
                     system.state(float(exact[0]), exact[1:])
-                return _report(system, multipliers, limits or {}, meter, judging, ended, analysis, sensitive)
+                return _report(system, multipliers, limits, meter, judging, ended, analysis, sensitive)
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
@@ -218,8 +261,13 @@ def _report(
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter)
     judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
+    counts = counting(weight, system.objective)
     if not judging and judged.unsure(gap, weight):
-        judged = judged.beside(better(system, optimal.lagrangian, GOOD * weight, meter))
+        pole = poles.beside(system, counts, _beside(meter))
+        judged = judged.beside(pole or better(system, optimal.lagrangian, GOOD * weight, meter))
+    if not judging and judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
+        seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
+        judged = judged.after(seen, counts, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
         loose=loose(system, optimal, meter),
@@ -242,10 +290,15 @@ def _report(
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
-        better=None if judged.better is None or judged.better.divisor is not None else judged.better.point,
+        better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
         exact=not system.evaluator.sampled,
         notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *_cut(meter)),
     )
+
+
+def _beside(meter: Meter) -> Meter:
+    """A share of the work left for one of the searches beside a point, and a little in any case, also after the clock's end."""
+    return Meter(max(BESIDE_SHARE * meter.left, BESIDE_S), stop=meter.stop)
 
 
 def _cut(meter: Meter) -> list[str]:

@@ -84,7 +84,7 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     if not len(at):
         return Qualification(nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[held]))
     moves = free(system)
-    conditions = list(_of_sets(system, moves))
+    conditions = list(conditions_of_sets(system, moves))
     unit = np.vstack([rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)])
     labels = tuple(system.labels[k] for k in system.kept[at])
     names = [*labels, *(name for name, _, _ in conditions)]
@@ -122,7 +122,7 @@ def _enters(rows: Array, equal: Array) -> bool:
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 
-def _of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
+def conditions_of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
     """The active conditions of simple sets beside bounds: name, gradient of length 1 over the entries that move, an equation."""
     place = 0
     for name, value in system.point.items():

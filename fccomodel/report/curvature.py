@@ -54,6 +54,13 @@ def constant_hessian(
     return known[key]
 
 
+def less(hessian: Array, concavity: float) -> Array:
+    """The Hessian of the function less ``concavity``/2 |x|^2: a matrix, or a diagonal."""
+    if not concavity:
+        return hessian
+    return hessian - concavity if hessian.ndim == 1 else hessian - concavity * np.eye(len(hessian))
+
+
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
     """The weights of the kinks whose terms are quadratic: phi >= q.t, whose Hessian is a constant."""
     kept = []

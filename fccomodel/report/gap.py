@@ -29,7 +29,7 @@ from fccomodel.report.lagrangian import Root, roots
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.parts import Parts
 from fccomodel.report.rows import Gradients
-from fccomodel.report.supports import Support, around, past, reach, supports_of
+from fccomodel.report.supports import Support, around, furthest, past, reach, supports_of
 from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
@@ -174,26 +174,27 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
     feasible = _excess(system) <= 0
-    bent, alone = None, math.inf
+    bent, alone, forgiven = None, math.inf, _forgiven(system, analysis, optimal)
     if system.projected:
-        alone = _bounded(system, optimal, None, supports_of(system, analysis, level=feasible), base).value
+        alone = _bounded(system, optimal, None, supports_of(system, analysis, level=feasible), base, forgiven).value
     if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
         bent = curvature.constant_hessian(system, functions, quadratics, analysis, optimal, meter, known.hessians)
+        bent = None if bent is None else curvature.less(bent, forgiven)
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
         supports = supports_of(system, analysis, level=level)
-        found = _bounded(system, optimal, bent, supports, base)
-        if found.value < math.inf:
+        found = _bounded(system, optimal, bent, supports, base, forgiven)
+        if found.value < math.inf or forgiven:
             return found, supports
         if level not in known.boxes:
             known.boxes[level] = sublevels.boxes(system, supports, meter, level=level, affine=_affine(system, analysis))
         supports |= known.boxes[level]
-        found = _bounded(system, optimal, bent, supports, base)
+        found = _bounded(system, optimal, bent, supports, base, forgiven)
         if found.value == math.inf and level:
             if known.radius is None:
                 known.radius = growth.radius(system, analysis.see, meter, curvature.DENSE)
             supports = around(system, supports, known.radius)
-            found = _bounded(system, optimal, bent, supports, base)
+            found = _bounded(system, optimal, bent, supports, base, forgiven)
         return found, supports
 
     best, supports = within(level=feasible)
@@ -202,13 +203,25 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
         near, _ = within(level=True)
         best = min(best, near._replace(value=max(near.value, 0.0)))
     enough = NEGLIGIBLE * max(abs(system.objective), LEAST)
-    if parts.convex and best.value - base > enough and not 0 <= known.least <= enough:
+    if parts.convex and not forgiven and best.value - base > enough and not 0 <= known.least <= enough:
         best = min(best, _near(system, functions, optimal, analysis, meter, base))
     if best.value == math.inf:
         names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
     words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
     return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
+
+
+def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
+    """delta such that the Lagrangian plus delta/2 |x|^2 is proved to be convex: what rounding of eigenvalues may hide."""
+    delta, start = analysis.minimised.below.value.rounding, 0
+    for constraint in system.problem.constraints:
+        facts, count = analysis.constraints[constraint.label], len(members.of(system.bound, constraint))
+        weight = float(np.abs(optimal.multipliers[start : start + count]).sum())
+        sides = (facts.below, facts.above) if constraint.kind == "eq" else (facts.below,)
+        delta += weight * max(side.value.rounding for side in sides) if weight else 0.0
+        start += count
+    return delta
 
 
 def _near(system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float) -> _Bound:
@@ -241,12 +254,18 @@ class _Bound(NamedTuple):
 
 
 def _bounded(
-    system: System, optimal: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float
+    system: System, optimal: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float, forgiven: float
 ) -> _Bound:
-    """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets."""
-    direct = reach(system, optimal.lagrangian, supports)
+    """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets.
+
+    ``forgiven`` is the concavity that rounding may hide: it adds that much times half the square of the distance to w. The
+    ``hessian`` is less it already, so that a fall by curvature alone does not pay twice.
+    """
+    concave = forgiven * furthest(system, supports) ** 2 / 2 if forgiven else 0.0
+    direct = reach(system, optimal.lagrangian, supports) + concave
     normals, rest = _normals(system, optimal.lagrangian)
     curved, mu, tail = curvature.fall(system, rest, hessian, supports)
+    curved += concave if tail else 0.0
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
     return _Bound(base + min(direct, curved + normals), words)

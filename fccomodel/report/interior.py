@@ -15,11 +15,14 @@ import numpy as np
 from scipy import sparse
 
 from fccomodel.core.work import Meter, multiplied
+from fccomodel.numerics.cone_programs import ConeProgram, solved
 from fccomodel.report.groups import Array, Cone, Group, Part, Simple, Weighing
 from fccomodel.report.squares import Squares
 
 #: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of a semidefinite matrix.
 ACCURACY, MOST, MOST_TRIANGLE = 1e-12, 300_000, 1_500
+#: Time limit by the clock, in seconds, where hardly any is left.
+LEAST_S = 0.05
 #: Iterations that it takes as a rule; how it says that it came to its end.
 ENOUGH, ENDED = 25, ("Solved", "AlmostSolved")
 #: affine functions of the unknowns: a matrix, and constants
@@ -29,8 +32,6 @@ Rows = tuple[sparse.csr_matrix, Array]
 def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     """The z with the least residual, which the groups' projections may still move a little, and whether the method came to its
     end there or was cut short; None where the sets are none that are known, or too large, or too little work is left for it."""
-    import clarabel
-
     if squares.tangent is not None or not isinstance(squares.matrix, np.ndarray):
         return None
     program = _Program(squares.size)
@@ -46,19 +47,13 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     iterations = int(meter.left / (price := _price(A)))
     if iterations < ENOUGH:  # an answer cut short is worth less than the same work otherwise
         return None
-    kinds = {
-        "zero": clarabel.ZeroConeT, "nonneg": clarabel.NonnegativeConeT, "ball": clarabel.SecondOrderConeT,
-        "triangle": clarabel.PSDTriangleConeT,
-    }  # fmt: skip
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = ACCURACY
-    settings.max_iter = min(iterations, settings.max_iter)
-    if math.isfinite(meter.until):
-        settings.time_limit = max(meter.until - time.perf_counter(), 0.05)
-    cones = [clarabel.SecondOrderConeT(1 + len(b)), *(kinds[kind](size) for kind, size in program.cones)]
+    cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
     objective = np.append(np.zeros(n), 1.0)
-    result = clarabel.DefaultSolver(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones, settings).solve()
+    numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)
+    seconds = None
+    if math.isfinite(meter.until):
+        seconds = max(meter.until - time.perf_counter(), LEAST_S)
+    result = solved(numbers, accuracy=ACCURACY, iterations=iterations, seconds=seconds)
     meter.spend(price * result.iterations)
     z = np.asarray(result.x)[: squares.size]
     return (z, str(result.status) in ENDED) if len(z) and np.isfinite(z).all() else None
@@ -136,7 +131,7 @@ class _Program:
             if kind == "positive":
                 self.nonneg(self.at(row))
             for group in row.reshape(-1, columns or len(row)):
-                self.append("ball", _joined([scale, self.at(group)]))
+                self.append("second_order", _joined([scale, self.at(group)]))
             return
         n, m = len(row) // columns, columns
         j, i = np.tril_indices(n + m)
@@ -148,7 +143,7 @@ class _Program:
         triangle = entries + sparse.csr_matrix(ends[:, None]) @ wide, ends * scale[1][0]
         self.triangle = max(self.triangle, len(i))
         self.rows.append(triangle)
-        self.cones.append(("triangle", n + m))
+        self.cones.append(("semidefinite", len(i)))
 
     # ------------------------------------------------------------------------------------------------------------- rows
     def at(self, places: Array) -> Rows:

@@ -63,7 +63,7 @@ TOGETHER = 2_000_000
 def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
     """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
     (by record)."""
-    total, leaves = _sum(system, terms, at, weights)
+    total, leaves = differentiable_sum(system, terms, at, weights)
     return _slopes(total, leaves)
 
 
@@ -89,7 +89,7 @@ def hessian(system: System, terms: list[Term], weights: Weights, instead: Instea
     if columns is None or not np.isfinite(columns).all():
         return None
     way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
-    ends = [_slopes(*_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
+    ends = [_slopes(*differentiable_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
     apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
     return (columns + columns.T) / 2 if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0) else None
 
@@ -108,7 +108,7 @@ def _twice(
     all rows take more work than is left."""
     if at is None:
         at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
-    total, leaves = _sum(system, terms, at, weights, instead)
+    total, leaves = differentiable_sum(system, terms, at, weights, instead)
     if not total.requires_grad:
         return np.zeros((system.d, system.d))
     try:
@@ -164,7 +164,7 @@ def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False
     return found
 
 
-def _sum(
+def differentiable_sum(
     system: System, terms: list[Term], at: Array, weights: Weights, instead: Instead | None = None
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """The sum at a point, and the variables there."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from fccomodel.core.work import Meter, multiplied, priced
+from fccomodel.numerics import fista, power_method
+from fccomodel.numerics.fista import Found
 from fccomodel.report import bounded, min_norm
 from fccomodel.report.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.squares import Squares
 
-#: Iterations at most; without progress for this many, the solver stops. From ``MANY`` unknowns on, vertices are too many.
-ITERATIONS, PATIENCE, MANY = 20_000, 400, 40
+#: Iterations of projected gradients at most.
+ITERATIONS = 20_000
+#: From so many unknowns on, vertices are too many.
+MANY = 40
 #: Up to so many unknowns in polyhedra, their vertices come first: no library is loaded for that.
 FEW = 8
 #: Counted seconds for an exact answer, before one by projected gradients is tried.
@@ -21,15 +24,6 @@ PATIENCE_S = 10.0
 #: From so many multiplications on, or with fewer counted seconds left, projected gradients are tried before an exact answer, for
 #: so many iterations.
 DEAR, LITTLE, FIRST = 1e8, 1.0, 200
-#: The projected gradient at which a residual is the least, relative to it; the residual that counts as 0, relative to the offset.
-STILL, NOTHING = 1e-9, 1e-12
-
-
-class Found(NamedTuple):
-    """Unknowns, and whether they are known to be the best."""
-
-    z: Array
-    exact: bool
 
 
 def solve(squares: Squares, start: Array, meter: Meter) -> Array:
@@ -118,33 +112,15 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
             group.project(z)
         return z / scale
 
-    z = project(start / scale)
+    begin = project(start / scale)
     lipschitz = _lipschitz(reduced)
     if not lipschitz:
-        return Found(z * scale, True)
-    ahead, momentum = z, 1.0
-    best, record, since = z, np.inf, 0
-    price = _price(reduced, ahead)
-    nothing = NOTHING * float(np.linalg.norm(reduced.residual(np.zeros(len(z)))))
-    for iteration in range(iterations):
-        rest = reduced.residual(ahead)
-        new = project(ahead - reduced.pulled(rest) / lipschitz)
-        size = float(np.linalg.norm(rest))
-        if size <= nothing or np.sqrt(lipschitz) * np.linalg.norm(new - ahead) <= STILL * size:
-            return Found(new * scale, True)
-        if iteration % 20 == 0:
-            meter.spend(21 * price)
-            size = float(np.linalg.norm(reduced.residual(new)))
-            since = 0 if size < record * (1 - 1e-5) else since + 20
-            best, record = (new, size) if size < record else (best, record)
-            if since >= PATIENCE or meter.over:
-                break
-        if (ahead - new) @ (new - z) > 0:
-            ahead, momentum = z, 1.0
-            continue
-        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
-        ahead, z, momentum = new + (momentum - 1) / following * (new - z), new, following
-    return Found(project(best) * scale, False)
+        return Found(begin * scale, True)
+    found = fista.least_squares(
+        reduced.residual, reduced.pulled, project, begin,
+        lipschitz=lipschitz, price=_price(reduced, begin), meter=meter, iterations=iterations,
+    )  # fmt: skip
+    return Found(found.z * scale, found.exact)
 
 
 def _price(squares: Squares, z: Array) -> float:
@@ -159,16 +135,8 @@ def _lipschitz(squares: Squares, rounds: int = 30) -> float:
         matrix=squares.matrix, offset=np.zeros(len(squares.offset)), owner=squares.owner, rate=squares.rate,
         constant=np.zeros(len(squares.constant)), diagonal=squares.diagonal,
     )  # fmt: skip
-    z, size = np.random.default_rng(0).standard_normal(squares.size), 0.0
-    for _ in range(rounds if squares.dense else rounds // 3):
-        length = float(np.linalg.norm(z))
-        if not length:
-            break
-        z = linear.pulled(linear.residual(z / length))
-        before, size = size, float(np.linalg.norm(z))
-        if abs(size - before) < 1e-3 * size:
-            break
-    return 1.1 * size
+    rounds = rounds if squares.dense else rounds // 3
+    return 1.1 * power_method.largest_eigenvalue(lambda z: linear.pulled(linear.residual(z)), squares.size, rounds)
 
 
 def _scales(squares: Squares) -> Array:

@@ -176,8 +176,9 @@ def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[S
     terms = list(terms_of(expr, sign))
     lows = []
     for node, s in terms:
-        ends = see(node).interval.value
-        lows.append(ends.lo if s > 0 else -ends.hi)
+        ends = see(node).interval
+        low = ends.value.lo if s > 0 else -ends.value.hi
+        lows.append(low if ends.standing <= Standing.BOUNDED else -math.inf)
     for k, (node, s) in enumerate(terms):
         if (bounded := _norm(node, s, see)) is not None:
             name, ball, power, factor = bounded

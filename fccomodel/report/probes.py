@@ -2,8 +2,8 @@
 
 A step along a direction of descent that promises a gain to first order, and makes half of it, was worth taking; where it does
 not, curvature leaves less than that on the line (for a quadratic function, gain/2 at most). Steps go along the gradient and, of
-few entries, along each by itself, so that the variables' scales do not matter; to the origin, whose value is among the scales;
-and from both sides to where a divisor is 0.
+few entries, along each by itself, so that the variables' scales do not matter; and to the origin, whose value is among the
+scales.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.recording import Recorder
 from fccomodel.report.system import Array, System, functions, norm
 
-#: Entries of the variables that are tried one by one; how near a divisor's zero is approached, relative to the way there.
-ENTRIES, NEAR = 50, (1e-2, 1e-4, 1e-6)
+#: Entries of the variables that are tried one by one.
+ENTRIES = 50
 #: How far from the origin a feasible point is looked for, each distance thrice.
 FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
 #: So many kinks are left to either side, by steps of these lengths relative to 1 + |w|, of which the shorter gains this share of
@@ -39,25 +39,29 @@ SHARE, ALLOWED = 0.5, 1e-9
 class Better:
     """A feasible ``point`` whose objective is better by ``gain``, and ``where`` it is.
 
-    divisor   it is near a zero of this divisor
+    saddle   it lies along a direction of which first-order conditions know nothing
+    pole     it is near a zero of this expression
+    endless  nearer to that zero the objective falls on and on
     """
 
     gain: float
     where: str
     point: Mapping[str, np.ndarray]
-    divisor: ir.Expr | None = None
+    saddle: bool = False
+    pole: ir.Expr | None = None
+    endless: bool = False
 
 
 def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | None:
-    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient ``slope`` and to the zeros of
-    divisors; None where none is found with the work left."""
-    for step, where, promised, divisor in _steps(system, system.tangent(slope), gain):
+    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient ``slope``; None where none is
+    found with the work left."""
+    for step, where, promised in _steps(system, system.tangent(slope), gain):
         if 2 * system.forward_s > meter.left:
             return None
         meter.spend(2 * system.forward_s)
-        found = _gain(system, step)
+        found = gain_of(system, step)
         if found is not None and found >= SHARE * promised:
-            return Better(gain=found, where=where, point=_arrays(_moved(system, step)), divisor=divisor)
+            return Better(gain=found, where=where, point=arrays(moved(system, step)))
     return _beside_kinks(system, gain, meter)
 
 
@@ -70,10 +74,10 @@ def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
         for step in (way, -way):
             meter.spend(len(LENGTHS) * system.forward_s)
             longer, shorter = (length * (1 + size) * step for length in LENGTHS)
-            far, near = _gain(system, longer), _gain(system, shorter)
+            far, near = gain_of(system, longer), gain_of(system, shorter)
             if far is not None and near is not None and far >= FALL * gain and near >= LINEAR * far:
                 gain, longer = _extended(system, longer, far, meter)
-                return Better(gain=gain, where="beside a kink", point=_arrays(_moved(system, longer)))
+                return Better(gain=gain, where="beside a kink", point=arrays(moved(system, longer)))
     return None
 
 
@@ -83,7 +87,7 @@ def _extended(system: System, step: Array, gain: float, meter: Meter) -> tuple[f
         if system.forward_s > meter.left:
             break
         meter.spend(system.forward_s)
-        more = _gain(system, 2 * step)
+        more = gain_of(system, 2 * step)
         if more is None or more <= gain:
             break
         gain, step = more, 2 * step
@@ -129,33 +133,30 @@ def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
                 _, values, _, equal = functions(Evaluator(bound, point, seed=seed))
         except FccoError:
             continue
-        if bool(torch.isfinite(values).all()) and _violation(values.numpy(), equal) <= ALLOWED:
+        if bool(torch.isfinite(values).all()) and violation(values.numpy(), equal) <= ALLOWED:
             return True
     return False
 
 
-def _violation(values: Array, equal: Sequence[bool]) -> float:
+def violation(values: Array, equal: Sequence[bool]) -> float:
     return float(np.where(np.array(equal, dtype=bool), np.abs(values), values).max(initial=0.0))
 
 
-def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float, ir.Expr | None]]:
+def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, str, float]]:
     """Steps, their names, and the gains that they promise."""
     square = float(slope @ slope)
     if square > 0:
-        yield -gain / square * slope, "along the gradient", gain, None
+        yield -gain / square * slope, "along the gradient", gain
     if system.d <= ENTRIES:
         for k in np.flatnonzero(slope):
             step = np.zeros(system.d)
             step[k] = -gain / slope[k]
-            yield step, f"along {_entry(system, int(k))}", gain, None
+            yield step, f"along {entry(system, int(k))}", gain
     if any(value.any() for value in system.point.values()):
-        yield -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(), "at the origin", gain, None
-    for node in dict.fromkeys(_divisors(system)):
-        for step in _to_zero(system, node):
-            yield step, "where a divisor is nearly 0", gain, node
+        yield -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(), "at the origin", gain
 
 
-def _entry(system: System, k: int) -> str:
+def entry(system: System, k: int) -> str:
     for name, value in system.point.items():
         if k < value.numel():
             places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))] if value.dim() else []
@@ -164,69 +165,30 @@ def _entry(system: System, k: int) -> str:
     raise AssertionError(k)
 
 
-def _divisors(system: System) -> Iterator[ir.Expr]:
-    for node in ir.walk(*system.problem.roots):
-        if isinstance(node, ir.Apply) and node.op == "div":
-            divisor = node.args[1]
-            if ir.variables_of(divisor) and not ir.free_binders(divisor) and not divisor.shape:
-                yield divisor
-
-
-def _to_zero(system: System, divisor: ir.Expr) -> Iterator[Array]:
-    """Steps to both sides of a divisor's zero, along its gradient (Newton's method for a zero on that line)."""
-    value = system.evaluator.value(divisor, {}).data
-    here, slope = float(value.detach()), system.pull([(value, 1.0)])
-    square = float(slope @ slope)
-    if not square or not here:
-        return
-    unit, way, at = slope / square, -here, here
-    for _ in range(20):  # secant steps; of an affine divisor the first is the last
-        there = _divisor(system, divisor, way * unit)
-        if there is None or there in (at, here):
-            return
-        if abs(there) <= 1e-9 * abs(here):
-            break
-        way, at = way - there * (way / (there - here)), there
-    else:
-        return
-    for near in NEAR:
-        yield way * (1 - near) * unit
-        yield way * (1 + near) * unit
-
-
-def _moved(system: System, step: Array) -> dict[str, torch.Tensor]:
+def moved(system: System, step: Array) -> dict[str, torch.Tensor]:
     """The point after a step, in the variables' sets."""
     point = {}
     for name, part in system.split(step).items():
-        moved = system.point[name] + part
+        end = system.point[name] + part
         for simple, args in system.sets_of(name):
-            moved = simple.project(moved, *simple.prepare(*args))
-        point[name] = moved
+            end = simple.project(end, *simple.prepare(*args))
+        point[name] = end
     return point
 
 
-def _arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+def arrays(point: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in point.items()}
 
 
-def _divisor(system: System, divisor: ir.Expr, step: Array) -> float | None:
-    try:
-        with torch.no_grad():
-            value = float(system.evaluate(_moved(system, step), Recorder({}))[4].value(divisor, {}).data)
-    except FccoError:
-        return None
-    return value if np.isfinite(value) else None
-
-
-def _gain(system: System, step: Array) -> float | None:
+def gain_of(system: System, step: Array) -> float | None:
     """What a step makes better; None where it leads out of the constraints or the functions' domains."""
     try:
         with torch.no_grad():
-            f, c = system.evaluate(_moved(system, step), Recorder({}))[:2]
+            f, c = system.evaluate(moved(system, step), Recorder({}))[:2]
     except FccoError:
         return None
     values = c.numpy()
     allowed = max([ALLOWED, *system.violations])
-    if not np.isfinite(float(f)) or not np.isfinite(values).all() or _violation(values, system.equal) > allowed:
+    if not np.isfinite(float(f)) or not np.isfinite(values).all() or violation(values, system.equal) > allowed:
         return None
     return system.sign * system.objective - float(f)

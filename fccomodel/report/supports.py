@@ -17,6 +17,8 @@ from fccomodel.structure import Analysis
 Array = np.ndarray
 #: The largest ``s.x`` over a set, given s
 Support = Callable[[torch.Tensor], float]
+#: Entries of a variable up to which the interval of each is asked for.
+ENTRIES = 2000
 #: The support function of a norm's unit ball, by the shape of its dual's
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "box": lambda s: s.abs().max(),
@@ -70,6 +72,21 @@ def reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]
             furthest = min((h(-part) for h in supports[name]), default=math.inf)
             total += max(0.0, furthest + float((part * system.point[name]).sum()))
     return total
+
+
+def furthest(system: System, supports: Mapping[str, list[Support]]) -> float:
+    """A bound of |x - w| over all x in the sets, from the interval of each entry; inf where none is known."""
+    total = 0.0
+    for name, value in system.point.items():
+        count = value.numel()
+        if count > ENTRIES:
+            return math.inf
+        for k, unit in enumerate(torch.eye(count, dtype=torch.float64)):
+            along, here = unit.reshape(value.shape), float(value.reshape(-1)[k])
+            up = min((h(along) for h in supports[name]), default=math.inf) - here
+            down = min((h(-along) for h in supports[name]), default=math.inf) + here
+            total += max(up, down, 0.0) ** 2
+    return math.sqrt(total)
 
 
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:

@@ -53,6 +53,25 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
     return objective, torch.cat(parts), labels, equal
 
 
+def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+    """The point with every entry that is exactly at a bound of its set moved to the nearest normal number inside; None where no
+    entry is."""
+    found, any_moved = {}, False
+    for name, variable in bound.problem.variables.items():
+        if name not in point:
+            return None
+        value = torch.as_tensor(np.array(point[name], dtype=np.float64))
+        for declared in variable.sets:
+            simple, args = Evaluator(bound, {}).simple_set(declared)
+            normals = simple.normals(value, *args, tolerance=0.0)
+            step = value.abs().mul(np.finfo(float).eps).clamp(min=np.finfo(float).tiny)
+            held = normals.low & normals.high
+            value = torch.where(normals.low & ~held, value + step, torch.where(normals.high & ~held, value - step, value))
+            any_moved |= bool((normals.low ^ normals.high).any())
+        found[name] = value.numpy()
+    return found if any_moved else None
+
+
 class System:
     """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
 

@@ -24,6 +24,7 @@ from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.probes import Better
 from fccomodel.report.recording import Recorder
+from fccomodel.report.second_order import Examined
 from fccomodel.report.system import System
 
 if TYPE_CHECKING:
@@ -43,10 +44,22 @@ FEASIBLE = 1e-6
 OPEN = "Nearly stationary, but perhaps not solved"
 #: The grade of a point that meets the conditions where a better one was found.
 BEATEN = "Stationary, but not best"
+#: The grade of a point that meets the conditions of first order and that a direction of descent of higher order leaves.
+SADDLE = "A saddle point"
+#: The grades of a problem that is not convex where its curvature could not be examined.
+FIRST_ORDER: Mapping[str, str] = {
+    "Solved to high accuracy": "Stationary to high accuracy",
+    "Solved": "Stationary",
+    "Solved roughly": "Roughly stationary",
+}
+#: The least size of an objective, for what counts as a gain.
+LEAST_OBJECTIVE = 1e-2
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
+#: What to do about an objective without a bound.
+UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
 #: Samples of a distribution that an estimate of its standard error takes.
 REPEATS = 4
 
@@ -54,12 +67,16 @@ REPEATS = 4
 @dataclass(frozen=True, kw_only=True)
 class Judged:
     """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``proved``
-    where the gap decides in its favour."""
+    where the gap decides in its favour.
+
+    first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
+    """
 
     grade: str
     proved: bool = False
     missing: float = 0.0
     better: Better | None = None
+    first_order: str = ""
 
     @property
     def solved(self) -> bool:
@@ -72,7 +89,29 @@ class Judged:
 
     def beside(self, better: Better | None) -> Judged:
         """With a better point, if there is one."""
-        return self if better is None else replace(self, grade=BEATEN, better=better)
+        if better is None:
+            return self
+        return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
+
+    def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone."""
+        if examined.why and not convex:
+            return replace(self, first_order=examined.why)
+        if examined.better is None or examined.better.gain >= counts:
+            return self.beside(examined.better)
+        grades = [text for _, text in GRADES]
+        least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+        return replace(self, grade=least, better=examined.better)
+
+    @property
+    def words(self) -> str:
+        """The grade as the verdict has it."""
+        return FIRST_ORDER.get(self.grade, self.grade) if self.first_order else self.grade
+
+
+def counting(weight: float, objective: float) -> float:
+    """The gain that counts: ``GOOD`` of the objective, which may be small beside its range (``weight``)."""
+    return GOOD * min(weight, max(abs(objective), LEAST_OBJECTIVE))
 
 
 def judge(relative: Mapping[str, float], gap: Gap | None, objective: float, beyond: float = 0.0) -> Judged:
@@ -112,15 +151,16 @@ def verdict(
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it; ``loose``:
     why the stationarity may be less than it says."""
     epsilon, share = max(parts.values()), max(relative.values())
-    grade = "On these rows" if judging else judged.grade
+    grade = "On these rows" if judging else judged.words
     name = max(relative, key=lambda key: relative[key])
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
     opened = f"; the optimum may be up to {judged.missing:.1e} better" if judged.missing and not judging else ""
     if judged.better is not None and not judging:
-        near = "" if judged.better.divisor is None else f" ({_quoted(system, judged.better.divisor)})"
-        opened += f"; a feasible point {judged.better.where}{near} is better by {judged.better.gain:.1e}"
+        opened += _beaten(system, judged.better)
+    elif judged.first_order and not judging:
+        opened += f"; whether it is a saddle is not known: {judged.first_order}"
     grade += ", by the proved gap" if judged.proved and not judging else ""
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.proved)
@@ -128,6 +168,18 @@ def verdict(
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
+
+
+def _beaten(system: System, better: Better) -> str:
+    """By how much a better point is better, and where it is."""
+    if better.saddle:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; {better.where} the objective {falls} by {better.gain:.1e}"
+    near = "" if better.pole is None else f" ({_quoted(system, better.pole)})"
+    if better.endless:
+        falls = "falls" if system.sign > 0 else "rises"
+        return f"; the objective {falls} without end {better.where}{near}"
+    return f"; a feasible point {better.where}{near} is better by {better.gain:.1e}"
 
 
 def _alike(a: float, b: float) -> bool:
@@ -146,9 +198,9 @@ def _advice(
     system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
     loose: str,
 ) -> str:  # fmt: skip
-    if judged.better is not None and judged.better.divisor is not None:
-        return advising.DIVISOR
-    if judged.grade == BEATEN and not convex:
+    if judged.better is not None and judged.better.pole is not None:
+        return advising.POLE
+    if judged.grade in (BEATEN, SADDLE) and not convex:
         return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):
         return advising.little_curvature(system.bound)
@@ -182,15 +234,10 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             worst = "{} no variable, and {} violated by {}{:.3g}".format(*words, max(failure.conflict.values()))
             sentence = f"Infeasible, proved: {_shown(failure)} {worst}."
             advice = "Correct the data and params of what has no variable, or leave it out."
+        case "infeasible" if report.relative.get("feasibility", report.feasibility) <= FEASIBLE:
+            return report  # the point itself meets the constraints
         case "infeasible":
-            shown = _shown(failure)
-            least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
-            where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
-            proof = f"Infeasible, proved: every point{where} violates a constraint."
-            if failure.proved:
-                least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
-            sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
-            advice = "Loosen one of them, or give them a weight in the objective instead."
+            return _conflicting(report, failure, convex)
         case _ if report.relative.get("feasibility", report.feasibility) > FEASIBLE:
             sentence = (
                 f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
@@ -198,15 +245,60 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             )
             advice = "Bound the variables by sets, or take a larger penalty (--option rho)."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
+        case "unbounded" if failure.proved:
+            sentence = (
+                f"Unbounded, proved: the objective is {report.objective:.1e} here and goes on without end along a ray of "
+                f"feasible points, as {_moving(failure)}."
+            )
+            advice = UNBOUNDED
         case "unbounded":
-            sentence = f"Unbounded: the objective is {report.objective:.1e} here and goes on without end as {_moving(failure)}."
-            advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
+            sentence = (
+                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves as fast "
+                f"{_seen(failure)}as {_moving(failure)}."
+            )
+            advice = UNBOUNDED
         case _:
-            sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
+            sentence = (
+                "No solution is attained, as far as was seen: the objective still improves, ever more slowly, "
+                f"{_seen(failure)}as {_moving(failure)}."
+            )
             advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
     gap = report.gap if failure.kind == "unattained" else None
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
+
+
+def unfinished(report: KKTReport, reason: str) -> KKTReport:
+    """The report of a point where a run took the objective for one that falls for ever, which is known to be false; a solved one
+    as it is."""
+    if report.solved:
+        return report
+    sentence = f"{report.verdict} The run ended where the objective still fell, but {reason}."
+    return dataclasses.replace(report, verdict=sentence)
+
+
+def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport:
+    """The report of a point where constraints conflict: everywhere, within a radius, or as far as a local search tells."""
+    shown, name = _shown(failure), "infeasible_nearby"
+    least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
+    if failure.proved:
+        least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
+    if max(failure.radius, failure.nearest) <= 0 or not (convex or failure.proved):
+        sentence = f"Infeasible near this point, and constraints are not convex. {least}"
+    elif math.isinf(failure.radius):
+        sentence, name = f"Infeasible, proved: every point violates a constraint. {least}", "infeasible"
+    else:
+        where = f"has |w| <= {_down(failure.radius)}" if failure.radius > 0 else f"is within {_down(failure.nearest)} of this one"
+        sentence = f"Not solved: no feasible point {where}, proved; further away there may be some. {least}"
+    advice = "Loosen one of them, or give them a weight in the objective instead."
+    whole = f"{sentence} {advice}"
+    return dataclasses.replace(report, verdict=whole, advice=advice, gap=None, solved=False, failure=name)
+
+
+def _down(value: float) -> str:
+    """Two digits, rounded down."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.floor(value / unit * (1 + 1e-12)) * unit:.1e}"
 
 
 def _shown(failure: Failure) -> str:
@@ -228,6 +320,11 @@ def unmet(bound: Bound, report: KKTReport) -> Failure | None:
                 found[label] = violation
     ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
     return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf) if found else None
+
+
+def _seen(failure: Failure) -> str:
+    """How far the objective was seen to fall."""
+    return f"at |w| = {failure.far:.0e} " if failure.far else ""
 
 
 def _moving(failure: Failure) -> str:

@@ -23,6 +23,7 @@ from fccomodel.structure._declarations import REALS, Declarations, Leaf, interva
 from fccomodel.structure._draft import Draft
 from fccomodel.structure._pieces import pieces
 from fccomodel.structure._reduce import reduce
+from fccomodel.structure._spectrum import Spectrum, spectrum
 from fccomodel.structure.facts import INCREASING, KINDS, NEITHER, Fact, Facts, Standing, combine, make
 
 LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
@@ -78,9 +79,9 @@ class Analyser:
         low = least(facts, self.declared, self)
         if low is None:
             return facts
-        where = facts.interval.value.meet(interval(low))
-        reason = f"its least value on the data is at least {low:.3g}"
-        fact = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=Standing.BOUNDED)
+        where = facts.interval.value.meet(interval(low.value))
+        reason = f"its least value on the data is at least {low.value:.3g}"
+        fact = make("interval", where, facts.expr, "least value", reason, [facts.below], standing=low.standing)
         return replace(facts, interval=fact, restricted=facts.restricted or not self.declared.free)
 
     def _measured(self, facts: Facts) -> Facts:
@@ -296,9 +297,8 @@ class Analyser:
             factors = image.args if isinstance(image, ir.Apply) and image.op == "matmul" else ()
             for matrix, vector in (factors, factors[::-1]) if factors else ():
                 if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
-                    low, high = self._spectrum(matrix)
                     plain = self._product(node, op, args, entries)
-                    return _whole.quadratic_form(node, self(x), self(matrix), (low, high), plain, Standing.BOUNDED)
+                    return _whole.quadratic_form(node, self(x), self(matrix), self._spectrum(matrix), plain, Standing.BOUNDED)
         return None
 
     def _shared(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
@@ -334,15 +334,14 @@ class Analyser:
             return None
         return _whole.credited(self(atoms.expression(atom.complement, dict(zip(atom.arguments, other.args, strict=True)))), node)
 
-    def _spectrum(self, matrix: ir.Expr) -> tuple[float | None, float | None]:
-        """The least and the largest eigenvalue of the symmetric part of a bound matrix."""
+    def _spectrum(self, matrix: ir.Expr) -> Spectrum | None:
+        """The spectrum of the symmetric part of a bound matrix; None where it is not known."""
         turned = isinstance(matrix, ir.Apply) and matrix.op == "transpose"
         inner = matrix.args[0] if turned and isinstance(matrix, ir.Apply) else matrix
         value = self.declared.value(inner.name) if isinstance(inner, ir.Param) else None
         if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1] or len(value) > LARGEST:
-            return None, None
-        ends = np.linalg.eigvalsh((np.asarray(value, float) + np.asarray(value, float).T) / 2)
-        return float(ends[0]), float(ends[-1])
+            return None
+        return spectrum(np.asarray(value, float))
 
     # -------------------------------------------------------------------------------------------------- what the whole has
     def _structure(self, node: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from math import inf, prod
+from typing import NamedTuple
 
 import torch
 
@@ -22,7 +23,7 @@ from fccomodel.evaluation.elements import Pointwise
 from fccomodel.evaluation.interpret import concave, evaluate
 from fccomodel.library import atoms, reductions
 from fccomodel.structure._declarations import Declarations
-from fccomodel.structure.facts import Facts
+from fccomodel.structure.facts import Facts, Standing
 
 See = Callable[[ir.Expr], Facts]
 #: numbers that passes over the data may take in all, and members of a family that are looked at one by one
@@ -30,9 +31,19 @@ MOST_WORK, MOST_MEMBERS = 1e9, 64
 STEPS = 200
 #: of the values that it is the difference of: a least value below this may be rounding alone
 ROUNDING = 1e-4
+#: the share of the largest curvature up to which a direction may be flat
+FLAT = 1e-10
 
 
-def least(facts: Facts, declared: Declarations, see: See) -> float | None:
+class Least(NamedTuple):
+    """A positive number that a function is never below, and how far that can be trusted: it is estimated where rounding hides
+    whether the function is flat in some direction, along which it might fall further."""
+
+    value: float
+    standing: Standing = Standing.BOUNDED
+
+
+def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     """A positive number that a convex, scalar function of the variables is never below, whatever members of the families around
     it are taken, inside the variables' simple sets; None where none is found, or what it takes is too much."""
     problem, bound = declared.problem, declared.bound
@@ -49,11 +60,11 @@ def least(facts: Facts, declared: Declarations, see: See) -> float | None:
     match atoms.as_power(facts.expr):
         case (e, ir.Const(value=p)) if p > 0:
             inner = least(see(e), declared, see)
-            return None if inner is None else inner**p
+            return None if inner is None else inner._replace(value=inner.value**p)
     return None
 
 
-def _least(facts: Facts, declared: Declarations, see: See) -> float | None:
+def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     """The same of the function as a whole, not from its parts."""
     assert declared.problem is not None and declared.bound is not None
     expr = facts.expr
@@ -73,17 +84,17 @@ def _least(facts: Facts, declared: Declarations, see: See) -> float | None:
     rows = max([1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
     if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
         return None
-    lowest = inf
+    lowest, standing = inf, Standing.BOUNDED
     for chosen in itertools.product(*members):
         f = _Function(declared, expr, names, dict(zip(free, chosen, strict=True)))
         try:
-            ends = [f.least_of_quadratic()] if square else []
-            if bounded and facts.smooth and not (ends and ends[0] > 0):
-                ends.append(f.least_inside(domains))
+            found = f.least_of_quadratic() if square else Least(-inf)
+            if bounded and facts.smooth and found.value <= 0:
+                found = Least(f.least_inside(domains))
         except FccoError:  # a member that has no value: conditions around it may leave it out
             return None
-        lowest = min(lowest, max(ends))
-    return lowest if 0 < lowest < inf else None
+        lowest, standing = min(lowest, found.value), max(standing, found.standing)
+    return Least(lowest, standing) if 0 < lowest < inf else None
 
 
 def _sampled(node: ir.Expr) -> bool:
@@ -118,20 +129,27 @@ class _Function:
             (gradient,) = torch.autograd.grad(value, w)
         return value.detach(), gradient
 
-    def least_of_quadratic(self) -> float:
-        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding."""
+    def least_of_quadratic(self) -> Least:
+        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding. Curvatures are compared in units
+        in which that of every entry is 1, so that the variables' units do not matter."""
         zero = torch.zeros(self.size, dtype=torch.float64)
         c, b = self(zero)
         A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=torch.float64)])
         if not bool(torch.isfinite(A).all()):
-            return -inf
-        curvature, axes = torch.linalg.eigh((A + A.T) / 2)
-        slope = axes.T @ b
-        flat = curvature <= 1e-10 * curvature[-1].clamp(min=0)  # what is left out there changes the value by less than 1e-5 c
-        if float(slope[flat].norm()) > 1e-8 * float(b.norm()):
-            return -inf
+            return Least(-inf)
+        absent = (A == 0).all(0) & (b == 0)
+        A, b = ((A + A.T) / 2)[~absent][:, ~absent], b[~absent]
+        unit = A.diagonal().clamp(min=0).sqrt()
+        unit = unit.where(unit > 0, 1.0)
+        curvature, axes = torch.linalg.eigh(A / torch.outer(unit, unit))
+        slope = axes.T @ (b / unit)
+        flat = curvature <= FLAT * curvature[-1:].clamp(min=0)
+        if float(slope[flat].norm()) > 1e-8 * float(slope.norm()):
+            return Least(-inf)
         value = float(c - (slope[~flat] ** 2 / curvature[~flat]).sum() / 2)
-        return value / 2 if value > ROUNDING * float(c.abs()) else -inf
+        if value <= ROUNDING * float(c.abs()):
+            return Least(-inf)
+        return Least(value / 2, Standing.ESTIMATED if bool(flat.any()) else Standing.BOUNDED)
 
     def least_inside(self, domains: list[ir.VectorSet]) -> float:
         """What the tangent plane at a point near the minimiser allows inside the sets."""

@@ -9,14 +9,17 @@ from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, root, times
+from fccomodel.library.amounts import NONE, ZERO, Amount, amount, most, plus, root, rounded, times
 from fccomodel.library.atoms import Interval
 from fccomodel.structure._arithmetic import add, merged, renamed, scale
 from fccomodel.structure._compose import compose
 from fccomodel.structure._declarations import interval, opened
 from fccomodel.structure._draft import Draft
+from fccomodel.structure._spectrum import Spectrum
 from fccomodel.structure.facts import KINDS, Fact, Facts, Standing, combine
 
+#: products of exponents this near to 1 are 1: a value changes by no more than its own rounding
+ROUNDING = 1e-15
 #: an interval from 0 in which a slope at 0 shows
 NEAR_0 = 1e-6
 
@@ -251,11 +254,11 @@ def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Fac
         return facts
     q = exponent(expr, args)
     p, rest = base.powers
-    if p * q < 1 - 1e-12:
+    if p * q < 1 - ROUNDING:
         return facts
     draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
     draft.propose("below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below, base.interval))
-    if abs(p * q - 1) < 1e-12 and p == 2 and base.smooth and base.gradient.value.finite and not base.restricted:
+    if abs(p * q - 1) < ROUNDING and p == 2 and base.smooth and base.gradient.value.finite and not base.restricted:
         steep = root(times(Amount(0.5), base.gradient.value))
         draft.propose("lipschitz", steep, "power sums", "|grad g|^2 <= 2 L_g g for a smooth g >= 0", (base.gradient,))
         if rest.positive and rest.lo > 0:
@@ -338,30 +341,31 @@ def _away_from_zero(x: Facts) -> tuple[Fact, str] | None:
 
 
 def quadratic_form(
-    expr: ir.Expr, x: Facts, matrix: Facts, spectrum: tuple[float | None, float | None], facts: Facts, standing: Standing
+    expr: ir.Expr, x: Facts, matrix: Facts, spectrum: Spectrum | None, facts: Facts, standing: Standing
 ) -> Facts:
-    """``x' A x``, with the ends of the spectrum of (A + A')/2 where known."""
-    least_eigenvalue, largest = spectrum
-    if least_eigenvalue is None or largest is None:
+    """``x' A x``, with the spectrum of (A + A')/2 where it is known."""
+    if spectrum is None:
         return facts
     draft = Draft(expr=expr, args=(x,), leaves=facts.leaves, parts=facts.parts)
-    where = f"the eigenvalues of A lie in [{least_eigenvalue:.3g}, {largest:.3g}]"
-    tiny = 1e-12 * max(abs(least_eigenvalue), abs(largest))
-    low, high = (max(0.0, end) if end > tiny else 0.0 for end in (-least_eigenvalue, largest))
-    lies = interval(-inf if low else 0.0, inf if high else 0.0)
-    draft.propose("interval", lies, "quadratic form", where, standing=standing)
+    where = f"the eigenvalues of A lie in [{spectrum.least:.3g}, {spectrum.largest:.3g}]"
+    low, high = spectrum.negative, spectrum.positive
+    lies = interval(-inf if low.value else 0.0, inf if high.value else 0.0)
+    forgiven = Standing.ESTIMATED if low.rounding or high.rounding else standing
+    draft.propose("interval", lies, "quadratic form", where, standing=forgiven)
     steep = times(x.lipschitz.value, x.lipschitz.value)
     if x.affine:
-        top = amount(2 * max(abs(least_eigenvalue), abs(largest)))
+        top = amount(2 * max(abs(spectrum.least), abs(spectrum.largest)))
         for kind, end in (("below", low), ("above", high)):
-            draft.propose(kind, times(amount(2 * end), steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+            curved = times(Amount(2.0), end, steep)
+            draft.propose(kind, curved, "quadratic form", where, (x.lipschitz,), standing=standing)
         draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
         draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
     elif (size := _away_from_zero(x)) is not None:
         fact, said = size
         entries = matrix.interval.value
         for kind, end, signed in (("below", low, entries.lo >= 0), ("above", high, entries.hi <= 0)):
-            if end == 0 and signed:
+            if end.zero and signed:
                 reason = f"{where}, its entries have one sign, and x is {said}, so that it grows with the entries of x"
-                draft.propose(kind, ZERO, "quadratic form", reason, (fact, x.interval, matrix.interval), standing=standing)
+                curved = rounded(ZERO, inf if end.rounding else 0.0)
+                draft.propose(kind, curved, "quadratic form", reason, (fact, x.interval, matrix.interval), standing=standing)
     return combine(facts, draft.finish())

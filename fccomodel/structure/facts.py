@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from math import inf
 from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
-from fccomodel.library.amounts import NONE, Amount, least, rank
+from fccomodel.library.amounts import NONE, Amount, least, rank, rounded
 from fccomodel.library.atoms import Interval
 
 
@@ -96,9 +97,14 @@ def make(
     lacks: str = "",
     fix: str = "",
 ) -> Fact:
-    """A fact with the standing that its uses leave it, or a weaker one that is given."""
+    """A fact with the standing that its uses leave it, or a weaker one that is given.
+
+    A curvature that is found by that of parts which forgives rounding forgives rounding too: how much, its rule says, or nobody.
+    """
     uses = tuple(uses)
     worst = max([standing, *(u.standing for u in uses)])
+    if kind in CURVATURES and not value.rounding and any(u.kind in CURVATURES and u.value.rounding for u in uses):
+        value = rounded(value, inf)
     return Fact(
         kind=kind, value=value, subject=subject, rule=rule, reason=reason, uses=uses, standing=worst, lacks=lacks, fix=fix
     )
@@ -140,6 +146,7 @@ def _constant(value: Amount) -> str:
 
 INCREASING, DECREASING, NEITHER = 1, -1, 0
 _DIRECTIONS = {INCREASING: "increasing", DECREASING: "decreasing", NEITHER: "none"}
+CURVATURES = ("below", "above")
 KINDS = ("interval", "size", "below", "above", "lipschitz", "gradient", "differentiable")
 
 

@@ -164,7 +164,7 @@ def solvable() -> Iterator[Model]:
 def drawn() -> Iterator[Model]:
     for seed in range(16):
         made = tests("bench.drawn").draw(seed)
-        yield Model(name=f"drawn/{seed}", source=made.text, given={"data": {"D": made.table}}, runs={"polished": POLISHED})
+        yield Model(name=f"drawn/{seed}", source=made.text, given={"data": made.data}, runs={"polished": POLISHED})
 
 
 SUITES: tuple[Callable[[], Iterator[Model]], ...] = (

@@ -269,14 +269,10 @@ def test_an_earlier_encoding_and_rows_of_it(folder):
 
 def test_names_that_mean_nothing(folder):
     model = problem(LOGISTIC)
-    for code, words, given in (
-        ("F0505", "no file matches none-*.parquet", "none-*.parquet"),
-        ("F0506", "DuckDB does not answer", "duckdb:SELECT FROM nothing"),
-        ("F0506", "DuckDB does not answer", "duckdb:SELECT * FROM 'none.parquet'"),
-    ):
-        with pytest.raises(FccoError) as caught:
-            bind(model, data={"D": given}, data_dir=folder)
-        assert [d.code for d in caught.value.diagnostics] == [code] and words in caught.value.diagnostics[0].message
+    with pytest.raises(FccoError) as caught:
+        bind(model, data={"D": "none-*.parquet"}, data_dir=folder)
+    assert [d.code for d in caught.value.diagnostics] == ["F0505"]
+    assert "no file matches none-*.parquet" in caught.value.diagnostics[0].message
     other = problem(LOGISTIC.replace("data D", "data R").replace("~ D", "~ R"))
     with pytest.raises(FccoError) as caught:
         bind(other, data={"R": folder / "prepared"})

@@ -73,7 +73,7 @@ def test_equal_values(name: str) -> None:
 def test_an_affine_function_of_expectations_is_tracked_as_one(name: str) -> None:
     problem, data = bound(EQUAL[name])
     (term,) = normalise(problem, data).terms
-    assert (term.d1, term.depth) == (1, 1)
+    assert (len(term.means), term.depth) == (1, 1)
 
 
 def test_expectations_over_different_draws_stay_apart() -> None:

@@ -175,8 +175,8 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and falls_for_ever(full, now.w, moved) == "unbounded":
-        now.failure = {"kind": "unbounded", "direction": moved}
+    if count.passes > now.last and not full.solver.attained and falls_for_ever(full, now.w, moved) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": moved, "far": float(now.w.norm())}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts = shifts
@@ -203,7 +203,7 @@ def raise_penalty(now, full, violation):
         return
     now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
     if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
-        now.best, now.failure = least.w, conflict(least, 0.0)
+        now.best, now.failure = least.w, conflict(least, 0.0, far=1.0)
     else:
         now.w = least.w
 
@@ -238,7 +238,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
     """
     began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
@@ -272,6 +272,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
     more["timed"] = outcome.timed or full.count.timed
+    more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
     return SimpleNamespace(**{**vars(outcome), **more})
 
 

@@ -125,6 +125,7 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
         nets=files.pairs(args.net, "--net"),
         data_dir=args.data_dir,
         allow_python=args.allow_python,
+        given_as=options.COMMAND,
     )
     compiled = pipeline.compile_model(files.read_model(args.model))
     lint(compiled, args.quiet, getattr(args, "show", ()))

@@ -72,7 +72,9 @@ def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str,
     elif args.quiet:
         if outcome.planned.plan.unverified:
             say(display.unverified(outcome.planned.plan))
-        say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}")
+        count = len(outcome.cautions)
+        cautions = f" ({count} caution{'s' * (count > 1)}: see the report)" if count else ""
+        say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}{cautions}")
     else:
         print_report(display.outcome(outcome, verbose=args.verbose))
 

@@ -12,13 +12,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fccomodel.app import explain
+from fccomodel.app import again, explain
 from fccomodel.app.display._constraints import CONVENTION, MOST_ROWS, complementarities, constraints, kinds
 from fccomodel.app.display._layout import number, page, residual, seconds, section, title
 from fccomodel.app.display._new_rows import margins, population_lines
 from fccomodel.app.display._variables import variable_lines
 from fccomodel.core import ir
 from fccomodel.core.options import AUTOMATIC
+from fccomodel.pipeline import params
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fccomodel.plan import Plan
     from fccomodel.report import KKTReport
     from fccomodel.report.active import Sensitivity
+    from fccomodel.report.cautions import Warned
     from fccomodel.report.confidence import Intervals
 
 
@@ -35,12 +37,10 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     """The report of a solve: where it ended and how good that is; ``verbose``: how it was found too, and every option."""
     planned, solution = result.planned, result.solution
     seed = planned.options["seed"][0]
-    passes = [f"{solution.passes:,} passes"] if solution.passes else []
-    passes += [f"{solution.interior} of an interior-point method"] if solution.interior else []
-    facts = [planned.plan.algorithm, f"{solution.iterations:,} steps", *passes, seconds(result.wall_s), f"seed {seed}"]
+    facts = [result.answered.words, seconds(result.wall_s), f"seed {seed}"]
     parts: list[RenderableType | None] = [title(result.problem.name, facts)]
     at = variable_lines(result.bound, solution.variables)
-    parts += report(result.report, result.problem, variables=at, verbose=verbose)
+    parts += report(result.report, result.problem, variables=at, cautions=result.cautions, verbose=verbose)
     parts.append(shown(result.shown, "of the rows solved on" if result.heldout is not None else ""))
     if result.heldout is not None:
         parts += [Text(""), heldout(result.heldout, result.problem, f"held out: {_held_out(planned)}"), Text("")]
@@ -55,9 +55,12 @@ def outcome(result: Outcome, *, verbose: bool = False) -> RenderableType:
     parts += _found(result) if verbose else [section("how", told)]
     parts.append(section("defined", [f"not proved: {words}" for words in planned.plan.undefined]))
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
+    known = params.values(result.bound, planned.binding).items()
+    parts.append(section("params", [value.sentence(name) for name, value in known if value.differs]))
     parts.append(section("options", option_lines(planned.options) if verbose else []))
+    parts.append(section("again", [again.command(planned)] if verbose else []))
     if not verbose:
-        parts.append(section("more", [Text(_more(planned.plan), style="dim")]))
+        parts.append(section("more", [Text(_more(planned.plan, result.answered.method), style="dim")]))
     warned = _unverified(planned.plan)
     return Group(*([warned] if warned is not None else []), page(parts))
 
@@ -78,11 +81,15 @@ def _found(result: Outcome) -> list[RenderableType | None]:
     ]
 
 
-def _more(plan: Plan) -> str:
-    """What a report leaves out unless it is asked for: the theorem with the standing of its assumptions, and the rest."""
+def _more(plan: Plan, method: str) -> str:
+    """What a report leaves out unless it is asked for: the theorem with the standing of its assumptions, and the rest.
+    ``method``: what gave the answer."""
     counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
-    how = f"{plan.algorithm_record.title}'s theorem{f' (assumptions: {met})' if met else ''}"
+    title = plan.title
+    about = [f"assumptions: {met}"] if met else []
+    about += [f"about its steps, not about {method}"] if method != title else []
+    how = f"{title}'s theorem ({'; '.join(about)})" if about else f"{title}'s theorem"
     return f"--verbose: {how}, practice, options; all in result.json"
 
 
@@ -102,7 +109,8 @@ def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
     """The report of a stored answer on rows of choice."""
     record = result.stored.record
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
-    parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {record['algorithm']}", rows])]
+    method = record.get("answered_by", {}).get("method", record["algorithm"])
+    parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {method}", rows])]
     parts += [*report(result.report, result.stored.compiled.problem, verbose=verbose), shown(result.shown)]
     parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
@@ -110,7 +118,12 @@ def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
 
 
 def report(
-    kkt: KKTReport, problem: ir.Problem, *, variables: Sequence[Text] = (), verbose: bool = False
+    kkt: KKTReport,
+    problem: ir.Problem,
+    *,
+    variables: Sequence[Text] = (),
+    cautions: Sequence[Warned] = (),
+    verbose: bool = False,
 ) -> list[RenderableType | None]:
     """Objective, constraints, KKT residuals and the verdict: the part that a point alone decides."""
     goal = problem.objective
@@ -125,6 +138,7 @@ def report(
     parts.append(section("at", list(variables)))
     parts.append(section("KKT", _residuals(kkt, verbose)))
     parts.append(section("verdict", [Text(kkt.verdict, style="bold"), *([kkt.advice] if kkt.advice not in kkt.verdict else [])]))
+    parts.append(section("caution", [Text(str(one), style="yellow") for one in cautions]))
     parts.append(section("optimum", [str(kkt.gap)] if kkt.gap is not None else []))
     if kkt.qualification is not None and (verbose or kkt.qualification.dependent):
         parts.append(section("points", [str(kkt.qualification)]))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from fccomodel.core.diagnostics import FccoError, quoting
 from fccomodel.core.memory import available, in_words
+from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
 from fccomodel.evaluation import preparing
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
-
-if TYPE_CHECKING:
-    from fccomodel.plan import Plan
 
 #: Elements of a problem's reductions whose passes take too little memory to be told.
 FEW_NUMBERS = 1 << 21
@@ -23,10 +21,11 @@ LONGEST_TEXT = 60
 PER_ROW = 130
 
 
-def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
-    """What the reader should know: assumptions in use, conditions not proved, the lint of the model, and what its ``plan`` will
-    take of the memory."""
-    said = []
+def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
+    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, the lint of the
+    model, and what its ``plan`` will take of the memory."""
+    unused = getattr(plan, "unused", ())
+    said = [f"{one}." for one in unused] if analysis.bound is None else _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
         said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
@@ -42,6 +41,13 @@ def warnings(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     return list(dict.fromkeys(said))
 
 
+def _cautions(bound: Bound, unused: Sequence[Unused]) -> list[str]:
+    """What a report would say beside its verdict."""
+    from fccomodel.report import cautions
+
+    return [one.message for one in cautions.of(cautions.Subject(bound=bound, unused=unused))]
+
+
 def _large(analysis: Analysis) -> list[str]:
     """What will be large on the data: of so many elements a report may take some."""
     if analysis.bound is None:
@@ -55,7 +61,7 @@ def _large(analysis: Analysis) -> list[str]:
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
 
 
-def _memory(analysis: Analysis, plan: Plan | None) -> list[str]:
+def _memory(analysis: Analysis, plan: Any) -> list[str]:
     """The largest array of a solve, and what it takes in all; nothing where no more than ``FEW_NUMBERS`` are formed."""
     from fccomodel.report import estimated
 

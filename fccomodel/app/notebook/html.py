@@ -86,19 +86,19 @@ def explanation(explained: Explained) -> str:
     """The structure as a tree that unfolds to rules and reasons, then the plan, or what the model lacks."""
     analysis = explained.analysis
     if explained.plan is not None:
-        return page(*_structure(analysis), *plan(explained.plan))
+        return page(*_structure(analysis, explained.plan), *plan(explained.plan))
     lacks = {name: one.lacks() for name, one in explained.candidates.items()}
     return page(*_refused(explained), *_structure(analysis), _lacking(lacks))
 
 
-def _structure(analysis: Analysis) -> list[str]:
+def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     """What is known of the objective and of each constraint."""
     objective = analysis.problem.objective
     named = f"{objective.sense} {objective.label or 'objective'}"
     parts = [_part(analysis, named, objective.expr, analysis.objective)]
     parts += [_part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints]
     verdict = " ".join(line.strip() for line in explaining.verdict(analysis, display.WIDTH))
-    noted = explaining.warnings(analysis)
+    noted = explaining.warnings(analysis, plan)
     return [f"<p><b>{text(analysis.problem.name)}</b></p>", *parts, f"<p>{text(verdict)}</p>", listed(noted) if noted else ""]
 
 
@@ -144,11 +144,12 @@ def _refused(explained: Explained) -> list[str]:
 
 def plan(made: Plan) -> list[str]:
     """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
-    record = made.algorithm_record
     cited = "no theorem covers this run" if made.unverified or made.promise is None else made.promise.name
-    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(record.title)}, {text(cited)}</span></p>"]
+    if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
+        cited = f"beyond {cited}, which does not cover all of the model"
+    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, {text(cited)}</span></p>"]
     parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
-    found = [(_assumption(name, record), _standing(one), text(one.why)) for name, one in made.findings.items()]
+    found = [(_assumption(name, made.clauses[name]), _standing(one), text(one.why)) for name, one in made.findings.items()]
     if found:
         parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), found)))
     if made.practice:
@@ -156,8 +157,8 @@ def plan(made: Plan) -> list[str]:
     return [*parts, _lacking(made.rejected)]
 
 
-def _assumption(name: str, record: Any) -> str:
-    return f"{text(name)}<br><span class=soft>{text(record.requires[name])}</span>"
+def _assumption(name: str, clause: str) -> str:
+    return f"{text(name)}<br><span class=soft>{text(clause)}</span>"
 
 
 def _standing(finding: Any) -> str:
@@ -175,7 +176,7 @@ def result(outcome: Outcome, whole: str) -> str:
     """Where a run ended and how good that is; ``whole`` is the report of a terminal, which it unfolds to."""
     report, problem, solution = outcome.report, outcome.problem, outcome.solution
     goal, kinds = problem.objective, display.kinds(outcome.problem)
-    facts = [outcome.planned.plan.algorithm, f"{solution.iterations:,} steps", f"{outcome.wall_s:.1f} s"]
+    facts = [outcome.answered.words, f"{outcome.wall_s:.1f} s"]
     parts = [
         f"<b>{text(problem.name)}</b> <span class=soft>{text(' · '.join(facts))}</span><br>",
         f"{goal.sense} {text(goal.label or 'objective')} = <b>{display.number(report.objective)}</b>",

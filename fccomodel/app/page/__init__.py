@@ -73,7 +73,8 @@ def _context(stored: Stored) -> dict[str, Any]:
         "structure": visible(explaining.to_text(explained.analysis, None), "\n"),
         "variables": {name: (value.shape, float((value**2).sum()) ** 0.5) for name, value in stored.variables.items()},
         "text": visible(record["source"]["text"], "\n\t"),
-        "command": _command(stored),
+        "command": record.get("again", ""),
+        "params": _params(record),
         "cite": citing.cite(record),
         "heldout": _held_out(record.get("holdout")),
         "given": [(k, o["value"], o["origin"]) for k, o in record["options"].items()],
@@ -90,11 +91,12 @@ def _held_out(said: Any) -> str:
     return f"{said.get('given')} of the rows at random, seed {said.get('seed')}{f': {rows}' if rows else ''}"
 
 
-def _command(stored: Stored) -> str:
-    """How to get the same answer again."""
-    options = {k: o["value"] for k, o in stored.record["options"].items() if o["origin"] != "automatic" and k != "seed"}
-    own = [f"--option {name}={value}" for name, value in options.items()]
-    return " ".join(["fccomodel solve MODEL --bind BINDING", f"--seed {stored.record['seed']}", *own])
+def _params(record: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """The params whose values are not the model's own, and where these came from."""
+    origins = record.get("param_origins") or {}
+    default = {name: origins.get(name, {}).get("default") for name in record["params"]}
+    differing = [name for name, value in record["params"].items() if value != default[name]]
+    return [(name, record["params"][name], origins.get(name, {}).get("origin", "")) for name in differing]
 
 
 def mathematics(problem: ir.Problem) -> list[list[str]]:

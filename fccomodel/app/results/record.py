@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import explain, labelled, scoring
+from fccomodel.app import again, explain, labelled, scoring
 from fccomodel.core.files import read_text
+from fccomodel.core.options import Unused
 from fccomodel.core.version import __version__
+from fccomodel.pipeline import params
 
 if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
@@ -68,18 +70,26 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "values": outcome.shown,
         "sense": compiled.problem.objective.sense,
         "params": outcome.bound.params,
+        "param_origins": {
+            name: {"origin": value.origin, "default": value.default}
+            for name, value in params.values(outcome.bound, planned.binding).items()
+        },
+        "again": again.command(planned),
         "seed": options["seed"][0],
         "wall_s": outcome.wall_s,
         "iterations": solution.iterations,
         "passes": solution.passes,
         "way": solution.way,
         "interior": solution.interior,
+        "answered_by": outcome.answered,
         "paper": solution.paper,
         "stopped": outcome.stopped,
         "interrupted": solution.interrupted,
         "status": outcome.status,
         "failure": None if solution.failure is None else asdict(solution.failure),
         "options": {name: {"value": value, "origin": origin} for name, (value, origin) in options.items()},
+        "unused_options": {one.name: unused_json(one) for one in planned.plan.unused},
+        "cautions": [{"name": one.name, "message": one.message} for one in outcome.cautions],
         "warnings": [f"{w.code}: {w.message}" for w in compiled.problem.warnings],
         "versions": versions(),
         "source": {"name": compiled.source.name, "text": compiled.text},
@@ -93,6 +103,11 @@ def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
         "history": solution.history,
     }
     return plain(record)
+
+
+def unused_json(one: Unused) -> dict[str, Any]:
+    """An option that was given and is not used: its value, its origin, and why."""
+    return {"value": one.value, "origin": one.origin, "reason": one.reason}
 
 
 def report_json(report: KKTReport) -> dict[str, Any]:

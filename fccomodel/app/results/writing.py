@@ -82,6 +82,8 @@ def emitted(planned: pipeline.Planned) -> Program:
     """The program of a plan; F0805 where margins are asked for, which take a solve to find."""
     if "margin" in planned.options:
         refuse(errors.of_solve_alone("margin", "emit"))
+    if planned.plan.interior:
+        refuse(*(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)), source=planned.problem.source)
     return pipeline.emit(planned)
 
 

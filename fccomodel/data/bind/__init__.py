@@ -140,6 +140,7 @@ class _Binder:
         self.stop_if_unreadable()
         beside = [self.spec.folder] if self.spec.folder is not None else []
         self.folders = (*folders, *beside, Path())
+        self.within = (*folders, *(beside or [Path()]))
 
     def stop_if_unreadable(self) -> None:
         if any(d.code in (BINDING_FILE.id, FILE.id) for d in self.errors.diagnostics):
@@ -210,6 +211,9 @@ class _Binder:
         return domains
 
     # -------------------------------------------------------------------------------------------------------------- data
+    def ways(self, stored: Mapping[str, Any] | None = None) -> _families.Ways:
+        return _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
+
     def tables(self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]) -> dict[str, Draft]:
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
@@ -220,7 +224,7 @@ class _Binder:
             opened = None
             with self.errors.collect(span=table.span, place=section.place if self.data.get(name) is None else ""):
                 opened = _families.open_table(
-                    table, section, self.data.get(name), where, family_labels, self.folders, stored, self.spool
+                    table, section, self.data.get(name), where, family_labels, self.ways(stored)
                 )
                 if name in self.only:
                     opened = self.rows_alone(name, opened)
@@ -271,7 +275,7 @@ class _Binder:
         for name, array in self.problem.arrays.items():
             section = self.spec.arrays.get(name, ArraySpec())
             with self.errors.collect(span=array.span, place=section.place if self.data.get(name) is None else ""):
-                arrays[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.folders)
+                arrays[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.ways())
                 records[name]["spec"] = _prepared.plain(section.raw)
         values.arrays = arrays
         for name, value in arrays.items():

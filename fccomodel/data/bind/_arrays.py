@@ -12,7 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import errors
-from fccomodel.data.bind._families import demand_column
+from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec
@@ -20,14 +20,14 @@ from fccomodel.data.sources import RawColumn, Request, find_file, frame
 
 
 def bind_array(
-    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, folders: tuple[Path, ...]
+    array: ir.Array, spec: ArraySpec, value: Any, sizes: Sizes, ways: Ways
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The array, float64 of its declared shape, and where it came from.
 
     A mapping, a pandas Series or an ``index`` column gives each value its label. F0504 - F0508, F0511, F0512, F0515, F0516.
     """
     name = array.name
-    values, labels, origin = _read(array, spec, value, folders)
+    values, labels, origin = _read(array, spec, value, ways)
     if isinstance(array.type.domain, ir.LabelSet):
         refuse(errors.columns.array_of_labels(name))
     if values.dtype.kind not in "biuf":
@@ -44,11 +44,10 @@ def bind_array(
     return values, {"origin": origin, "shape": list(values.shape)}
 
 
-def _read(
-    array: ir.Array, spec: ArraySpec, value: Any, folders: tuple[Path, ...]
-) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
     name = array.name
-    request = Request(name=name, folders=folders, options=spec.options)
+    within = ways.within if value is None else EVERYWHERE
+    request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
     value = next((candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None)
     if value is None:
@@ -68,7 +67,7 @@ def _read(
     if (index := _index(value)) is not None:
         return value.to_numpy(), index, origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
-        find_file(value, folders)
+        find_file(value, ways.folders)
         return sources.open_array(value, request), None, origin
     if is_path or hasattr(value, "columns") or frame.streams(value):
         return (*_from_table(array, spec, value, request), origin)

@@ -40,11 +40,22 @@ class Opened:
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
+#: Where a pattern or a query reads that the user gave in person, not by a binding file.
+EVERYWHERE = (Path(Path().absolute().anchor),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ways:
-    """How data are opened: the folders of relative paths, what an earlier binding learned, where columns go that are not held."""
+    """How data are opened.
+
+    folders  where relative paths are looked for
+    within   where the patterns and queries of the binding file may read
+    stored   what an earlier binding learned
+    spool    where columns go that are not held in memory
+    """
 
     folders: tuple[Path, ...]
+    within: tuple[Path, ...] = ()
     stored: Mapping[str, Any]
     spool: Spool | None = None
 
@@ -55,27 +66,30 @@ def open_table(
     value: Any,
     where: str | None,
     elements: tuple[str, ...] | None,
-    folders: tuple[Path, ...],
-    stored: Mapping[str, Any],
-    spool: Spool | None = None,
+    ways: Ways,
 ) -> Opened:
     """The table's rows after ``where``. F0504 where there are no data, F0510 where no rows are left.
 
     ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a family's set, None where only
     the data list them.
     """
-    ways = Ways(folders=folders, stored=stored, spool=spool)
     if table.family is None:
         return _open_one(table, spec, value, where, ways)
     return _open_family(table, spec, value, where, elements, ways)
 
 
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, ways: Ways) -> Opened:
+    within = ways.within if value is None else EVERYWHERE
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))
     request = Request(
-        name=table.name, fields=tuple(table.columns), folders=ways.folders, options=spec.options, spool=ways.spool
+        name=table.name,
+        fields=tuple(table.columns),
+        folders=ways.folders,
+        within=within,
+        options=spec.options,
+        spool=ways.spool,
     )
     raw = sources.open(value, request)
     if raw.ready:
@@ -89,7 +103,7 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
         with at(spec.where_place if where == spec.where else ""):
             rows = Rows(total=raw.n, indices=_where.rows(where, raw))
         record["where"] = where
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record)
@@ -100,14 +114,14 @@ def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str |
     out where no column was made by all of them (F0536 else)."""
     spec_where, spec = spec.where, _prepared.section(spec, raw, table.name, ways.stored)
     was = raw.prepared
-    record = {key: was[key] for key in ("where", "members") if key in was}
+    record = {key: was[key] for key in ("where", "members", "groups") if key in was}
     record = {"origin": raw.origin, "rows_read": raw.n, "dropped": list(was["dropped"]), "prepared": was["origin"]} | record
     rows, where = Rows(total=raw.n), spec_where if where is None else where
     if where and where != was.get("where"):
         if not ways.stored and _prepared.by_all_rows(raw):
             refuse(errors.tables.rows_of_prepared(table.name, raw.called))
         rows = Rows(total=raw.n, indices=_where.rows(where, raw))
-        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n})
+        record["dropped"].append({"reason": f"where {where}", "rows": raw.n - rows.n, "kind": "where"})
         if rows.n == 0:
             refuse(errors.tables.no_row_satisfies(table.name, raw.called, where))
     return Opened(raw=raw, rows=rows, record=record, spec=spec)

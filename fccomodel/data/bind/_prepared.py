@@ -21,7 +21,7 @@ HELD = 1 << 26
 #: What an earlier binding learned, as far as it decides a column's numbers.
 DECIDING = ("kind", "column", "columns", "map", "scale", "numbers", "texts", "intercept")
 #: Settings of a section that say where data are, not what becomes of them.
-PLACES = ("source", "separator", "na")
+PLACES = ("source", "separator", "na", "files")
 
 
 def section(spec: TableSpec, raw: RawTable, name: str, stored: Mapping[str, Any]) -> TableSpec:

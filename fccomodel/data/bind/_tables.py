@@ -20,7 +20,7 @@ from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
 from fccomodel.data.bind.errors import words
-from fccomodel.data.sources import RawTable
+from fccomodel.data.sources import RawColumn, RawTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -222,11 +222,16 @@ def _filtered(
     """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by these labels."""
     raw, rows, record = opened.raw, opened.rows, opened.record
     record = record | {"dropped": list(record["dropped"])}
-    complete = np.ones(rows.n, bool)
+    complete, before = np.ones(rows.n, bool), rows
     if spec.missing == "drop":
+        absent: dict[str, int] = {}
         for column in sorted(set().union(*source_columns.values())):
-            complete &= ~missing(read(raw, column, rows, table.name))
-        rows = _narrowed(rows, complete, f"{table.name}: rows with missing values", record, notes)
+            here = missing(read(raw, column, rows, table.name))
+            complete &= ~here
+            absent |= {column: int(here.sum())} if here.any() else {}
+        why = f"{table.name}: rows with missing values"
+        rows = _narrowed(rows, complete, why, record, notes, {"kind": "missing", "columns": absent})
+        record["groups"] = _groups(table, entries, raw, before, rows)
     family = opened.family if opened.family is None else opened.family[complete]
     for name, entry in entries.items():
         learned = stored.get(name, {})
@@ -243,16 +248,39 @@ def _filtered(
             dropped = int((~keep).sum())
             why = f"{table.name}.{name}: rows of {dropped} group{'s' * (dropped != 1)} with fewer than {entry.min_rows} rows"
         mask = keep[built.values]
-        rows = _narrowed(rows, mask, why, record, notes)
+        rows = _narrowed(rows, mask, why, record, notes, {"kind": "groups"})
         family = family if family is None else family[mask]
     return rows, replace(opened, rows=rows, record=record, family=family)
 
 
-def _narrowed(rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str]) -> Rows:
+def _groups(
+    table: ir.Table, entries: Mapping[str, Entry], raw: RawTable, before: Rows, after: Rows
+) -> dict[str, tuple[int, int]]:
+    """By column of labels how many groups there were, and how many are left, if rows were left out."""
+    if after.n == before.n:
+        return {}
+    found = {}
+    for name, entry in entries.items():
+        if _is_label(table.columns[name]) and len(entry.columns) == 1:
+            values = raw.load(entry.columns[0])
+            counts = [_distinct(values.take(rows.indices)) for rows in (before, after)]
+            found[name] = (counts[0], counts[1])
+    return found
+
+
+def _distinct(column: RawColumn) -> int:
+    """How many values a column has, those that are missing aside."""
+    return len(np.unique(column.values[~missing(column)]))
+
+
+def _narrowed(
+    rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str], kind: Mapping[str, Any]
+) -> Rows:
+    """The rows where the mask holds; those left out are recorded with the reason and its ``kind``, and noted."""
     left_out = int(len(mask) - mask.sum())
     if not left_out:
         return rows
-    record["dropped"].append({"reason": why, "rows": left_out})
+    record["dropped"].append({"reason": why, "rows": left_out, **kind})
     notes.append(f"{why}: {left_out} of {len(mask)} left out")
     if left_out == len(mask):
         refuse(errors.tables.no_row_left(why, len(mask)))

@@ -15,6 +15,7 @@ from fccomodel.data.sources import errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
 from fccomodel.data.sources._folder import MANIFEST
 from fccomodel.data.sources._joined import joined
+from fccomodel.data.sources._paths import expanded, find_file, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
 
 __all__ = [
@@ -39,17 +40,10 @@ def open(value: Any, request: Request) -> RawTable:
 
 
 def _matching(value: Any, request: Request) -> list[Path]:
-    """The files that a pattern such as ``part-*.parquet`` means, by name, in the first folder that has some; [] for no pattern.
-    F0505 where there are none."""
-    if not isinstance(value, str | Path) or not set("*?") & set(str(value)) or str(value).partition(":")[0] in _schemes():
+    """The files that a pattern such as ``part-*.parquet`` means; [] where the value is no pattern."""
+    if not isinstance(value, str | Path) or not is_pattern(value) or str(value).partition(":")[0] in _schemes():
         return []
-    path = Path(value).expanduser()
-    folders = [Path(path.anchor)] if path.is_absolute() else list(request.folders or (Path(),))
-    pattern = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
-    for folder in folders:
-        if found := sorted(file for file in folder.glob(pattern) if file.is_file()):
-            return found
-    refuse(errors.no_matching_file(str(value), folders))
+    return matching(value, request)
 
 
 def open_array(value: Any, request: Request) -> np.ndarray:
@@ -58,27 +52,6 @@ def open_array(value: Any, request: Request) -> np.ndarray:
     if source.array is None:
         refuse(errors.not_an_array(request.name, source.meaning))
     return np.asarray(_guarded(source, source.array, value, request))
-
-
-def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
-    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none."""
-    if "\0" in str(text):
-        refuse(errors.zero_character())
-    try:
-        path = Path(text).expanduser()
-        tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
-        for candidate in tried:
-            if candidate.is_file():
-                return candidate
-        folder = next((candidate for candidate in tried if candidate.is_dir()), None)
-    except (OSError, RuntimeError) as error:  # a name too long, a home that is not known
-        refuse(errors.unreadable_path(str(text), error))
-    if folder is not None:
-        refuse(errors.folder_as_file(folder))
-    near = [
-        file.name for candidate in tried if candidate.parent.is_dir() for file in candidate.parent.iterdir() if file.is_file()
-    ]
-    refuse(errors.no_file(path.name, [candidate.parent for candidate in tried], near))
 
 
 def _find(value: Any, request: Request) -> tuple[DataSource, Any]:
@@ -99,8 +72,8 @@ def _schemes() -> dict[str, DataSource]:
 
 def _prepared(value: str | Path, request: Request) -> Path | None:
     """The prepared folder that a path means, if it means one."""
-    folders = [Path(folder, Path(value).expanduser()) for folder in request.folders or (Path(),)]
-    return next((folder for folder in folders if (folder / MANIFEST).is_file()), None)
+    folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
+    return next((folder for folder in folders if is_file(folder / MANIFEST)), None)
 
 
 def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -105,13 +106,15 @@ class Request:
     name     of the table or array
     fields   the declared columns in order, which name the parts of a tuple
     folders  where a relative path is looked for, in order
-    options  of the table's section in the binding file: ``separator``, ``na``
+    within   the folders below which a pattern or a query may read; () for ``folders``
+    options  of the table's section in the binding file: ``separator``, ``na``, ``files``
     spool    where columns go that are not to be held in memory
     """
 
     name: str = "D"
     fields: tuple[str, ...] = ()
     folders: tuple[Path, ...] = ()
+    within: tuple[Path, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     spool: Spool | None = None
 
@@ -153,7 +156,7 @@ def rows_of_part(width: int) -> int:
 
 def demand_distinct(names: Sequence[str], what: str) -> None:
     """F0506 where a name means several columns."""
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         refuse(errors.repeated_column(what, repeated[0]))
 
 

@@ -1,10 +1,11 @@
-"""F0505 - F0508, F0510, F0515, F0529, F0534 - F0536: data that cannot be opened."""
+"""F0505 - F0508, F0510, F0515, F0529, F0534, F0535, F0537, F0538: data that cannot be opened."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from fccomodel.core.arrays import NotArrays, Objects, TooLarge
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 
 FILE = Code("F0505", "data file")
@@ -16,6 +17,8 @@ SHAPE = Code("F0515", "data shape")
 PACKAGE = Code("F0529", "package missing")
 DAMAGED = Code("F0534", "prepared folder damaged")
 OUTDATED = Code("F0535", "prepared data outdated")
+OUTSIDE = Code("F0537", "outside of the binding")
+QUERY = Code("F0538", "not one query")
 
 
 def first_line(error: Exception) -> str:
@@ -40,6 +43,15 @@ def folder_as_file(folder: Path) -> Diagnostic:
     return FILE.error(f"{folder} is a folder, not a file", fix="name a file in it")
 
 
+def no_regular_file(path: Path) -> Diagnostic:
+    """Data are in a file on a disk, not in a device or a pipe."""
+    return FILE.error(
+        f"{path} is a device, a pipe or a socket, not a file",
+        reason="a file is read more than once, and has an end",
+        fix="write what it gives to a file, then name that",
+    )
+
+
 def no_file(name: str, folders: Iterable[Path], near: Collection[str]) -> Diagnostic:
     """A file is in one of ``folders``; ``near`` are the files that are there."""
     where = " or ".join(dict.fromkeys(str(folder.absolute()) for folder in folders))
@@ -57,6 +69,32 @@ def no_matching_file(pattern: str, folders: Iterable[Path]) -> Diagnostic:
         f"no file matches {pattern} in {where}",
         reason="`*` stands for any characters of a name and `?` for one; the files are read in the order of their names",
         fix="write the pattern as the files are named, or give the folder with --data-dir",
+    )
+
+
+def pattern_of_all_folders(pattern: str) -> Diagnostic:
+    """A pattern says how deep it looks."""
+    return FILE.error(
+        f"{pattern} would look through all folders",
+        reason="`*` and `?` stand for characters of one name; `**` has no meaning here",
+        fix="write one `*` for each folder: shards/*/part-*.parquet",
+    )
+
+
+def pattern_too_wide(pattern: str, limit: int) -> Diagnostic:
+    """A pattern looks at so many files that it can be found in a moment."""
+    return FILE.error(
+        f"{pattern} looks at more than {limit:,} files and folders", fix="name the folders, and use wildcards for files alone"
+    )
+
+
+def outside_of_binding(who: str, path: Path, places: Iterable[Path], table: str) -> Diagnostic:
+    """Patterns and queries read below the folders of the binding, and what it names."""
+    return OUTSIDE.error(
+        f"{who} reaches {path}",
+        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, which are "
+        f"{', '.join(dict.fromkeys(map(str, places)))}; a link is followed only to such a file",
+        fix=f'if it is meant, name it, or a folder above it, in the binding: [{table}] files = ["{path}"]',
     )
 
 
@@ -108,6 +146,29 @@ def other_separator(name: str, column: str, mark: str, table: str) -> Diagnostic
     )
 
 
+def line_too_long(name: str, limit: int) -> Diagnostic:
+    """The lines of a csv file are rows."""
+    return UNREADABLE.error(
+        f"{name} has a line of more than {limit / 1e6:,.0f} MB", fix="write one row a line, as text; or give the right file"
+    )
+
+
+def csv_too_large(name: str, cells: int, available: int) -> Diagnostic:
+    """A csv file that is bound has room in memory."""
+    return UNREADABLE.error(
+        f"{name} does not fit memory: it has more than {cells / 1e6:,.1f} million cells, and {available / 1e9:,.1f} GB are free",
+        fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
+    )
+
+
+def column_too_large(name: str, column: str, rows: int, available: int) -> Diagnostic:
+    """A column of a parquet file that is bound has room in memory."""
+    return UNREADABLE.error(
+        f"{name}: column {column} does not fit memory: it has {rows:,} rows, and {available / 1e9:,.1f} GB are free",
+        fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
+    )
+
+
 def not_parquet(name: str, error: Exception) -> Diagnostic:
     """A parquet file is one."""
     return UNREADABLE.error(
@@ -120,15 +181,20 @@ def unreadable_column(name: str, column: str, error: Exception) -> Diagnostic:
     return UNREADABLE.error(f"{name}: column {column} cannot be read: {first_line(error)}", fix="write the file again")
 
 
-def not_npz(name: str, error: Exception) -> Diagnostic:
-    """A NumPy file holds plain arrays."""
-    if "allow_pickle" in first_line(error):
+def not_npz(name: str, error: NotArrays) -> Diagnostic:
+    """A NumPy file holds plain arrays that are as large as it says, and fit memory."""
+    if isinstance(error, Objects):
         return UNREADABLE.error(
             f"{name} is no NumPy file, or holds Python objects",
             reason="objects in NumPy files are pickled, and loading a pickle runs code",
             fix="store plain arrays with numpy.savez",
         )
-    return UNREADABLE.error(f"{name} cannot be read: {first_line(error)}", fix="write the file again, or give the right one")
+    if isinstance(error, TooLarge):
+        return UNREADABLE.error(
+            f"{name} does not fit memory: {error}",
+            fix="store its columns in a parquet file and prepare that: fccomodel prepare BIND --out DIR",
+        )
+    return UNREADABLE.error(f"{name} cannot be read: {error}", fix="write the file again, or give the right one")
 
 
 def no_array_of_name(name: str, array: str, arrays: Iterable[str]) -> Diagnostic:
@@ -141,12 +207,44 @@ def repeated_column(what: str, name: str) -> Diagnostic:
     return UNREADABLE.error(f"{what} has several columns named {name}", fix="rename them, so that each name means one column")
 
 
+def _quoted(query: str) -> str:
+    return f"the query is: {query if len(query) <= 200 else query[:197] + '...'}"
+
+
 def not_a_query(query: str, error: Exception) -> Diagnostic:
     """A query is SQL that DuckDB answers."""
     return UNREADABLE.error(
         f"DuckDB does not answer this query: {first_line(error)}",
-        reason=f"the query is: {query if len(query) <= 200 else query[:197] + '...'}",
+        reason=_quoted(query),
         fix="run the query in DuckDB itself; files are named in quotes: duckdb:SELECT * FROM 'train.parquet'",
+    )
+
+
+def not_one_select(query: str, kinds: Sequence[str]) -> Diagnostic:
+    """A query is one SELECT statement."""
+    what = f"{len(kinds)} statements ({', '.join(kinds[:5])})" if len(kinds) != 1 else f"a statement of type {kinds[0]}"
+    return QUERY.error(
+        f"the query has {what}, not one SELECT",
+        reason=f"a query only reads; {_quoted(query)}",
+        fix="write one SELECT statement; run all others in DuckDB itself, and name the files or the database that they write",
+    )
+
+
+def query_outside(query: str, error: Exception) -> Diagnostic:
+    """A query reads the files that it names in quotes."""
+    return OUTSIDE.error(
+        f"DuckDB may not do this: {first_line(error)}",
+        reason="a query reads the files whose names stand in quotes after FROM or in a reading function, below the binding "
+        f"file's folder, --data-dir and what `files` names; nothing is written, loaded or downloaded; {_quoted(query)}",
+        fix="write the file's name in quotes: duckdb:SELECT * FROM 'train.parquet'",
+    )
+
+
+def not_a_database(path: Path, error: Exception) -> Diagnostic:
+    """A file that ends in .duckdb or .db is a database."""
+    return UNREADABLE.error(
+        f"{path.name} cannot be opened as a database of DuckDB: {first_line(error)}",
+        fix="give a database that this version of DuckDB reads, and that no other program has open for writing",
     )
 
 

@@ -244,7 +244,7 @@ class Evaluator(Conditions):
             value = net_apply(module, weights, rows)
         else:
             value = NetRows.apply(module, weights, rows)
-        return Named(value.reshape(*arg.data.shape[: len(arg.axes)], *output), arg.axes)
+        return Named(value.reshape((*arg.data.shape[: len(arg.axes)], *output)), arg.axes)
 
     # ----------------------------------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:

@@ -36,7 +36,8 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor,
 
 
 def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    bounded = float(_off_rows(s, A).norm()) <= 1e-9 * (1 + float(s.norm()))
+    """Finite where s is a combination of A's rows, up to the rounding of the projection on them."""
+    bounded = float(_off_rows(s, A).norm()) <= 1e-13 * float(s.norm())
     return (s * (A.pinverse() @ b)).sum() if bounded else s.new_tensor(inf)
 
 

@@ -45,7 +45,8 @@ def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
         distance = make("sub", t, const(x)) if towards > 0 else make("sub", const(x), t)
         return make("mul", const(factor), make(op, distance))
 
-    terms = [make("add", const(graph.start - y0 * x0), make("mul", const(y0), t))]
+    start = const(graph.start - y0 * x0)
+    terms = [make("add", start, make("mul", const(y0), t)) if y0 else start]
     terms += [beyond("sqhinge", x0, graph.left / 2, -1.0)] if graph.left else []
     for (x, y), (x_next, y_next) in zip(graph.points, graph.points[1:], strict=False):
         if x == x_next:

@@ -71,7 +71,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             d = parts.divergence
             dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
             if dual is None:
-                refused.append(errors.no_conjugate(problem, node))
+                refused.append(errors.no_conjugate(problem, node, list(_unsigned(d, problem))))
             elif id(node) not in small:
                 refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
             else:
@@ -115,6 +115,19 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
     new = rewrite_problem(problem, rule)
     return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+
+
+def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
+    """The parts of a divergence without the weight whose sign is not known, as texts."""
+    parts: dict[str, None] = {}
+    stack = [divergence.phi]
+    while stack:
+        node = stack.pop()
+        if any(n is divergence.hole for n in ir.walk(node)):
+            stack.extend(node.children)
+        elif not isinstance(node, ir.Const) and sign_of(node, problem) == 0:
+            parts[problem.text(node)] = None
+    return parts
 
 
 def _spelled(problem: ir.Problem) -> ir.Problem:

@@ -18,6 +18,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import summands
 from fccomodel.normal import NormalForm, Term, reformulations, sampled
+from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
@@ -39,6 +40,7 @@ class Finding:
     standing  how far that can be trusted: proved, bounded from data, estimated, assumed
     subject   the part of the model that decides, as its text; ``span`` is its place
     fix       what to write instead, where a rewrite is known
+    practice  what is run all the same where it does not hold: no theorem covers that; empty where there is no such thing
     """
 
     holds: bool
@@ -47,6 +49,12 @@ class Finding:
     subject: str = ""
     span: Span = NOWHERE
     fix: str = ""
+    practice: str = ""
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds, or something is run in its place."""
+        return self.holds or bool(self.practice)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +117,11 @@ class Block:
         return f"the penalty of {self.label}" if self.label != "objective" else short(self.text)
 
     @property
+    def arguments(self) -> int:
+        """The number of arguments of f."""
+        return self.term.d1 if self.term is not None else len(self.inner)
+
+    @property
     def curved(self) -> bool:
         """f is not affine."""
         return not self.f.affine
@@ -121,6 +134,7 @@ class Setting:
     normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows
+    batch     how many members of a set a step takes, where that is known
     free      the same problem without penalties
     """
 
@@ -129,6 +143,7 @@ class Setting:
     bound: Bound | None = None
     penalty: str | None = reformulations.PENALTY
     rho: float = 10.0
+    batch: Batch | None = None
     free: Setting | None = None
 
     @property
@@ -285,9 +300,9 @@ def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject:
     return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
 
 
-def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "") -> Finding:
-    """It does not hold, as far as is known."""
-    return Finding(holds=False, why=what, subject=subject, span=span, fix=fix)
+def lacks(what: str, subject: str = "", span: Span = NOWHERE, fix: str = "", practice: str = "") -> Finding:
+    """It does not hold, as far as is known; ``practice``: what is run all the same."""
+    return Finding(holds=False, why=what, subject=subject, span=span, fix=fix, practice=practice)
 
 
 def assumed(facts: Iterable[Fact]) -> list[str]:
@@ -313,13 +328,14 @@ def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, 
 
 
 def every(findings: Iterable[Finding], otherwise: str) -> Finding:
-    """The first that does not hold; else the one that is least certain; ``otherwise`` where there is none."""
+    """The first that does not hold (one without a practice before the others); else the one that is least certain;
+    ``otherwise`` where there is none."""
     findings = list(findings)
     if not findings:
         return holds(otherwise)
-    for one in findings:
-        if not one.holds:
-            return one
+    failed = [one for one in findings if not one.holds]
+    if failed:
+        return next((one for one in failed if not one.practice), failed[0])
     worst = max(findings, key=lambda one: one.standing)
     others = sum(one.standing == worst.standing for one in findings) - 1
     more = f" ({others} more alike)" if others else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterator
 
@@ -29,6 +30,9 @@ from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import Fact, Facts, Standing
 
 NO_INNER = "the model has no expectation"
+#: what is run where inner functions have kinks, of algorithms that need smooth ones, and of the others
+ENVELOPES = "kinks of inner functions are replaced by their Moreau envelopes, which no theorem here covers"
+SUBGRADIENTS = "steps take subgradients of inner functions with kinks, which no theorem here covers"
 
 
 def _inner(setting: Setting) -> Iterator[tuple[Block, Inner]]:
@@ -85,16 +89,14 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
 
 
 def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
-    """Smooth after its kinks are replaced: what their envelopes are met by and made of must be smooth too."""
+    """A g with kinks is not smooth. No theorem here has an envelope inside an expectation; it is run in practice where what
+    is left is smooth: what the envelopes are met by, and what they are made of."""
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
+    text = setting.reformed.text(g.expr)
     if not after.smooth:
         words, span, fix = lost(after.see, derivation.kinks(after.see, after.rough[0]))
-        return lacks(f"not smooth, not even {once}: {words}", setting.reformed.text(g.expr), span, fix)
-    facts = [f.differentiable for f in (after.facts, *after.arguments)]
-    if after.tame:
-        return _about(setting, g, f"smooth {once}; the theorem then speaks of that problem", *facts)
-    said = f"smooth {once}, its gradient Lipschitz {WEIGHTS}; the theorem then speaks of that problem"
-    return _about(setting, g, said, *facts, standing=Standing.ASSUMED)
+        return lacks(f"not smooth, not even {once}: {words}", text, span, fix)
+    return lacks(f"{short(text)} has a kink: {kink}", text, g.expr.span, practice=ENVELOPES)
 
 
 def convex(setting: Setting) -> Finding:
@@ -122,7 +124,7 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
     failures = derivation.unknown(setting.see, f)
     if nets := _unbound(setting, failures):
         return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED)
-    if _smooth(setting, block, g).holds:
+    if _smooth(setting, block, g).met:
         return _about(setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED)
     return _lacking(setting, g, failures, "not known to be Lipschitz")
 
@@ -151,11 +153,12 @@ def weakly_monotone(setting: Setting) -> Finding:
 def _weakly_monotone(setting: Setting, block: Block, g: Inner) -> Finding:
     """g smooth, or else g weakly convex and f convex and non-decreasing in it."""
     first = _smooth(setting, block, g)
-    if first.holds and g.mean.smooth:
+    if first.holds:
         return first
-    parts = [_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)]
-    weak = every(parts, NO_INNER)
-    return first if first.holds and not weak.holds else weak
+    weak = every([_weakly_convex(setting, block, g), f_monotone(block, g), f_convex(block)], NO_INNER)
+    if weak.holds or not first.practice:
+        return weak
+    return dataclasses.replace(weak, why=f"{first.why}; {weak.why}", practice=SUBGRADIENTS)
 
 
 def bounded_variance(setting: Setting) -> Finding:
@@ -185,22 +188,23 @@ def independent(setting: Setting) -> Finding:
         return holds("no outer function is nonlinear")
     bound = setting.bound
     if bound is not None and all(t.n is not None for t in tracked):
-        functions = sum((t.n or 0) * sum(_entries(bound, m.shape) for m in t.means) for t in tracked)
-        numbers = sum(_numbers(bound, v) for v in setting.normal.variables.values())
+        functions = sum((t.n or 0) * t.d1 * max(entries(bound, m.shape) for m in t.means) for t in tracked)
+        numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
         if functions > numbers:
             return lacks(f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one another")
     said = "that the inner functions' gradients are independent near stationary points is not checked"
     return holds(said, standing=Standing.ASSUMED)
 
 
-def _entries(bound: Bound, shape: ir.Shape) -> int:
+def entries(bound: Bound, shape: ir.Shape) -> int:
+    """The number of entries of an array of that shape."""
     return math.prod(elements.size(bound, dim) for dim in shape)
 
 
-def _numbers(bound: Bound, variable: ir.Variable) -> int:
-    """Those that a variable has; of a net its parameters."""
+def unknowns(bound: Bound, variable: ir.Variable) -> int:
+    """The number of entries of a variable; of a net, its parameters."""
     if variable.net is None:
-        return _entries(bound, variable.shape)
+        return entries(bound, variable.shape)
     return sum(p.numel() for p in bound.nets[variable.net].parameters())
 
 

@@ -63,15 +63,19 @@ def _prox(setting: Setting, block: Block) -> Finding:
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
     if not f.weakly_convex and not after.made:
         return _weakly_convex(block)
-    if not f.weakly_convex or not after.linear and not after.whole and after.made:
+    # a deterministic block is a function of the arguments of its envelopes, which are its inner functions
+    exact = after.linear or after.whole or not block.inner and after.facts.affine and all(a.smooth for a in after.arguments)
+    if not f.weakly_convex or after.made and not exact:
         kink = short(setting.reformed.text(why.written(after.made[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
+        if not after.smooth and block.edge:
+            after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner}, inside=True)
         if not after.smooth:
             words, span, fix = lost(after.see, why.kinks(after.see, after.rough[0]))
             return lacks(f"{block.words} is not smooth, not even {once}: {words}", block.words, span, fix)
-        facts = [part.differentiable for part in (after.facts, *after.arguments)]
-        said = f"{block.words}: smooth {once}, its gradient Lipschitz {RANGE}; the theorem then speaks of that problem"
-        return holds(said, *facts, standing=Standing.ASSUMED, subject=block.words, span=block.span)
+        what = "is not the Moreau envelope of a weakly convex function" if f.weakly_convex else "is not weakly convex"
+        said = f"{block.words} {what}; it is smooth {once}"
+        return lacks(said, block.words, block.span, practice="the function with that envelope is minimised")
     said = "convex" if f.convex else "weakly convex"
     return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
 
@@ -117,6 +121,19 @@ def _monotone(block: Block, g: Inner) -> Finding:
         return holds(f"{block.words}: non-decreasing in {short(text)}", subject=text, span=g.expr.span)
     how = "decreasing" if sign else "not monotone"
     return lacks(f"{block.words} is {how} in {short(text)}, which is not affine", block.words, g.expr.span)
+
+
+def always_monotone(setting: Setting) -> Finding:
+    """Whether f is non-decreasing even where the inner function is affine: sox-2022, Assumption 3, makes no exception."""
+    return every((_always_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
+
+
+def _always_monotone(block: Block, g: Inner) -> Finding:
+    if block.f.leaves.get(g.hole, INCREASING) == INCREASING or not g.mean.affine:
+        return _monotone(block, g)
+    text = short(block.see.problem.text(g.expr))
+    practice = "steps are the same, and the problem is convex all the same, for that expectation is affine"
+    return lacks(f"{block.words} is not non-decreasing in {text}", block.words, g.expr.span, practice=practice)
 
 
 def lipschitz(setting: Setting) -> Finding:
@@ -177,6 +194,7 @@ ASSUMPTIONS = (
     Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
     Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(name="outer always monotone", meaning="f non-decreasing", decide=always_monotone),
     Assumption(name="maxima", meaning="outer functions with kinks that are maxima", decide=maxima),
     Assumption(name="conjugate prox", meaning="f whose conjugate has a computable prox", decide=conjugate_prox, form=True),
     Assumption(name="bounded divergence", meaning="a bounded Bregman divergence of f's conjugate", decide=bounded_divergence),

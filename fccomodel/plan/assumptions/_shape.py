@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel.core import ir
+from fccomodel.evaluation import elements
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
-from fccomodel.normal._terms import is_sampled, plug_ins
+from fccomodel.normal._terms import is_sampled, nonlinear_below, of_compositions, plug_ins
 from fccomodel.normal.reformulations import robust
 from fccomodel.normal.smoothing import entry_of_vector
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
@@ -37,15 +38,34 @@ def finite_sum(setting: Setting) -> Finding:
 
 
 def two_levels(setting: Setting) -> Finding:
+    """Whether no composition is inside a tracked expectation: a mean of means is one mean, and a sum over a listed set that every
+    step takes as a whole is a part of the outer function."""
     for term in setting.normal.terms:
         for mean, text in zip(term.means, term.inner, strict=True):
             inside = [n for n in ir.walk(mean.body) if is_sampled(n)]
-            if inside:
+            if inside and nonlinear_below(mean.body):
                 nested = setting.reformed.text(inside[0])
                 return lacks(
                     f"{short(nested)} is an expectation inside the tracked expectation {short(text)}", nested, inside[0].span
                 )
+        for node in filter(of_compositions, ir.walk(term.f)):
+            if part := _in_part(setting, node):
+                text = setting.reformed.text(node)
+                return lacks(f"steps take {part} members of the sum {short(text)}", text, node.span)
     return holds("no expectation is inside a tracked expectation")
+
+
+def _in_part(setting: Setting, node: ir.Expr) -> str:
+    """``64 of 5,000``: how many members of a reduction a step takes, where these are not all; "" otherwise."""
+    assert isinstance(node, ir.Reduce)
+    if setting.bound is None or setting.batch is None:
+        return ""
+    for binder in node.binders:
+        count = len(elements.ids(setting.bound, binder.domain))
+        taken = setting.batch(binder, count, False)
+        if taken is not None and taken < count:
+            return f"{taken:,} of {count:,}"
+    return ""
 
 
 def tracked(setting: Setting) -> Finding:
@@ -59,8 +79,8 @@ def tracked(setting: Setting) -> Finding:
 
 def scalar_inner(setting: Setting) -> Finding:
     for block in setting.blocks:
-        if len(block.inner) > 1:
-            return lacks(f"{block.words} has {len(block.inner)} expectations", block.words, block.span)
+        if (count := block.arguments) > 1:
+            return lacks(f"{block.words} has {count:,} expectations", block.words, block.span)
     return holds("every outer function has one expectation")
 
 

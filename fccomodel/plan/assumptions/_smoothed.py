@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import Rewriter
 from fccomodel.library.atoms import Interval
 from fccomodel.normal import constant_values
 from fccomodel.normal.smoothing import Smoothed, Smoother, envelopes
-from fccomodel.plan.assumptions._base import Setting
+from fccomodel.plan.assumptions._base import FAR, NEAR, Setting, boxed
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts
 
@@ -44,19 +44,16 @@ class Replaced:
         return all(f.smooth and not f.domain for f in (self.facts, *self.arguments))
 
     @property
-    def tame(self) -> bool:
-        """Its gradient is Lipschitz on the whole space."""
-        steep = self.facts.is_lipschitz and all(f.is_lipschitz for f in self.arguments)
-        return self.smooth and all(f.gradient.value.finite for f in (self.facts, *self.arguments)) and (steep or self.linear)
-
-    @property
     def rough(self) -> list[Facts]:
         """The parts that are not smooth after the replacement."""
         return [f for f in (self.facts, *self.arguments) if not f.smooth or f.domain]
 
 
-def replaced(setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None) -> Replaced:
-    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever they are known."""
+def replaced(
+    setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None, *, inside: bool = False
+) -> Replaced:
+    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever they are known.
+    ``inside``: what is met by envelopes is taken to stay away from the ends of roots, logarithms and fractions."""
     shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
     moving = {name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}}  # variables are smoothed
     smoother = Smoother(constant_values(setting.problem, setting.bound))
@@ -74,10 +71,15 @@ def replaced(setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | No
     cut = Rewriter(held)
     argument = smoothed.argument if isinstance(smoothed, Smoothed) else None
     analyser = structure.seer(setting.reformed, setting.bound, {**(holes or {}), **lies})
+    whole = cut(smoothed)
+    if inside:
+        ends = [*(d.subject for d in analyser(whole).domain), *structure.steep_at_0(whole)]
+        away = {end: Interval(NEAR, FAR) for end in ends}
+        analyser = structure.seer(boxed(setting.reformed), setting.bound, {**(holes or {}), **lies}, within=away)
     return Replaced(
         made=made,
         see=dataclasses.replace(setting.analysis, problem=setting.reformed, see=analyser),
-        facts=analyser(cut(smoothed)),
+        facts=analyser(whole),
         whole=argument is not None and analyser(cut(argument)).affine,
         arguments=tuple(analyser(cut(argument)) for node in made for argument in _arguments(node) if ir.variables_of(argument)),
     )

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
+from fccomodel.evaluation import members
 from fccomodel.library import regularisers, sets
 from fccomodel.library.kinks import kinked as kinked_node
 from fccomodel.library.proximal import Piecewise
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, lost
+from fccomodel.plan.assumptions._inner import entries, unknowns
 from fccomodel.plan.assumptions._inner import smooth as inner_smooth
 from fccomodel.plan.assumptions._outer import conjugates
 from fccomodel.plan.assumptions._outer import smooth as outer_smooth
 from fccomodel.structure import why
 from fccomodel.structure.facts import Standing
 
+NO_CONSTRAINT = "the model has no constraint"
+
 
 def unconstrained(setting: Setting) -> Finding:
     if not setting.constrained:
-        return holds("the model has no constraint" if not setting.problem.constraints else "every constraint is a simple set")
+        return holds(NO_CONSTRAINT if not setting.problem.constraints else "every constraint is a simple set")
     labels = [c.label for c in setting.constrained]
     first = setting.constrained[0]
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
@@ -51,10 +55,12 @@ def modulus(setting: Setting) -> tuple[float, str]:
 
 
 def coercive(setting: Setting) -> bool:
-    """A convex objective has a minimum: each of the model's own variables is in a bounded set, or its squared norm is a term."""
+    """The objective has a minimum: each of the model's own variables is in a bounded set, or, of a convex objective, its squared
+    norm is a term; and the objective is defined everywhere there."""
     squared = {p.variable for p in setting.normal.prox if p.coefficients.get("mu", 0.0) > 0}
-    free = [ir.Var(name=name, shape=v.shape) for name, v in setting.problem.variables.items() if name not in squared]
-    return setting.analysis.minimised.convex and all(setting.see.see(node).size.value.finite for node in free)
+    facts = setting.analysis.minimised
+    free = [ir.Var(name=n, shape=v.shape) for n, v in setting.problem.variables.items() if n not in squared or not facts.convex]
+    return (facts.convex or not facts.domain) and all(setting.see.see(node).size.value.finite for node in free)
 
 
 def strongly_convex(setting: Setting) -> Finding:
@@ -128,7 +134,7 @@ def whole_space(setting: Setting) -> Finding:
 
 def constrained(setting: Setting) -> Finding:
     if not setting.constrained:
-        return lacks("the model has no constraint")
+        return lacks(NO_CONSTRAINT)
     labels = ", ".join(c.label for c in setting.constrained)
     return holds(f"the model has constraints: {labels}", subject=labels, span=setting.constrained[0].span)
 
@@ -154,12 +160,63 @@ def separable_steps(setting: Setting) -> Finding:
     return holds("every prox and projection acts entry by entry")
 
 
+#: what is run of constraints that the theorems about penalties do not cover
+PENALISED = "they are penalised all the same, and the report checks the answer"
+
+
+def inequalities(setting: Setting) -> Finding:
+    """Whether every constraint is an inequality: theorems about penalties and multipliers here have no equations."""
+    for c in setting.constrained:
+        if c.kind == "eq":
+            return lacks(f"{c.label} is an equation", c.label, c.span, practice=PENALISED)
+    return holds("no constraint is an equation" if setting.constrained else NO_CONSTRAINT)
+
+
 def qualified(setting: Setting) -> Finding:
+    """Whether the gradients of all constraints may be independent wherever one is violated (sonex-alexr2-2025, Assumption 5.1):
+    more constraints than variables, or an equation, whose two sides have opposite gradients, exclude it."""
     if not setting.constrained:
-        return holds("the model has no constraint")
+        return holds(NO_CONSTRAINT)
+    for c in setting.constrained:
+        if c.kind == "eq":
+            said = f"{c.label} is an equation: as two inequalities it has opposite gradients"
+            return lacks(said, c.label, c.span, practice=PENALISED)
+    labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
+    if (bound := setting.bound) is not None:
+        constraints = sum(len(members.of(bound, c)) * entries(bound, c.body.shape) for c in setting.constrained)
+        numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
+        if constraints > numbers:
+            said = f"{constraints:,} constraints of {numbers:,} numbers have gradients that depend on one another"
+            return lacks(said, labels, span, practice=PENALISED)
+    said = f"that gradients of the constraints ({labels}) are independent where one is violated is not checked"
+    return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
+
+
+def strictly_feasible(setting: Setting) -> Finding:
+    """Whether the constraints are inequalities that some point meets strictly: of the second nothing is checked."""
+    found = inequalities(setting)
+    if not found.holds or not setting.constrained:
+        return found
     labels = ", ".join(c.label for c in setting.constrained)
-    said = f"that gradients of violated constraints ({labels}) are independent is not checked"
+    said = f"that some point meets {labels} strictly is not checked"
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=setting.constrained[0].span)
+
+
+def heavy_penalty(setting: Setting) -> Finding:
+    """Whether rho > (C_g + 1) / delta, of each constraint's own penalty rho [g_i]_+ (sonex-alexr2-2025, Proposition 5.2, has
+    m (C_g + 1) / delta, of a mean over m constraints). As delta is at most the Lipschitz constant of every constraint, rho must
+    be above (largest constant + 1) / least constant, and above 1 in any case; beyond this, delta is not known."""
+    if not setting.constrained:
+        return holds(NO_CONSTRAINT)
+    facts = [setting.see.see(c.body).lipschitz for c in setting.constrained]
+    known = [f.value.value for f in facts if f.value.finite and f.value.known and f.value.value > 0]
+    least = (max(known) + 1) / min(known) if known else 1.0
+    labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
+    if setting.rho <= least:
+        said = f"rho = {setting.rho:g} is not above {least:.3g}, which (C_g + 1) / delta is at least"
+        return lacks(said, labels, span, fix=f"Give rho above {least:.3g}", practice="the penalty has this rho all the same")
+    said = f"rho = {setting.rho:g} for each constraint; delta, the least singular value of their gradients, is not known"
+    return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
 
 
 ASSUMPTIONS = (
@@ -167,7 +224,13 @@ ASSUMPTIONS = (
     Assumption(name="constrained", meaning="a problem with constraints", decide=constrained),
     Assumption(name="unregularised", meaning="no regulariser with kinks", decide=unregularised),
     Assumption(name="whole space", meaning="variables in all of R^d, no simple sets", decide=whole_space),
-    Assumption(name="regular constraints", meaning="independent gradients of violated constraints", decide=qualified),
+    Assumption(
+        name="regular constraints", meaning="inequalities with independent gradients where one is violated", decide=qualified
+    ),
+    Assumption(name="strictly feasible", meaning="inequalities that some point meets strictly", decide=strictly_feasible),
+    Assumption(
+        name="heavy penalty", meaning="a weight rho of the penalty above m (C_g + 1) / delta", decide=heavy_penalty
+    ),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),
     Assumption(

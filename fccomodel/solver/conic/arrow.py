@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from fccomodel.solver.conic.cones import Assembled
+from fccomodel.numerics.cone_programs import ConeProgram
 
 #: The most entries of a t_c, and of different ones in a row, before that row becomes an equation with a variable of its own.
 MOST_OWN, MOST_LONG = 3, 8
@@ -155,7 +155,7 @@ class Arrow:
         return ITERATIONS * (each + ONCE_S)
 
 
-def arrow(program: Assembled) -> Arrow | None:
+def arrow(program: ConeProgram) -> Arrow | None:
     """The program as one of few shared variables, None where it is none."""
     if any(kind not in ("zero", "nonneg") for kind, *_ in program.cones) or not program.cones:
         return None
@@ -168,7 +168,7 @@ def arrow(program: Assembled) -> Arrow | None:
     return None
 
 
-def _with(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix, kinds: np.ndarray, few: np.ndarray) -> Arrow | None:
+def _with(program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, kinds: np.ndarray, few: np.ndarray) -> Arrow | None:
     """With these columns as the t; rows of many of them as equations."""
     long, n = _long(A, few) & ~kinds, A.shape[1]
     slack, equal = np.flatnonzero(long), kinds | long

@@ -84,7 +84,12 @@ def emit(lowered: Lowered) -> Program:
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
     kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
-    main = report(solve=lowered.plan.algorithm_record.solve.__name__, **kind)
+    main = report(
+        solve=lowered.plan.algorithm_record.solve.__name__,
+        device=_asked(lowered, "device", "cpu"),
+        backend=_asked(lowered, "backend", "eager"),
+        **kind,
+    )
     classes, loop = record.classes(), record.loop()
     keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
     keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
@@ -127,6 +132,12 @@ def emit(lowered: Lowered) -> Program:
             if text is None
         },
     )
+
+
+def _asked(lowered: Lowered, name: str, default: str) -> str:
+    """Where, or by what, the program was asked to run, or the default if nobody said."""
+    value = lowered.plan.options.get(name, ("auto", ""))[0]
+    return default if value == "auto" else str(value)
 
 
 def preparing(name: str, about: str, prepared: Prepared) -> str:

@@ -1,5 +1,7 @@
 """The sections of every emitted program that are the same in each."""
 
+from fccomodel.core.quoting import literal
+
 IMPORTS = """import argparse
 import copy
 import hashlib
@@ -44,7 +46,7 @@ def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default={device}, help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
@@ -54,6 +56,7 @@ def main():
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)"){backend}
     arguments = parser.parse_args()
+    arguments.device = present(arguments.device)
 {start}
     seconds = arguments.seconds
     if seconds is None and arguments.iterations is None and arguments.oracles is None:
@@ -86,7 +89,7 @@ if __name__ == "__main__":
 
 #: What runs the steps of a program of one process, where it is asked for.
 BACKEND = """
-    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")"""
+    parser.add_argument("--backend", default={asked}, help="any but eager is of fccomodel, which must be installed")"""
 EQUIPPED = """    if arguments.backend != "eager":
         try:
             from fccomodel.solver.backends import equip_program
@@ -109,12 +112,22 @@ SILENT = """
             return"""
 
 
-def report(*, finishing: bool, solve: str = "solve", mapped: bool = False, ranks: bool = False) -> str:
+def report(
+    *,
+    finishing: bool,
+    solve: str = "solve",
+    mapped: bool = False,
+    ranks: bool = False,
+    device: str = "cpu",
+    backend: str = "eager",
+) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
-    of its arrays stay in their file; ``ranks``: it is a program of several."""
+    of its arrays stay in their file; ``ranks``: it is a program of several; ``device``, ``backend``: where and by what it runs
+    unless its command line says otherwise."""
     text = REPORT.replace("{silent}", SILENT if ranks else "").replace("{keeper}", "KeeperOfAll" if ranks else "FileKeeper")
     text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
     run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
     text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
     text = text.replace("{backend}", "" if ranks else BACKEND).replace("{equipped}", "" if ranks else EQUIPPED)
+    text = text.replace("{device}", literal(device)).replace("{asked}", literal(backend))
     return text.replace("{mapped}", ", mapped=True" if mapped else "")

@@ -69,7 +69,8 @@ class Entry(Op):
         start, stop, shape = writer.layout[pull.variable]
         source, axes = pull.source, pull.source.axes
         index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
-        adjoint = writer.expanded(pull.adjoint, axes) if axes and not source.event else writer.ref(pull.adjoint)
+        whole = not source.event or pull.adjoint.event != source.event  # of a sum of entries the adjoint is one number
+        adjoint = writer.expanded(pull.adjoint, axes, source.event) if axes and whole else writer.ref(pull.adjoint)
         if python(pull.adjoint) and not axes:
             adjoint = f"w.new_full((), {writer.ref(pull.adjoint)})"
         flat = "" if len(shape) == 1 else f".reshape({stop - start})"
@@ -90,7 +91,7 @@ class EntryT(Op):
     def text(self, writer: Writer, val: Val) -> str:
         adjoint, *moving = val.args
         index = [grid(a, val.axes) for a in val.axes] + keys(writer, val.attrs["fixed"], moving, val.axes)
-        return spread_text(writer, val, index, adjoint, val.axes, len(adjoint.event))
+        return spread_text(writer, val, index, adjoint, val.axes, len(val.event) - len(val.attrs["fixed"]))
 
 
 class Pick(Op):

@@ -59,8 +59,8 @@ class Solution:
     ``planned``: the steps of its budget, or those that its last stage was to end at.
     ``interior``: iterations of the interior-point method that found the answer, 0 where none did; ``paper``: its key.
     ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
-    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none. ``failure`` is why there
-    is no solution, if that was found. ``kept`` is what another run can go on from.
+    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none; ``moved``: these changed
+    the point. ``failure`` is why there is no solution, if that was found. ``kept`` is what another run can go on from.
     ``trace`` is what a microscope saw of it.
     ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
     """
@@ -76,6 +76,7 @@ class Solution:
     notes: tuple[str, ...] = ()
     passes: int = 0
     way: str = ""
+    moved: bool = True
     interior: int = 0
     paper: str = ""
     failure: Failure | None = None
@@ -178,6 +179,7 @@ def run(
         iterations=final.iterations,
         passes=getattr(final, "passes", 0),
         way=getattr(final, "way", ""),
+        moved=getattr(final, "moved", True),
         failure=answers.failure(bound, program, getattr(final, "failure", None), values),
         wall_s=time.perf_counter() - began,
         stopped=final.reason,

@@ -1,0 +1,1 @@
+"""Methods of numerical analysis that know nothing of models: numbers in, numbers out."""

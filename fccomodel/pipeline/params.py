@@ -1,0 +1,62 @@
+"""The values of a model's params, and where each came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.pipeline.records import Binding
+
+#: origins of a param's value, besides that of a binding's own params
+FILE = "binding file"
+MODEL = "model"
+#: entries of a vector that a sentence shows
+SHOWN = 4
+
+
+class Value(NamedTuple):
+    """A param's value, its origin, and the model's default (None if it has none, or one that is no number)."""
+
+    value: np.ndarray
+    origin: str
+    default: float | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is another value than the model's own."""
+        return self.origin != MODEL and (self.default is None or bool(np.any(self.value != self.default)))
+
+    def sentence(self, name: str) -> str:
+        """``tau = 0.1 (command line; the model's default is 0.05)``."""
+        beside = "" if self.default is None else f"; the model's default is {self.default:g}"
+        return f"{name} = {shown(self.value)} ({self.origin}{beside})"
+
+
+def shown(value: np.ndarray) -> str:
+    """A number whole, or the first entries of a vector with its shape."""
+    if value.ndim == 0:
+        return repr(float(value))
+    few = ", ".join(f"{entry:.6g}" for entry in value.reshape(-1)[:SHOWN])
+    return f"[{few}{', ..' if value.size > SHOWN else ''}], {' x '.join(map(str, value.shape))}"
+
+
+def values(bound: Bound, binding: Binding) -> Mapping[str, Value]:
+    """Every param by its name."""
+    found = {}
+    for name, value in bound.params.items():
+        declared = bound.problem.params[name].default
+        default = float(declared.value) if isinstance(declared, ir.Const) else None
+        found[name] = Value(np.asarray(value), _origin(name, value, declared, default, binding), default)
+    return found
+
+
+def _origin(name: str, value: Any, declared: ir.Expr | None, default: float | None, binding: Binding) -> str:
+    """Where a value came from: what was given by name, the binding file, or the model."""
+    if name in binding.params:
+        return binding.given_as
+    own = declared is not None and (default is None or bool(np.all(value == default)))
+    return MODEL if own else FILE

@@ -1,0 +1,68 @@
+"""The signs of a symmetric matrix's eigenvalues, exactly where that is cheap, else with what rounding may hide."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from fccomodel.library.amounts import ZERO, Amount, amount, rounded
+
+#: An eigenvalue of the other sign counts as rounding of the matrix up to this share of the largest size.
+FORGIVEN = 1e-12
+#: Rows of a matrix whose semidefiniteness is decided in exact arithmetic.
+EXACT_ROWS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spectrum:
+    """The ends of a spectrum as computed, and by how much eigenvalues are ``negative`` and ``positive`` at most.
+
+    An amount of 0 with a rounding d says that rounding was forgiven: eigenvalues of this sign are no larger than d.
+    """
+
+    least: float
+    largest: float
+    negative: Amount
+    positive: Amount
+
+
+def spectrum(matrix: np.ndarray) -> Spectrum:
+    """The spectrum of the symmetric part of a matrix.
+
+    Computed eigenvalues miss the true ones by at most about n eps |A| (J. Demmel, Applied Numerical Linear Algebra, 1997,
+    section 5.2). One that this hides, or that is so small that it may be rounding of the entries, is decided exactly for few
+    rows, and is forgiven, with how large it may be, for many.
+    """
+    symmetric = (matrix + matrix.T) / 2
+    ends = np.linalg.eigvalsh(symmetric)
+    least, largest = float(ends[0]), float(ends[-1])
+    size = max(abs(least), abs(largest))
+    hidden = 4 * len(matrix) * float(np.finfo(float).eps) * size
+    forgiven = max(FORGIVEN * size, hidden)
+
+    def beyond(end: float, sign: float) -> Amount:
+        if end > forgiven:
+            return amount(end)
+        if end < -hidden or not size or len(matrix) <= EXACT_ROWS and _semidefinite(sign * matrix):
+            return ZERO
+        return rounded(ZERO, max(end, 0.0) + hidden)
+
+    return Spectrum(least=least, largest=largest, negative=beyond(-least, 1.0), positive=beyond(largest, -1.0))
+
+
+def _semidefinite(matrix: np.ndarray) -> bool:
+    """Whether a matrix's symmetric part is positive semidefinite, by exact elimination."""
+    exact = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
+    rows = [[a + b for a, b in zip(row, column, strict=True)] for row, column in zip(exact, zip(*exact, strict=True), strict=True)]
+    while rows:
+        pivot = rows[0]
+        if pivot[0] < 0 or not pivot[0] and any(pivot):
+            return False
+        rest = rows[1:]
+        if pivot[0]:
+            rows = [[a - row[0] * b / pivot[0] for a, b in zip(row[1:], pivot[1:], strict=True)] for row in rest]
+        else:
+            rows = [row[1:] for row in rest]
+    return True
