@@ -27,6 +27,7 @@ from fccomodel.pipeline.records import Binding, Compiled, Explained, Outcome, Pl
 if TYPE_CHECKING:
     import numpy as np
 
+    from fccomodel.core.failure import Failure
     from fccomodel.data.bound import Bound
     from fccomodel.data.prepare import Prepared
     from fccomodel.plan import Plan
@@ -365,11 +366,24 @@ def report(
             analysis=planned.analysis,
             sensitive=sensitive,
         )
-        if solution.failure is None:
-            return kkt
-        convex = planned.analysis.convex_constraints
-        feasible = solution.failure.kind == "infeasible" and not convex and judging.somewhere_feasible(planned.bound)
-        return judging.failed(kkt, solution.failure, convex=convex, feasible=feasible)
+    if solution.failure is None:
+        return kkt
+    return _failed(planned, kkt, solution.failure)
+
+
+def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
+    """The report with a failure that a run claims, unless what is known of the problem excludes it."""
+    from fccomodel import report as judging
+
+    analysis = planned.analysis
+    convex = analysis.convex_constraints
+    if failure.kind != "infeasible":
+        reason = "" if failure.proved else judging.excluded(analysis, kkt.gap, failure.kind)
+        return judging.unfinished(kkt, reason) if reason else judging.failed(kkt, failure, convex=convex)
+    if convex and failure.radius > judging.of_feasible(analysis):
+        failure = replace(failure, radius=math.inf, nearest=math.inf)
+    feasible = not convex and not failure.proved and judging.somewhere_feasible(planned.bound)
+    return judging.failed(kkt, failure, convex=convex, feasible=feasible)
 
 
 @garbage.rarely_collected()

@@ -25,6 +25,7 @@ from fccomodel.pipeline.interior import conic_form, convex
 from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
+    from fccomodel.core.failure import Failure
     from fccomodel.plan.start import Start
     from fccomodel.report import KKTReport
     from fccomodel.solver.conic import Answer, Conic
@@ -57,6 +58,8 @@ ENDLESS = ("unbounded", "unattained")
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
+#: The share of a budget in seconds that a proof may take that constraints conflict.
+PROOF = 0.1
 
 
 #: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
@@ -263,8 +266,8 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case, and with what no point can meet. Ctrl-C ends the search, and what
-    would come after it; after a run that it has ended, all."""
+    """With the report, whose search has some time in any case, and with what no point can meet; a failure that the report does
+    not bear out is none. Ctrl-C ends the search, and what would come after it; after a run that it has ended, all."""
     from fccomodel import report as judging
     from fccomodel.solver.run.machine import interruptible
 
@@ -275,7 +278,26 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
         solution = replace(solution, ended="interrupted", stopped="interrupted")
     if (failure := judging.unmet(planned.bound, kkt)) is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+    elif solution.failure is not None and kkt.failure != solution.failure.kind:
+        failure = _disproved(planned, kkt) if kkt.relative["feasibility"] > judging.FEASIBLE else None
+        if failure is not None:
+            solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+        elif not kkt.failure:
+            solution = replace(solution, failure=None)
     return Found(planned, program, solution, kkt)
+
+
+def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
+    """Multipliers by which the constraints are known to conflict everywhere, where a run has told it of points near by alone."""
+    from fccomodel.solver import conic
+
+    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
+    if seconds is None or not planned.plan.polish:
+        return None
+    sides = {label: row.value for label, row in kkt.constraints.items()}
+    with quoting(planned.problem.source):
+        found = conic.disproved(planned.bound, lambda expr: see(expr).interval.value, sides, PROOF * seconds)
+    return found if found is not None and math.isinf(found.radius) else None
 
 
 def interior(planned: Planned) -> Conic | None:
@@ -317,9 +339,9 @@ def ended(
         except FccoError as error:  # it ended where a function has no gradient
             failed, solution = error, None
     if first is not None and solution is not None:
-        gap = first.report.gap
-        done = _settled(first) and gap is not None and _small(first.report, gap.value)
-        if done or first.solution.status != "converged" or draws.drawn(planned.problem):
+        gap, solution = first.report.gap, first.solution
+        ended = solution.interrupted or solution.failure is not None or draws.drawn(planned.problem)
+        if ended or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
@@ -335,7 +357,12 @@ def ended(
     if not isinstance(found, str):
         if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
             return first
-        second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        try:
+            second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        except FccoError:  # by rounding, its answer is where a function is not defined
+            if first is not None:
+                return first
+            return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
@@ -348,16 +375,31 @@ def ended(
         return second if _better(second, first) else first
     if failed is not None or solution is None:
         raise failed or AssertionError(found)
-    if first is None and found != solution.status:
-        failure = conic.conflict(route) if found == "infeasible" else None
-        way = conic.endless(route) if found == "unbounded" else None
-        if way is not None:
-            solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
-        elif failure is None:
-            planned, program, solution = run(planned, progress, until=until.run, part="again")
-        else:
+    return _without_optimum(planned, program, solution, first, route, found, progress, sensitive, until)
+
+
+def _without_optimum(
+    planned: Planned, program: Program, solution: Solution, first: Found | None, route: Conic, found: str,
+    progress: Callable[[Progress], None] | None, sensitive: bool, until: Until,
+) -> Found:  # fmt: skip
+    """Where the interior-point method finds no optimum: what it has proved, or else where a run with the whole budget ends."""
+    from fccomodel.solver import conic
+
+    if found == "infeasible" and (failure := conic.conflict(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if found == "unbounded" and (way := conic.endless(route)) is not None:
+        solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
+        return _judged(planned, program, solution, sensitive, until)
+    if found == "unbounded" and (failure := conic.empty(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if first is not None:
+        return first
+    if solution.failure is None:
+        planned, program, solution = run(planned, progress, until=until.run, part="again")
+    if solution.status in ("stopped", "infeasible") and (failure := conic.conflict(route)) is not None:
+        if solution.failure is None or solution.failure.radius < failure.radius:
             solution = replace(solution, failure=failure)
-    return first or _judged(planned, program, solution, sensitive, until)
+    return _judged(planned, program, solution, sensitive, until)
 
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:

@@ -35,14 +35,18 @@ from fccomodel.report.gap import Gap, certify
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
+from fccomodel.report.reach import excluded as excluded
+from fccomodel.report.reach import of_feasible as of_feasible
 from fccomodel.report.rounding import rounding
 from fccomodel.report.rows import constraint_rows, gradients
 from fccomodel.report.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, inward, norm
+from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
 from fccomodel.report.verdicts import GOOD, NO_GAP, at_bound, cancelling, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
+from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
 from fccomodel.structure import Analysis, analyse
 

@@ -63,6 +63,8 @@ NO_GAP = 1e-12
 NO_ROOT = 1e-12
 #: The standard errors of the objective, relative to its size, and of constraints, up to which an estimate is called so.
 ESTIMATES: tuple[tuple[float, str], ...] = ((1e-2, "Solved"), (1e-1, "Solved roughly"), (math.inf, "Not solved yet"))
+#: What to do about an objective without a bound.
+UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,17 +308,12 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
         case "infeasible" if failure.fixed:
             words = ("has", "is", "") if len(failure.conflict) == 1 else ("have", "are", "up to ")
             worst = "{} no variable, and {} violated by {}{:.3g}".format(*words, max(failure.conflict.values()))
-            sentence = f"Infeasible, proved: {_shown(failure)} {worst}."
+            sentence = f"Infeasible, {_standing(report)}: {_shown(failure)} {worst}."
             advice = "Correct the data and params of what has no variable, or leave it out."
+        case "infeasible" if report.relative.get("feasibility", report.feasibility) <= FEASIBLE:
+            return report  # the point itself meets the constraints
         case "infeasible":
-            shown = _shown(failure)
-            least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
-            where = f" within {failure.nearest:.1e} of this one" if math.isfinite(failure.nearest) else ""
-            proof = f"Infeasible, proved: every point{where} violates a constraint."
-            if failure.proved:
-                least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
-            sentence = f"{proof if convex else 'Infeasible near this point, and constraints are not convex.'} {least}"
-            advice = "Loosen one of them, or give them a weight in the objective instead."
+            return _conflicting(report, failure, convex)
         case _ if report.relative.get("feasibility", report.feasibility) > FEASIBLE:
             sentence = (
                 f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
@@ -324,15 +321,65 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             )
             advice = "Bound the variables by sets, or take a larger penalty (--option rho)."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
+        case "unbounded" if failure.proved:
+            sentence = (
+                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes on without end along a ray of "
+                f"feasible points, as {_moving(failure)}."
+            )
+            advice = UNBOUNDED
         case "unbounded":
-            sentence = f"Unbounded: the objective is {report.objective:.1e} here and goes on without end as {_moving(failure)}."
-            advice = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
+            sentence = (
+                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves as fast "
+                f"{_seen(failure)}as {_moving(failure)}."
+            )
+            advice = UNBOUNDED
         case _:
-            sentence = f"No solution is attained: the objective improves for ever, ever more slowly, as {_moving(failure)}."
+            sentence = (
+                "No solution is attained, as far as was seen: the objective still improves, ever more slowly, "
+                f"{_seen(failure)}as {_moving(failure)}."
+            )
             advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
     gap = report.gap if failure.kind == "unattained" else None
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
+
+
+def _standing(report: KKTReport) -> str:
+    """How sure a finding about all points is: none is proved where expectations are estimated."""
+    return "proved" if report.exact else "estimated"
+
+
+def unfinished(report: KKTReport, reason: str) -> KKTReport:
+    """The report of a point where a run took the objective for one that falls for ever, which is known to be false; a solved one
+    as it is."""
+    if report.solved:
+        return report
+    sentence = f"{report.verdict} The run ended where the objective still fell, but {reason}."
+    return dataclasses.replace(report, verdict=sentence)
+
+
+def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport:
+    """The report of a point where constraints conflict: everywhere, within a radius, or as far as a local search tells."""
+    shown, name = _shown(failure), "infeasible_nearby"
+    least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
+    if failure.proved:
+        least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
+    if max(failure.radius, failure.nearest) <= 0 or not (convex or failure.proved):
+        sentence = f"Infeasible near this point, and constraints are not convex. {least}"
+    elif math.isinf(failure.radius):
+        sentence, name = f"Infeasible, {_standing(report)}: every point violates a constraint. {least}", "infeasible"
+    else:
+        where = f"has |w| <= {_down(failure.radius)}" if failure.radius > 0 else f"is within {_down(failure.nearest)} of this one"
+        sentence = f"Not solved: no feasible point {where}, {_standing(report)}; further away there may be some. {least}"
+    advice = "Loosen one of them, or give them a weight in the objective instead."
+    whole = f"{sentence} {advice}"
+    return dataclasses.replace(report, verdict=whole, advice=advice, gap=None, solved=False, failure=name)
+
+
+def _down(value: float) -> str:
+    """Two digits, rounded down."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.floor(value / unit * (1 + 1e-12)) * unit:.1e}"
 
 
 def _shown(failure: Failure) -> str:
@@ -354,6 +401,11 @@ def unmet(bound: Bound, report: KKTReport) -> Failure | None:
                 found[label] = violation
     ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
     return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf) if found else None
+
+
+def _seen(failure: Failure) -> str:
+    """How far the objective was seen to fall."""
+    return f"at |w| = {failure.far:.0e} " if failure.far else ""
 
 
 def _moving(failure: Failure) -> str:
