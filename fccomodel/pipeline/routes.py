@@ -140,7 +140,7 @@ def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensi
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
     """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
     saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
-    better answer."""
+    better answer; where no time is left, the better point itself."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -150,18 +150,24 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
         if better is None or not asked or solution.status != "converged":
             break
         if time.perf_counter() > until.run:
-            return found._replace(solution=replace(solution, timed=True))
+            there = replace(solution, variables={**solution.variables, **better}, timed=True)
+            again = _judged(planned, found.program, there, sensitive, until)
+            return again if _gains(again, found) else found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
         if again.report.failure in ENDLESS:
             return again
-        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
-            break
-        gain = found.report.objective - again.report.objective
-        if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
+        if not _gains(again, found):
             break
         found = again
     return found
+
+
+def _gains(again: Found, found: Found) -> bool:
+    """Whether an answer has the better objective where constraints hold as well, or at the tolerance."""
+    gain = found.report.objective - again.report.objective
+    holds = again.report.feasibility <= max(found.report.feasibility, NEAR * _tol(found.planned))
+    return holds and (gain if found.planned.problem.objective.sense == "minimize" else -gain) > 0
 
 
 def _tol(planned: Planned) -> float:

@@ -323,8 +323,8 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "unbounded" if failure.proved:
             sentence = (
-                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes on without end along a ray of "
-                f"feasible points, as {_moving(failure)}."
+                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes on without end "
+                f"along a ray of feasible points, as {_moving(failure)}."
             )
             advice = UNBOUNDED
         case "unbounded":

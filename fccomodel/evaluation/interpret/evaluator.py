@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import ir
+from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
@@ -36,6 +36,8 @@ from fccomodel.library.reductions.sum import SUM
 CHUNK, BLOCK = 1 << 21, 1 << 17
 #: Elements whose order a tail mean may need.
 MOST_SORTED = 1 << 27
+#: Bytes that each of these takes: itself twice, its entry, and their order with what is sorted.
+SORTED_BYTES = 48
 
 
 def evaluate(
@@ -277,8 +279,11 @@ class Evaluator(Conditions):
             return fast
         count = space.count if isinstance(space, Product) else space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
-        if reductions.of(node).tail and size > MOST_SORTED:
-            refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
+        if reductions.of(node).tail:
+            needed = SORTED_BYTES * size
+            left = min(memory.available(), SORTED_BYTES * MOST_SORTED) if size > MOST_SORTED else memory.lacking(needed)
+            if left is not None:
+                refuse(errors.too_many_to_sort(node, size, needed, left), source=self.bound.problem.source)
         if (dense := self.dense(node, space)) is not None:
             leaves, event = self.leaves(node.body, dense, inner)
             count, space = spread(Named(count, (dense.cell,)), dense.kept), dense
