@@ -164,8 +164,9 @@ def report(
 
     def at(point: Mapping[str, np.ndarray]) -> KKTReport:
         return _reported(
-            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis, sensitive
-        )
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis,
+            sensitive,
+        )  # fmt: skip
 
     try:
         return at(point)

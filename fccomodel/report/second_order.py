@@ -3,7 +3,7 @@
 At a minimum, d'Hd >= 0 for the Hessian H of the Lagrangian and every direction d along which the active constraints with a
 multiplier stay as they are (J. Nocedal, S. Wright, Numerical Optimization, 2006, section 12.5). H is known by its products with
 vectors, gradients of ``gradient . d``: all of them where the variables are few, else those of Lanczos' method from a random
-direction (C. Lanczos, 1950). Three kinds of steps are tried, in this order, each judged by the functions' values at its end alone:
+direction (C. Lanczos, 1950). Three kinds of steps are tried, each judged by the functions' values at its end alone:
 
     Newton         -H^+ g, g the Lagrangian's gradient: what a badly scaled gradient does not show
     curvature      both ways along the eigenvectors of the most negative eigenvalues
@@ -142,17 +142,17 @@ class _Search:
             return Examined(why=TOO_MUCH_WORK)
         if not all(np.isfinite(spectrum.values).all() for spectrum in spectra):
             return Examined(why=NOT_FINITE)
-        for better in self._found(spectra, convex=convex):
-            return Examined(better=better)
-        return Examined()
-
-    def _found(self, spectra: list[_Spectrum], *, convex: bool) -> Iterator[Better]:
-        for spectrum in spectra:
-            yield from self._newton(spectrum)
+        found = [better for spectrum in spectra for better in self._newton(spectrum)]
         if not convex:
-            for spectrum in spectra:
-                yield from self._negative(spectrum)
-            yield from self._degenerate(spectra)
+            down = next(self._down(spectra), None)
+            found += [] if down is None else [down]
+        return Examined(better=max(found, key=lambda better: better.gain, default=None))
+
+    def _down(self, spectra: list[_Spectrum]) -> Iterator[Better]:
+        """Points that first-order conditions know nothing of."""
+        for spectrum in spectra:
+            yield from self._negative(spectrum)
+        yield from self._degenerate(spectra)
 
     # ---------------------------------------------------------------------------------------------------------- curvature
     def _whole(self) -> _Spectrum:
