@@ -113,11 +113,11 @@ def resolve(
     for origin, values in ((USER, user), (BLOCK, block), (given_as, arguments)):
         for name, value in values.items():
             if value is not None:
-                merged[name] = (check_value(name, _writable(value), origin), origin)
+                merged[name] = (check_value(name, writable(value), origin), origin)
     return merged
 
 
-def _writable(value: Any) -> Any:
+def writable(value: Any) -> Any:
     """An integer that no float holds, in words, since Python refuses to write its digits; anything else as it is."""
     if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
         return f"an integer of {value.bit_length():,} bits"

@@ -16,9 +16,9 @@ DOUBLE = 8
 
 
 def check(bound: Bound) -> None:
-    """F0704 where the variables and their gradients exceed the machine's memory."""
+    """F0704 where the variables and their gradients take more than the memory that is available."""
     variables = [v for v in bound.problem.variables.values() if v.net is None]  # a net's parameters are there already
     length = sum(math.prod(elements.shape(bound, variable.shape)) for variable in variables)
     needed = VECTORS * DOUBLE * length
-    if needed > memory.physical():
-        refuse(errors.variables_too_long(length, VECTORS, needed, memory.physical()), source=bound.problem.source)
+    if (left := memory.lacking(needed)) is not None:
+        refuse(errors.variables_too_long(length, VECTORS, needed, left), source=bound.problem.source)

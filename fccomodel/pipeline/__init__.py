@@ -296,15 +296,22 @@ def automatic(made: Plan) -> options.Origins:
 # ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text. F0615
-    for a race, whose winner is not known before it is run."""
+    for a race, whose winner is not known before it is run; F0704 where a run would take more memory than there is."""
+    from fccomodel.core.memory import available
     from fccomodel.plan.errors import no_program
     from fccomodel.solver import emit as printing
-    from fccomodel.solver.lower import lower, over_all_ranks
+    from fccomodel.solver import errors
+    from fccomodel.solver.lower import foreseen, lower, over_all_ranks
 
     if planned.plan.entrants:
         refuse(no_program(planned.plan.entrants), source=planned.problem.source)
     with quoting(planned.problem.source):
         lowered = lower(planned.problem, planned.bound, planned.plan)
+        needed, left = foreseen(lowered), available()
+        if needed.total > left:
+            of = planned.problem.objective.expr if needed.of is None else needed.of
+            text = planned.problem.text(of)
+            refuse(errors.memory_foreseen(needed.total, left, needed.largest, text, of.span), source=planned.problem.source)
         return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
 
 

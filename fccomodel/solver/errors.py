@@ -9,6 +9,7 @@ from pathlib import Path
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.errors import ARGUMENT, OUTPUT
+from fccomodel.core.memory import in_words
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions, reductions
@@ -184,6 +185,17 @@ def memory(error: Exception) -> Diagnostic:
         "the arrays of this run exceed the memory",
         reason=str(error).splitlines()[0] if str(error) else "",
         fix="Use fewer variables or rows, or smaller batches (--option outer_batch=32).",
+    )
+
+
+def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
+    """What a run will take fits into the memory that is left; bytes, of all and of the ``largest`` array, that ``of`` has."""
+    return TOO_LARGE.error(
+        f"a run would take {in_words(needed)} of memory",
+        span=span,
+        reason=f"The largest array, {in_words(largest)}, is that of `{of}`; {in_words(left)} are available.",
+        fix="Use fewer rows, or a condition by equal keys (`j.g == i.g`) or an order; means are taken block by block, tails and "
+        "products over pairs are not.",
     )
 
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from fccomodel.core.schema import (
-    anything, by_name, count, either, flag, maybe, nested_numbers, number, record, several, text,
+    anything,
+    by_name,
+    count,
+    either,
+    flag,
+    maybe,
+    nested_numbers,
+    number,
+    record,
+    several,
+    text,
 )  # fmt: skip
 
 _NAMES = maybe(several(either(text, number)))

@@ -79,8 +79,8 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
     """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
     length = max((stop for _, stop, _ in program.layout.values()), default=0)
     needed = VECTORS * length * getattr(torch, precision).itemsize
-    if needed > memory.physical():
-        refuse(variables_too_long(length, VECTORS, needed, memory.physical()), source=bound.problem.source)
+    if (left := memory.lacking(needed)) is not None:
+        refuse(variables_too_long(length, VECTORS, needed, left), source=bound.problem.source)
 
 
 def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
