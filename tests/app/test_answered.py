@@ -41,8 +41,10 @@ def test_steps_alone_are_the_algorithms() -> None:
 
 
 def test_an_interior_point_method_that_gave_the_answer_is_named(tmp_path: Path) -> None:
-    result = fccomodel.compile("var x[2] >= 0;\nminimize 2*x[1] + x[2];\nsubject to c: x[1] + x[2] >= 1;").bind().solve(
-        algorithm="interior_point"
+    result = (
+        fccomodel.compile("var x[2] >= 0;\nminimize 2*x[1] + x[2];\nsubject to c: x[1] + x[2] >= 1;")
+        .bind()
+        .solve(algorithm="interior_point")
     )
     found = result.json["answered_by"]
     assert found["method"] == "interior-point method" and found["words"].startswith("interior-point method, ")
