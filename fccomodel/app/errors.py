@@ -441,6 +441,14 @@ def variable_not_stored(path: Path, name: str) -> Diagnostic:
     return RESULT.error(f"`{path}` has no `{name}`", reason=f"The model declares `var {name}`.")
 
 
+def stored_not_numbers(path: Path, name: str) -> Diagnostic:
+    """What an answer is made of are finite numbers."""
+    return RESULT.error(
+        f"`{name}` in `{path}` is not of finite real numbers",
+        fix="Take the folder as the solve wrote it, or solve the model again.",
+    )
+
+
 def stored_shape(name: str, solved: tuple[int, ...], asked: tuple[int | None, ...]) -> Diagnostic:
     """A stored variable has the size that the data ask for."""
     return RESULT.error(

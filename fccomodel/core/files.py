@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fccomodel.core import errors
 from fccomodel.core.diagnostics import FccoError, refuse
@@ -83,9 +84,22 @@ def model_source(text_or_path: str | Path) -> Source:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    with open(path, "rb") as file:
+    """The SHA-256 of a file's bytes, in hexadecimal digits. OSError where it is no file, but a pipe, say, which may never end."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A file, open for reading; OSError where it is none: a pipe or a device may have no end, or wait for ever."""
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
+    return open(path, "rb")
+
+
+def regular_text(path: Path) -> str:
+    """The text of a file that this program wrote; OSError where it is no file, ValueError where it is no text."""
+    with open_regular(path) as file:
+        return file.read().decode()
 
 
 def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
         try:
             array = np.asarray(_by_label(bound, variable, value), dtype=float)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, ArithmeticError) as error:
             wrong.append(errors.start_of_no_numbers(name, error, variable.span))
             continue
         if _without_ones(array.shape) != _without_ones(shape):

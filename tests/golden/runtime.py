@@ -1752,7 +1752,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
     """
     began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
@@ -1786,6 +1786,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
     more["timed"] = outcome.timed or full.count.timed
+    more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
@@ -1877,6 +1878,7 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         if keep is not None:
             keep("restore", run)
     more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
+    more["moved"] = not torch.equal(run.w, outcome.w.to(run.w))
     return SimpleNamespace(**{**vars(outcome), **more})
 
 

@@ -60,7 +60,7 @@ def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.
                 labels,
                 "the binding" if inline else "a mapping",
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, ArithmeticError):
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
     origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"

@@ -19,8 +19,8 @@
 How it is solved
 
   SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps, practical step sizes;
-    O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(1 / (1 * sqrt(22272)), 1 / min(1, 22272))
-    / eps^5 = 1.0e+00 / eps^5: 1.0e+15 at eps = 0.001
+    a stationary point in O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(1 / (1 *
+    sqrt(22272)), 1 / min(1, 22272)) / eps^5 = 1.0e+00 / eps^5: 1.0e+15 at eps = 0.001
   minimised: maximize F becomes minimize -F; multipliers are those of the minimised problem
   smoothed: centred (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
