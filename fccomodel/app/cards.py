@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fccomodel.algorithms import Algorithm, Theorem
     from fccomodel.library.atoms import Atom
     from fccomodel.library.reductions import Reduction
+    from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.choice import Candidate
 
 WIDTH = 80
@@ -270,18 +271,49 @@ def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------------- algorithms
-def algorithms(name: str | None = None, candidates: Mapping[str, Candidate] | None = None) -> str:
-    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each would need there."""
+def algorithms(
+    name: str | None = None,
+    candidates: Mapping[str, Candidate] | None = None,
+    findings: Mapping[str, Finding] | None = None,
+) -> str:
+    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each would need there, and how the
+    model meets the assumptions of the interior-point method, if it does (``findings``)."""
     from fccomodel import algorithms as registry
+    from fccomodel.plan import interior
+    from fccomodel.plan.candidates import GIVEN
 
     records = registry.all()
+    if name == interior.NAME:
+        return str(interior_point(candidates is not None, findings))
     if name is not None:
-        _known(name, records, "algorithm")
+        _known(name, [*records, interior.NAME], "algorithm")
         return str(algorithm(records[name], None if candidates is None else candidates[name]))
+    theorem = interior.THEOREM
     if candidates is None:
-        return rows((key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items())
+        last = f"{interior.TITLE}: O({theorem.rate}) {interior.COUNTS}; {theorem.name}"
+        return rows(
+            [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()] + [(interior.NAME, last)]
+        )
     ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order))
-    return rows((c.record.name, _verdict(c)) for c in ordered)
+    covers = f"covers the model: {GIVEN[theorem.gives]}, O({theorem.rate}) {interior.COUNTS}"
+    verdict = covers if findings is not None else f"needs {'; needs '.join(interior.MEANINGS.values())}"
+    return rows([*((c.record.name, _verdict(c)) for c in ordered), (interior.NAME, verdict)])
+
+
+def interior_point(asked: bool, findings: Mapping[str, Finding] | None) -> Card:
+    """What the interior-point method needs and promises; ``asked``: of a model, which meets it as in ``findings``, if it does."""
+    from fccomodel.plan import interior
+
+    lines = []
+    for name, clause in interior.REQUIRES.items():
+        line = f"{interior.MEANINGS[name]} ({clause})"
+        if asked:
+            line += f": {findings[name].standing}; {findings[name].why}" if findings is not None else ": LACKING"
+        lines.append(line)
+    shown = [("theorem", interior.THEOREM.name), ("rate", f"O({interior.THEOREM.rate}) {interior.COUNTS}")]
+    shown += [("from", "clarabel-2024 (all rows at once), mehrotra-1992 (few variables and many rows)")]
+    shown += [("" if place else "needs", text) for place, text in enumerate(lines)]
+    return Card(head=f"{interior.NAME}: {interior.TITLE}", entries=shown)
 
 
 HEAD = [("variant", "paper", "state"), ("---", "---", "---")]
@@ -378,6 +410,6 @@ def algorithms_json(name: str | None = None, candidates: Mapping[str, Candidate]
             if candidates is not None:
                 one = candidates[key]
                 result[key] |= {"covered": one.covered, "admitted": one.admitted, "can_run": one.can_run}
-                for need, said in explain.findings_json(a, one.findings).items():
+                for need, said in explain.findings_json(a.requires, one.findings).items():
                     result[key]["requires"][need] |= said
     return result

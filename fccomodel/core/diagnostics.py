@@ -18,6 +18,8 @@ from fccomodel.core.source import NOWHERE, Source, Span
 
 #: Columns of a page, and of the narrowest piece of a long line that is shown.
 WIDTH, NARROW = 80, 24
+#: Characters of a message, a reason or a fix, which may quote what a file holds.
+LONGEST_TEXT = 4_000
 PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -43,6 +45,12 @@ class Diagnostic:
     fix: str = ""
     severity: str = "error"
     unused: str = ""
+
+    def __post_init__(self) -> None:
+        for part in ("message", "reason", "fix"):
+            text = getattr(self, part)
+            if len(text) > LONGEST_TEXT:
+                object.__setattr__(self, part, text[:LONGEST_TEXT] + " ...")
 
 
 class FccoError(Exception):

@@ -27,9 +27,11 @@ from fccomodel.pipeline.records import Binding, Compiled, Explained, Outcome, Pl
 if TYPE_CHECKING:
     import numpy as np
 
+    from fccomodel.core.failure import Failure
     from fccomodel.data.bound import Bound
     from fccomodel.data.prepare import Prepared
     from fccomodel.plan import Plan
+    from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
     from fccomodel.report import KKTReport
@@ -76,12 +78,13 @@ def bind(
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
     from fccomodel.data import bind as data
-    from fccomodel.evaluation import claims, domains
+    from fccomodel.evaluation import claims, domains, sizes
 
     with quoting(compiled.problem.source):
         given = binding.arguments
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
+        sizes.check(bound)
         domains.check(bound)
         return bound
 
@@ -165,10 +168,10 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
 def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
     """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open. ``like``: the
     plan for other numbers, whose algorithm is kept where it has the same guarantee."""
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     with quoting(analysis.problem.source):
-        return settled(choose(analysis, given or {}, None if like is None else like.choice.chosen))
+        return settled(interior.chosen(analysis, given or {}, None if like is None else like.choice.chosen))
 
 
 def settled(choice: Choice) -> Plan:
@@ -193,7 +196,8 @@ def plan(
     chosen, aside = machine.at_hand(chosen)
     if bound is None:
         bound, held = rows(compiled, binding, chosen)
-    analysis = analyse(compiled.problem, bound)
+    bound = _with_members(bound)
+    analysis = analyse(bound.problem, bound)
     made = decide(analysis, chosen, None if like is None else like.plan)
     made = replace(made, unused=(*aside, *made.unused))
     settled = with_origins(made, chosen)
@@ -221,11 +225,13 @@ def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bo
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
     """The same of a structure that is known."""
     from fccomodel.normal import errors
-    from fccomodel.plan import choose
+    from fccomodel.pipeline import interior
 
     try:
         with quoting(analysis.problem.source):
-            choice = choose(analysis, given)
+            choice = interior.chosen(analysis, given)
+            if choice.selected is None and (bound := interior.bound_without_data(analysis)) is not None:
+                choice = interior.chosen(bound, given)
     except FccoError as error:
         if any(d.code not in errors.FORMLESS for d in error.diagnostics):
             raise
@@ -235,19 +241,36 @@ def explained(analysis: Analysis, given: options.Origins) -> Explained:
     return Explained(analysis=analysis, given=given, plan=settled(choice), candidates=choice.candidates)
 
 
-def candidates(compiled: Compiled, binding: Binding, chosen: options.Origins) -> Mapping[str, Candidate]:
-    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed."""
+def candidates(
+    compiled: Compiled, binding: Binding, chosen: options.Origins
+) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
+    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed. And how it meets those of the
+    interior-point method, which needs all data; None where it does not."""
+    from fccomodel.pipeline import interior
     from fccomodel.plan import candidates as considered
 
     with quoting(compiled.source):
-        return considered.candidates(_known(compiled, binding, chosen), chosen)
+        known = _known(compiled, binding, chosen)
+        found = interior.findings(interior.bound_without_data(known) or known, chosen)
+        return considered.candidates(known, chosen), found
 
 
 def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
     """The structure with the data that there are, or by the text and the values of params alone."""
     if bound is None and binding:
         bound, _ = rows(compiled, binding, chosen)
-    return analyse(with_parameters(compiled.problem, binding) if bound is None else compiled.problem, bound)
+    if bound is None:
+        return analyse(with_parameters(compiled.problem, binding))
+    bound = _with_members(bound)
+    return analyse(bound.problem, bound)
+
+
+def _with_members(bound: Bound) -> Bound:
+    """The problem without families of constraints that have no members on the data."""
+    from fccomodel.evaluation import members
+
+    with quoting(bound.problem.source):
+        return members.without_empty(bound)
 
 
 def _seed(chosen: options.Origins) -> int:
@@ -269,15 +292,22 @@ def automatic(made: Plan) -> options.Origins:
 # ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text. F0615
-    for a race, whose winner is not known before it is run."""
+    for a race, whose winner is not known before it is run; F0704 where a run would take more memory than there is."""
+    from fccomodel.core.memory import available
     from fccomodel.plan.errors import no_program
     from fccomodel.solver import emit as printing
-    from fccomodel.solver.lower import lower, over_all_ranks
+    from fccomodel.solver import errors
+    from fccomodel.solver.lower import foreseen, lower, over_all_ranks
 
     if planned.plan.entrants:
         refuse(no_program(planned.plan.entrants), source=planned.problem.source)
     with quoting(planned.problem.source):
         lowered = lower(planned.problem, planned.bound, planned.plan)
+        needed, left = foreseen(lowered), available()
+        if needed.total > left:
+            of = planned.problem.objective.expr if needed.of is None else needed.of
+            text = planned.problem.text(of)
+            refuse(errors.memory_foreseen(needed.total, left, needed.largest, text, of.span), source=planned.problem.source)
         return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
 
 
@@ -352,11 +382,24 @@ def report(
             analysis=planned.analysis,
             sensitive=sensitive,
         )
-        if solution.failure is None:
-            return kkt
-        convex = planned.analysis.convex_constraints
-        feasible = solution.failure.kind == "infeasible" and not convex and judging.somewhere_feasible(planned.bound)
-        return judging.failed(kkt, solution.failure, convex=convex, feasible=feasible)
+    if solution.failure is None:
+        return kkt
+    return _failed(planned, kkt, solution.failure)
+
+
+def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
+    """The report with a failure that a run claims, unless what is known of the problem excludes it."""
+    from fccomodel import report as judging
+
+    analysis = planned.analysis
+    convex = analysis.convex_constraints
+    if failure.kind != "infeasible":
+        reason = "" if failure.proved else judging.excluded(analysis, kkt.gap, failure.kind)
+        return judging.unfinished(kkt, reason) if reason else judging.failed(kkt, failure, convex=convex)
+    if convex and failure.radius > judging.of_feasible(analysis):
+        failure = replace(failure, radius=math.inf, nearest=math.inf)
+    feasible = not convex and not failure.proved and judging.somewhere_feasible(planned.bound)
+    return judging.failed(kkt, failure, convex=convex, feasible=feasible)
 
 
 def solve(

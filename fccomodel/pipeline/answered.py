@@ -30,6 +30,8 @@ class Answered:
 def answered(planned: Planned, solution: Solution) -> Answered:
     """What gave the answer of a solve, by what it ran last and whether that changed the point."""
     title, start = planned.plan.algorithm_record.title, planned.plan.start
+    if planned.plan.interior and solution.interior and not solution.iterations:
+        return Answered(method=INTERIOR, words=f"{INTERIOR}, {_counted(solution.interior, 'iteration')}")
     steps = f"{title}, {_counted(solution.iterations, 'step')}" if solution.iterations else ""
     passes = solution.passes if solution.way == "finish" else 0
     through = f"{_counted(passes, 'full pass')} of {FINISH}"
@@ -42,7 +44,7 @@ def answered(planned: Planned, solution: Solution) -> Answered:
         return Answered(method=FINISH, words=_last(steps, through, title))
     if passes and steps:
         return Answered(method=title, words=f"{steps}, which gave the answer; {through} found no better point")
-    if solution.way == "restore" and solution.passes:
+    if solution.way == "restore" and solution.passes and solution.moved:
         restored = f"{_counted(solution.passes, 'full pass')} to restore feasibility"
         return Answered(method=RESTORATION, words=_last(steps, restored, title))
     if steps or start is None:

@@ -16,17 +16,21 @@ from threading import Event
 from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
-from fccomodel.core.diagnostics import FccoError, quoting
-from fccomodel.pipeline import Planned, emit, report, run
+from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.core.work import priced
+from fccomodel.evaluation import draws
+from fccomodel.pipeline import Planned, emit, report, run, settled
 from fccomodel.pipeline.endings import ending
+from fccomodel.pipeline.interior import conic_form, convex
+from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
+    from fccomodel.core.failure import Failure
     from fccomodel.plan.start import Start
     from fccomodel.report import KKTReport
     from fccomodel.solver.conic import Answer, Conic
     from fccomodel.solver.emit import Program
     from fccomodel.solver.run import Progress, Solution
-    from fccomodel.structure import Analysis
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -38,6 +42,13 @@ KINKED, PASS_S, NUMBER_S, DEAR = 300, 4e-4, 3e-9, 0.25
 LIGHT = 20_000
 #: By how much the report may find the residual of an answer above the tolerance.
 NEAR = 10.0
+#: So much more draws at once, and how often; the standard error of the objective that is small enough, relative; numbers that
+#: the draws of one expectation may come to; passes over all draws that a run from a near point takes.
+GROWTH = 8
+GROWTHS = 3
+ACCURATE = 1e-3
+MOST_NUMBERS = 1 << 24
+PASSES = 60
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
 #: So often a run goes on beside a point that only conditions of first order call solved.
@@ -47,6 +58,8 @@ ENDLESS = ("unbounded", "unattained")
 #: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
 #: search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
+#: The share of a budget in seconds that a proof may take that constraints conflict.
+PROOF = 0.1
 
 
 #: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
@@ -67,9 +80,41 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
     from there."""
     until = _until(planned)
+    if planned.plan.interior:
+        return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
-    return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+    found = _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+    return _on_more_draws(found, progress, sensitive, until) if draws.drawn(planned.problem) else found
+
+
+def _on_more_draws(
+    found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
+) -> Found:
+    """Passes that go on with more draws of the distributions, as long as the standard error of the objective counts and the
+    budget in seconds has room: a point that is best for one sample is off by the error of that sample."""
+    from fccomodel.pipeline.starts import begun
+    from fccomodel.plan.start import Start
+    from fccomodel.report import confidence, estimated
+
+    for k in range(GROWTHS):
+        planned, solution, error = found.planned, found.solution, found.report.error
+        asked = planned.plan.polish and options.parse_budget(planned.options["budget"][0])[0] is not None
+        larger = replace(planned.bound, draws=GROWTH * planned.bound.draws)
+        numbers = larger.draws * estimated.amount(planned.bound)
+        exact_enough = error <= ACCURATE * max(abs(found.report.objective), LEAST)
+        if not asked or solution.status != "converged" or exact_enough or numbers > MOST_NUMBERS:
+            break
+        once = priced(partial(confidence.values, planned.bound, solution.variables, planned.seed))[1]
+        if time.perf_counter() + PASSES * GROWTH * once > until.run:
+            break
+        start = Start(values=solution.variables, multipliers=solution.multipliers, found=True)
+        planned = begun(replace(planned, bound=larger), start)
+        again = _judged(*run(planned, progress, until=until.run, part=f"draws {k + 1}"), sensitive, until)
+        if again.report.failure or again.solution.interrupted:
+            break
+        found = again
+    return found
 
 
 def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
@@ -95,7 +140,7 @@ def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensi
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
     """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
     saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
-    better answer."""
+    better answer; where no time is left, the better point itself."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -105,18 +150,24 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
         if better is None or not asked or solution.status != "converged":
             break
         if time.perf_counter() > until.run:
-            return found._replace(solution=replace(solution, timed=True))
+            there = replace(solution, variables={**solution.variables, **better}, timed=True)
+            again = _judged(planned, found.program, there, sensitive, until)
+            return again if _gains(again, found) else found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
         if again.report.failure in ENDLESS:
             return again
-        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
-            break
-        gain = found.report.objective - again.report.objective
-        if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
+        if not _gains(again, found):
             break
         found = again
     return found
+
+
+def _gains(again: Found, found: Found) -> bool:
+    """Whether an answer has the better objective where constraints hold as well, or at the tolerance."""
+    gain = found.report.objective - again.report.objective
+    holds = again.report.feasibility <= max(found.report.feasibility, NEAR * _tol(found.planned))
+    return holds and (gain if found.planned.problem.objective.sense == "minimize" else -gain) > 0
 
 
 def _tol(planned: Planned) -> float:
@@ -150,6 +201,22 @@ def _sooner(planned: Planned, route: Conic) -> bool:
     return passes > DEAR and route.seconds < passes
 
 
+def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found:
+    """The answer of a plan that rests on the interior-point method alone, or its proof that there is none; what no theorem covers
+    is refused where this method finds neither, unless the report finds the answer of another to be one."""
+    route = interior(planned)
+    if route is not None:
+        if (found := _first(planned, route, sensitive, until)) is not None:
+            return found
+        found = ended(planned, lambda: route, SOON, sensitive=sensitive, until=until)
+        solution = found.solution
+        if solution.interior or solution.failure is not None or solution.interrupted:
+            return found
+        if found.report.solved:
+            return found._replace(planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None))))
+    refuse(*(planned.plan.choice.refusal or (not_conic(),)), source=planned.problem.source)
+
+
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
     """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
     from fccomodel.solver import conic
@@ -165,7 +232,8 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
     device, origin = planned.options["device"]
     planned = replace(planned, options={**planned.options, "device": (options.pick_device(device), origin)})
     judged = _judged(planned, emit(planned), interiors(found, None), sensitive, until)
-    return judged if _settled(judged) or judged.solution.interrupted else None
+    enough = _settled(judged) or planned.plan.interior and judged.report.solved
+    return judged if enough or judged.solution.interrupted else None
 
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
@@ -204,8 +272,8 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case, and with what no point can meet. Ctrl-C ends the search, and what
-    would come after it; after a run that it has ended, all."""
+    """With the report, whose search has some time in any case, and with what no point can meet; a failure that the report does
+    not bear out is none. Ctrl-C ends the search, and what would come after it; after a run that it has ended, all."""
     from fccomodel import report as judging
     from fccomodel.solver.run.machine import interruptible
 
@@ -216,39 +284,39 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
         solution = replace(solution, ended="interrupted", stopped="interrupted")
     if (failure := judging.unmet(planned.bound, kkt)) is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+    elif solution.failure is not None and kkt.failure != solution.failure.kind:
+        failure = _disproved(planned, kkt) if kkt.relative["feasibility"] > judging.FEASIBLE else None
+        if failure is not None:
+            solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
+        elif not kkt.failure:
+            solution = replace(solution, failure=None)
     return Found(planned, program, solution, kkt)
+
+
+def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
+    """Multipliers by which the constraints are known to conflict everywhere, where a run has told it of points near by alone."""
+    from fccomodel.solver import conic
+
+    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
+    if seconds is None or not planned.plan.polish:
+        return None
+    sides = {label: row.value for label, row in kkt.constraints.items()}
+    with quoting(planned.problem.source):
+        found = conic.disproved(planned.bound, lambda expr: see(expr).interval.value, sides, PROOF * seconds)
+    return found if found is not None and math.isinf(found.radius) else None
 
 
 def interior(planned: Planned) -> Conic | None:
     """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
     a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
-    from fccomodel.solver import conic
-
-    seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
-    if seconds is None or not _open(planned):
-        return None
-    with quoting(planned.problem.source):
-        route = conic.of(planned.bound, lambda expr: see(expr).interval.value)
-    return route if route is not None and conic.cost(route) <= seconds else None
+    seconds = options.parse_budget(planned.options["budget"][0])[0]
+    return conic_form(planned.analysis, seconds) if planned.plan.polish else None
 
 
 def _open(planned: Planned) -> bool:
     """The problem is convex, on a convex set, and its plan asks for a finish within a budget of seconds."""
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    asked = planned.plan.polish and seconds is not None
-    return asked and planned.analysis.minimised.convex and _convex_set(planned.analysis)
-
-
-def _convex_set(analysis: Analysis) -> bool:
-    """The constraints hold on a convex set, by what is known of each."""
-    kept = [c for c in analysis.problem.constraints if not analysis.constraints[c.label].affine]
-    if any(c.kind == "eq" for c in kept):
-        return False
-    if all(analysis.see(c.body).convex for c in kept):
-        return True
-    from fccomodel.solver.conic import levels  # loads much
-
-    return all(levels.convex(c.body, analysis.see) for c in kept)
+    return planned.plan.polish and seconds is not None and convex(planned.analysis)
 
 
 def ended(
@@ -277,8 +345,9 @@ def ended(
         except FccoError as error:  # it ended where a function has no gradient
             failed, solution = error, None
     if first is not None and solution is not None:
-        gap = first.report.gap
-        if first.solution.status != "converged" or _settled(first) and gap is not None and _small(first.report, gap.value):
+        gap, solution = first.report.gap, first.solution
+        ended = solution.interrupted or solution.failure is not None or draws.drawn(planned.problem)
+        if ended or _settled(first) and gap is not None and _small(first.report, gap.value):
             return first
     if (route := built()) is None:  # it was one for other numbers
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
@@ -294,7 +363,12 @@ def ended(
     if not isinstance(found, str):
         if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
             return first
-        second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        try:
+            second = _judged(planned, program, interiors(found, solution), sensitive, until)
+        except FccoError:  # by rounding, its answer is where a function is not defined
+            if first is not None:
+                return first
+            return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
@@ -307,16 +381,31 @@ def ended(
         return second if _better(second, first) else first
     if failed is not None or solution is None:
         raise failed or AssertionError(found)
-    if first is None and found != solution.status:
-        failure = conic.conflict(route) if found == "infeasible" else None
-        way = conic.endless(route) if found == "unbounded" else None
-        if way is not None:
-            solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
-        elif failure is None:
-            planned, program, solution = run(planned, progress, until=until.run, part="again")
-        else:
+    return _without_optimum(planned, program, solution, first, route, found, progress, sensitive, until)
+
+
+def _without_optimum(
+    planned: Planned, program: Program, solution: Solution, first: Found | None, route: Conic, found: str,
+    progress: Callable[[Progress], None] | None, sensitive: bool, until: Until,
+) -> Found:  # fmt: skip
+    """Where the interior-point method finds no optimum: what it has proved, or else where a run with the whole budget ends."""
+    from fccomodel.solver import conic
+
+    if found == "infeasible" and (failure := conic.conflict(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if found == "unbounded" and (way := conic.endless(route)) is not None:
+        solution = replace(solution, variables=way[0], multipliers={}, limits={}, failure=way[1])
+        return _judged(planned, program, solution, sensitive, until)
+    if found == "unbounded" and (failure := conic.empty(route)) is not None:
+        return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
+    if first is not None:
+        return first
+    if solution.failure is None:
+        planned, program, solution = run(planned, progress, until=until.run, part="again")
+    if solution.status in ("stopped", "infeasible") and (failure := conic.conflict(route)) is not None:
+        if solution.failure is None or solution.failure.radius < failure.radius:
             solution = replace(solution, failure=failure)
-    return first or _judged(planned, program, solution, sensitive, until)
+    return _judged(planned, program, solution, sensitive, until)
 
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:

@@ -4,16 +4,16 @@ hyper-parameters, each with its origin."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.core.options import Budget, Origins, Unused
+from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
 from fccomodel.normal import NormalForm
-from fccomodel.plan import practice, rates, settings, sizes, used
+from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
-from fccomodel.plan.candidates import GIVEN, Candidate, finishable
+from fccomodel.plan.candidates import GIVEN, GUARANTEES, Candidate, finishable
 from fccomodel.plan.choice import Choice, choose
 from fccomodel.plan.ranking import Ranking, alike, rejected
 from fccomodel.plan.settings import OPTIONS, SECONDS, SMOOTHING, value
@@ -56,6 +56,8 @@ class Plan:
     undefined   what must hold for the model to be defined, and is not proved
     choice      what it was chosen among
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
+    interior    the interior-point method alone is to give the answer: ``algorithm`` is its name, and ``algorithm_record`` the
+                algorithm whose program is emitted beside the answer
     start       where the run begins; None: at zero, nets at their initialisation
     """
 
@@ -89,6 +91,7 @@ class Plan:
     attained: bool = False
     convex: bool = False
     entrants: tuple[str, ...] = ()
+    interior: bool = False
     start: Start | None = None
     strata: tuple[Strata, ...] = ()
     unused: tuple[Unused, ...] = ()
@@ -101,12 +104,39 @@ class Plan:
     @cached_property
     def rejected(self) -> Mapping[str, list[str]]:
         """By name what every other algorithm lacks (or why it comes later), with the clauses of its theorem."""
-        return rejected(self.choice.candidates, self.choice.chosen, self.ranking)
+        return rejected(self.choice.candidates, self._covering, self.ranking)
 
     @cached_property
     def others(self) -> list[tuple[list[str], str]]:
         """The same for a reader: the names that share a reason, and the reason."""
-        return alike(self.choice.candidates, self.choice.chosen, self.ranking)
+        return alike(self.choice.candidates, self._covering, self.ranking)
+
+    @property
+    def _covering(self) -> Candidate | None:
+        """The stochastic algorithm that was chosen, if one was."""
+        return None if self.interior else self.choice.chosen
+
+    @property
+    def title(self) -> str:
+        """The name of the method."""
+        return interior.TITLE if self.interior else self.algorithm_record.title
+
+    @property
+    def clauses(self) -> Mapping[str, str]:
+        """Where its theorem states each assumption."""
+        return interior.REQUIRES if self.interior else self.algorithm_record.requires
+
+    @property
+    def counts(self) -> str:
+        """What its rate counts."""
+        return interior.COUNTS if self.interior else self.algorithm_record.counts
+
+    @property
+    def guarantee(self) -> str:
+        """What its theorem guarantees of the problem (a key of ``GIVEN``)."""
+        if self.interior:
+            return interior.THEOREM.gives
+        return GUARANTEES[-1] if self.unverified else self.choice.chosen.guarantee
 
     @property
     def pace(self) -> str:
@@ -176,7 +206,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
     made = used.Made(
         problem=problem, record=record, normal=normal, step=str(step), schedule=str(kind), hyper=hyper, rated=rated,
-        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch),
+        interior=choice.interior is not None,
+        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch), polish=bool(value(settled, "polish")),
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
     )  # fmt: skip
     idle = used.unused(made, given)
@@ -186,7 +217,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     promised = bound is not None and chosen.covered and not unverified
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
     summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
-    return Plan(
+    plan = Plan(
         algorithm=record.name, algorithm_record=record, via=normal.via, choice=choice, entrants=choice.entrants,
         options=settled, summary=summary,
         normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
@@ -200,6 +231,18 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         and "algorithm" not in choice.options,
         attained=coercive(setting),
         convex=choice.analysis.convex, strata=shared, unused=(*choice.unused, *aside, *idle),
+    )  # fmt: skip
+    return plan if choice.interior is None else by_interior_point(plan, choice.interior)
+
+
+def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
+    """The same problem by the interior-point method alone, whose theorem covers it."""
+    theorem, (_, origin) = interior.THEOREM, plan.choice.options.get("algorithm", (None, AUTOMATIC))
+    promised = f"{GIVEN[theorem.gives]} in O({theorem.rate}) {interior.COUNTS}"
+    return replace(
+        plan, algorithm=interior.NAME, interior=True, via=(), findings=findings, unverified=(), promise=theorem, practice=(),
+        rate="", schedule=None, summary=[f"{interior.TITLE} ({theorem.name}); {promised}"],
+        options={**plan.options, "algorithm": (interior.NAME, origin)},
     )  # fmt: skip
 
 

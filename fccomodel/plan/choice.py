@@ -12,6 +12,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.options import USER, Origins, Unused
 from fccomodel.plan import assumptions, errors, settings
+from fccomodel.plan.assumptions import Finding
 from fccomodel.plan.candidates import Candidate, candidates
 from fccomodel.plan.ranking import Ranking, nearest, rank
 from fccomodel.structure import Analysis
@@ -29,6 +30,7 @@ class Choice:
 
     refusal   what the problem lacks, where none suits or the one named does not: nothing is chosen then
     entrants  of a race, if one was asked for
+    interior  how the problem meets the assumptions of the interior-point method, where the plan rests on that one
     ranked    finds the order of those that suit
     unused    the user's own default algorithm, where this model cannot take it
     """
@@ -39,6 +41,7 @@ class Choice:
     selected: Candidate | None = None
     refusal: tuple[Diagnostic, ...] = ()
     entrants: tuple[str, ...] = ()
+    interior: Mapping[str, Finding] | None = None
     ranked: Callable[[], Ranking] = Ranking
     unused: tuple[Unused, ...] = ()
 

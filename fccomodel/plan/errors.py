@@ -46,6 +46,16 @@ def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span
     )
 
 
+def not_conic() -> Diagnostic:
+    """The interior-point method needs a conic program, all of its data, and a budget in seconds."""
+    return REQUIREMENTS.error(
+        "the interior-point method needs a conic program of moderate size",
+        reason="The model is not known to be convex and made of linear, second-order, exponential, power and semidefinite cones, "
+        "or its data are not given, or the budget is not one of seconds with a finish.",
+        fix="Leave the choice to the compiler.",
+    )
+
+
 def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()) -> Diagnostic:
     """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``; ``fixes``: rewrites
     by which one would."""

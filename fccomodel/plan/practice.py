@@ -17,13 +17,13 @@ SIZES = {
 
 
 FINISH = (
-    "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for them, and often give the "
-    "answer (--no-polish leaves them out)"
+    "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for them, and often "
+    "give the answer (--no-polish leaves them out)"
 )
 RESTORATION = "restoration: full passes that lower the violation of constraints may follow the steps (--no-polish: none)"
 INTERIOR = (
-    "interior-point method: gives the answer where the problem is a conic program of moderate size and the rest has not converged "
-    "soon (--no-polish leaves it out)"
+    "interior-point method: gives the answer where the problem is a conic program of moderate size and the rest has not "
+    "converged soon (--no-polish leaves it out)"
 )
 
 

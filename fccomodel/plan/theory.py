@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from math import exp, inf, isfinite, log, sqrt
+from typing import Any
 
 from fccomodel import structure
 from fccomodel.algorithms import Algorithm, Constants
@@ -127,7 +128,7 @@ def _zeros(numbers: Constants) -> list[str]:
 
 def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
     """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where there is none."""
-    smaller = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
+    smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
     others = numbers_of(record, replace(numbers, **smaller))
     if others is None:
         return "its step size"

@@ -174,7 +174,7 @@ def test_infeasible() -> None:
     violations = np.maximum(list(found.constraints.values()), 0)
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert violations @ violations == pytest.approx(least, rel=1e-5)
-    assert found.report.verdict.startswith("Infeasible, proved") and found.json["failure"]["nearest"] > 1e3
+    assert found.report.verdict.startswith("Infeasible, proved") and found.outcome.solution.failure.nearest > 1e3
     assert found.report.gap is None
 
 
@@ -188,7 +188,7 @@ def test_a_set_that_a_constraint_conflicts_with_is_named() -> None:
 
 def test_infeasible_where_constraints_are_not_convex() -> None:
     found = solved("model m; var w[2];\nminimize f: sumsq(w);\nsubject to a: -sumsq(w) <= -1; b: sumsq(w) <= 0.5;")
-    assert found.json["status"] == "infeasible"
+    assert found.json["status"] == "infeasible_nearby"
     assert found.report.verdict.startswith("Infeasible near this point")
 
 

@@ -121,7 +121,8 @@ def test_a_plan_is_shown() -> None:
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
         promise=promise, practice=("steps: Adam-type",),
         rate="12 / eps^5", findings={"outer prox": assumptions.Finding(holds=True, why="exact")}, unverified=(), constants=None,
-        undefined=(), others=[(["sox"], "a smooth f")], ranking=Ranking(), entrants=(),
+        undefined=(), others=[(["sox"], "a smooth f")], ranking=Ranking(), entrants=(), title=record.title, counts="iterations",
+        clauses=record.requires, guarantee="stationarity", interior=False,
         options={"algorithm": ("sonex", "automatic")},
     )  # fmt: skip
     found = from_file("card_form")

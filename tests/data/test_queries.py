@@ -190,10 +190,14 @@ def test_files_that_the_binding_names(places):
         bound(places, "SELECT 1.0 AS x", ("false.db",))
 
 
-def test_a_query_that_the_user_gives_reads_the_working_folder(places):
+def test_a_query_that_the_user_gives_reads_any_file(places):
     (places / "binding" / "m.toml").write_text("")
     given = bind(problem(MODEL), spec=places / "binding" / "m.toml", data={"D": "duckdb:SELECT * FROM 'home.csv'"})
-    assert given.tables["D"].n == 2 and bind(problem(MODEL), data={"D": "duckdb:FROM 'home.csv'"}).tables["D"].n == 2
+    assert given.tables["D"].n == 2
+    assert bind(problem(MODEL), data={"D": f"duckdb:FROM '{places}/elsewhere/elsewhere.csv'"}).tables["D"].n == 2
+    assert bind(problem(MODEL), data={"D": f"{places}/elsewhere/*.csv"}).tables["D"].n == 2
+    with pytest.raises(FccoError, match="F0538"):
+        bind(problem(MODEL), data={"D": "duckdb:COPY (SELECT 1) TO 'w.csv'"})
 
 
 def test_preparing_obeys_the_same_rules(places):

@@ -1,7 +1,6 @@
 """Conic programs: affine arrays as tensors, functions by what their atoms state, whole models, and what is refused."""
 
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -345,7 +344,7 @@ def test_a_program_without_progress_is_tried_with_shorter_steps(monkeypatch):
     def at_first_in_vain(program, accuracy=conic.FIRST, seconds=None):
         asked.append(accuracy)
         found = solve(program, accuracy, seconds)
-        return SimpleNamespace(status="InsufficientProgress") if accuracy == conic.FIRST else found
+        return found._replace(status="InsufficientProgress") if accuracy == conic.FIRST else found
 
     monkeypatch.setattr(conic, "minimised", at_first_in_vain)
     answer = conic.solve(program_of("var x; minimize abs(x - 3)^1.5 + exp(x);"))

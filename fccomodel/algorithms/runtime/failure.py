@@ -18,7 +18,7 @@ def excess(solver: Solver, data, w):
     return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
 
 
-def least_violation(solver: Solver, data, w, limit, count, most=2000):
+def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1.2e-16):
     """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
 
     Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
@@ -40,12 +40,29 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000):
     last = count.passes + most
     x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
     moved = forward_backward(at, prox, x, step)
-    x, normal = moved.new, -moved.move / moved.step - moved.gradient
-    left = float((at(x)[1] + normal).norm())
+    x, blur = moved.new, rounding * (moved.w.abs() + moved.new.abs()) / moved.step
+    inside = moved.new == moved.w - moved.step * moved.gradient  # no set has moved these entries: no normal there
+    normal = torch.where(inside, torch.zeros_like(x), -moved.move / moved.step - moved.gradient)
+    gradient = at(x)[1]
+    off = gradient.abs() * (100 * rounding) + torch.where(inside, torch.zeros_like(x), blur)
+    left = float((gradient + normal).norm() + off.norm())
     weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    squares = max(squares - noise(solver, data, x, weights), 0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
+    """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
+    rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
+    sums = []
+    for _ in range(times):
+        x = w * (1 + 2 * rounding * torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype))
+        values = excess(solver, data, x)
+        sums.append(sum(float((weights[label] * (values[label].abs() - weights[label]).abs()).sum()) for label in weights))
+    worst = max(sums, default=0.0)
+    return 4 * worst
 
 
 def stagnant(history):
@@ -59,7 +76,10 @@ def conflict(least, enough, far=0.0):
     ``far`` times its size (all where constraints are convex)."""
     if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
         return None
-    return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+    size = float(least.w.norm())
+    return {
+        "kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest, "size": size,
+    }  # fmt: skip
 
 
 def falls_for_ever(full, w, d):
@@ -94,9 +114,42 @@ def falls_for_ever(full, w, d):
             return None
         if fallen[-1] < (1 - 1e-6) * max(fallen) - 1e-12 * abs(here[0]):
             return None
+    kind = "unattained"
     if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
-        return "unbounded"
-    return None if straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)) else "unattained"
+        kind = "unbounded"
+    elif straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)):
+        return None
+    return goes_on(full, w, d, kind, fallen[-1]) if straight else kind
+
+
+def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
+    """The kind of a fall that goes on along a straight way, from the ``fallen`` at its end to ways that are longer by these
+    factors, up to |w| = 1e12 at least.
+
+    None where the objective rises again, or a constraint or a set ends the way; ``unattained`` where each unit of the way brings
+    less than half of what it brought.
+    """
+    solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
+    here, last = summary(solver.evaluate(data, w)), fallen
+    for far in further:
+        if full.late():
+            return None
+        way = 100.0 * far * size
+        x = w + d * (way / length)
+        inside = x.clone()
+        solver.project(inside, 0.0)
+        value = summary(solver.evaluate(data, x))
+        if not math.isfinite(value[0]):  # beyond double precision
+            break
+        if value[2] > max(full.tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+            return None
+        now = here[0] - merit(value, full.h.weight)
+        if now < (1 - 1e-6) * last - 1e-9 * abs(here[0]):
+            return None
+        if now < 0.5 * far * fallen:
+            kind = "unattained"
+        last = max(last, now)
+    return kind
 
 
 def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
@@ -129,7 +182,7 @@ def without_end(full, w, further):
     for d in (further - w, w):
         kind = falls_for_ever(full, w, d)
         if kind:
-            return {"kind": kind, "direction": d}
+            return {"kind": kind, "direction": d, "far": 1e12 * (1 + float(w.norm()))}
     return None
 
 
@@ -152,4 +205,16 @@ def drifts(full, w, d, again):
             return None
         last = merit(value, h.weight) + 1e-12 * abs(here[0])
         ends.append(x)
-    return None if levels_off(full, w, ends[0]) else {"kind": "unattained", "direction": d}
+    if levels_off(full, w, ends[0]) or not allowed_further(full, w, ends[-1]):
+        return None
+    return {"kind": "unattained", "direction": d, "far": float(ends[-1].norm())}
+
+
+def allowed_further(full, w, end, times=1e4, share=1e-3):
+    """That sets and constraints allow so many ``times`` the way from w to ``end``, up to a share of it."""
+    solver, way = full.solver, times * float((end - w).norm())
+    x = w + times * (end - w)
+    inside = x.clone()
+    solver.project(inside, 0.0)
+    value = summary(solver.evaluate(full.data, inside))
+    return float((x - inside).norm()) <= share * way and not share * way < value[2] < math.inf

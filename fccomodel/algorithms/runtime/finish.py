@@ -175,8 +175,8 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and falls_for_ever(full, now.w, moved) == "unbounded":
-        now.failure = {"kind": "unbounded", "direction": moved}
+    if count.passes > now.last and not full.solver.attained and falls_for_ever(full, now.w, moved) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": moved, "far": float(now.w.norm())}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts = shifts
@@ -203,7 +203,7 @@ def raise_penalty(now, full, violation):
         return
     now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
     if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
-        now.best, now.failure = least.w, conflict(least, 0.0)
+        now.best, now.failure = least.w, conflict(least, 0.0, far=1.0)
     else:
         now.w = least.w
 

@@ -91,4 +91,5 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         if keep is not None:
             keep("restore", run)
     more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
+    more["moved"] = not torch.equal(run.w, outcome.w.to(run.w))
     return SimpleNamespace(**{**vars(outcome), **more})

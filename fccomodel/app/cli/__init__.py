@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ __all__ = ["COMMANDS", "DEBUG", "command", "main", "parser"]
 
 #: New objects after which Python looks for cycles in a command; its own figure, some hundreds, costs a third of the imports.
 NEW_OBJECTS = 100_000
+#: Packages that list, on the terminal, the objects of theirs that are left when the process ends.
+LOUD = {"duckdb"}
 
 
 def command() -> int:
@@ -25,7 +28,8 @@ def command() -> int:
     try:
         return importlib.import_module(f"{__name__}._main").main()
     finally:
-        gc.freeze()
+        if not LOUD & sys.modules.keys():
+            gc.freeze()
 
 
 def __getattr__(name: str) -> Any:

@@ -25,14 +25,14 @@ def run(args: argparse.Namespace) -> int:
     if args.variants:
         print(cards.variants())
         return DONE
-    candidates = None
+    candidates = findings = None
     if args.model is not None:
         compiled, binding, chosen = shared.given(args)
-        candidates = pipeline.candidates(compiled, binding, chosen)
+        candidates, findings = pipeline.candidates(compiled, binding, chosen)
     if args.json:
         print_json(cards.algorithms_json(args.name, candidates))
     else:
-        print(cards.algorithms(args.name, candidates))
+        print(cards.algorithms(args.name, candidates, findings))
     return DONE
 
 

@@ -86,9 +86,10 @@ def _more(plan: Plan, method: str) -> str:
     ``method``: what gave the answer."""
     counts = Counter(str(finding.standing) if finding.holds else "beyond it" for finding in plan.findings.values())
     met = ", ".join(f"{count} {standing}" for standing, count in counts.items())
-    title = plan.algorithm_record.title
-    how = f"{title}'s theorem{f' (assumptions: {met})' if met else ''}"
-    how += f", which speaks of its steps alone, not of {method}" if method != title else ""
+    title = plan.title
+    about = [f"assumptions: {met}"] if met else []
+    about += [f"about its steps, not about {method}"] if method != title else []
+    how = f"{title}'s theorem ({'; '.join(about)})" if about else f"{title}'s theorem"
     return f"--verbose: {how}, practice, options; all in result.json"
 
 

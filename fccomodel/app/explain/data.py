@@ -13,7 +13,7 @@ from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.options import AUTOMATIC
 from fccomodel.library.amounts import Amount
 from fccomodel.plan.assumptions import Finding
-from fccomodel.plan.candidates import GUARANTEES, Candidate
+from fccomodel.plan.candidates import Candidate
 from fccomodel.plan.ranking import rank, rejected
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Facts
@@ -78,15 +78,15 @@ def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
 
 def plan_json(plan: Any) -> dict[str, Any]:
     """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
-    record, constants = plan.algorithm_record, plan.constants
+    constants = plan.constants
     return {
         "theorem": plan.promise.name,
-        "guarantee": plan.choice.chosen.guarantee if not plan.unverified else GUARANTEES[-1],
+        "guarantee": plan.guarantee,
         "choice": {**plan.ranking.to_json(), "named": named(plan), "entrants": list(plan.entrants)},
         "unverified": list(plan.unverified),
-        "assumptions": findings_json(record, plan.findings),
+        "assumptions": findings_json(plan.clauses, plan.findings),
         "practice": list(plan.practice),
-        "rate": {"formula": plan.promise.rate, "counts": record.counts, "here": plan.rate},
+        "rate": {"formula": plan.promise.rate, "counts": plan.counts, "here": plan.rate},
         "constants": {name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()}
         if constants
         else None,
@@ -100,11 +100,11 @@ def named(plan: Any) -> bool:
     return bool(plan.options["algorithm"][1] != AUTOMATIC and not plan.entrants)
 
 
-def findings_json(record: Any, findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
-    """How each assumption of an algorithm's theorem is met."""
+def findings_json(clauses: Mapping[str, str], findings: Mapping[str, Finding]) -> dict[str, dict[str, Any]]:
+    """How each assumption of a theorem is met; ``clauses``: where the theorem states it."""
     return {
         name: {
-            "clause": record.requires[name],
+            "clause": clauses[name],
             "holds": finding.holds,
             "standing": str(finding.standing) if finding.holds else None,
             "why": finding.why,

@@ -32,14 +32,14 @@ def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
     lines += ["", f"Algorithm  {plan.algorithm}"]
     unverified = getattr(plan, "unverified", ())
     if record is not None and unverified:
-        lines += wrap(f"{record.title}; no theorem covers this run, which needs", width, "  ")
+        lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
         lines += items(unverified, width)
     elif record is not None and not all(finding.holds for finding in plan.findings.values()):
-        lines += wrap(f"{record.title}, beyond {plan.promise.name}, which does not cover all of the model", width, "  ")
+        lines += wrap(f"{plan.title}, beyond {plan.promise.name}, which does not cover all of the model", width, "  ")
     elif record is not None:
-        lines += wrap(f"{record.title}, {plan.promise.name}", width, "  ")
+        lines += wrap(f"{plan.title}, {plan.promise.name}", width, "  ")
         here = getattr(plan, "rate", "")
-        promised = f"{GIVEN[plan.promise.gives]} in O({plan.promise.rate}) {record.counts}"
+        promised = f"{GIVEN[plan.promise.gives]} in O({plan.promise.rate}) {plan.counts}"
         lines += wrap(promised + (f"; here {here}" if here else ""), width, "  ", "    ")
     lines += [line for text in (*choice_lines(plan), *backend_lines(plan)) for line in wrap(text, width, "  ", "    ")]
     if added := getattr(plan, "practice", ()):
@@ -82,6 +82,8 @@ def choice_lines(plan: Any) -> list[str]:
     ranking = getattr(plan, "ranking", None)
     if ranking is None:
         return []
+    if plan.interior and not named(plan):
+        return ["chosen because no stochastic algorithm's theorem covers the model"]
     if plan.entrants:
         return [f"a race of {', '.join(plan.entrants)}: each takes a share of the budget, and the one that came furthest goes on"]
     if named(plan):
@@ -98,10 +100,9 @@ def backend_lines(plan: Any) -> list[str]:
 
 def assumption_lines(plan: Any) -> list[str]:
     """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why; what they take on trust."""
-    record = plan.algorithm_record
-    paper = (PAPER.match(record.theorem) or [""])[0]
+    paper = (PAPER.match(plan.promise.name) or [""])[0]
     lines = [
-        f"{name} ({record.requires[name].removeprefix(paper)}): "
+        f"{name} ({plan.clauses[name].removeprefix(paper)}): "
         f"{finding.standing if finding.holds else 'does not hold'}; {finding.why}"
         for name, finding in plan.findings.items()
     ]

@@ -144,13 +144,12 @@ def _refused(explained: Explained) -> list[str]:
 
 def plan(made: Plan) -> list[str]:
     """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
-    record = made.algorithm_record
     cited = "no theorem covers this run" if made.unverified or made.promise is None else made.promise.name
     if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
         cited = f"beyond {cited}, which does not cover all of the model"
-    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(record.title)}, {text(cited)}</span></p>"]
+    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, {text(cited)}</span></p>"]
     parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
-    found = [(_assumption(name, record), _standing(one), text(one.why)) for name, one in made.findings.items()]
+    found = [(_assumption(name, made.clauses[name]), _standing(one), text(one.why)) for name, one in made.findings.items()]
     if found:
         parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), found)))
     if made.practice:
@@ -158,8 +157,8 @@ def plan(made: Plan) -> list[str]:
     return [*parts, _lacking(made.rejected)]
 
 
-def _assumption(name: str, record: Any) -> str:
-    return f"{text(name)}<br><span class=soft>{text(record.requires[name])}</span>"
+def _assumption(name: str, clause: str) -> str:
+    return f"{text(name)}<br><span class=soft>{text(clause)}</span>"
 
 
 def _standing(finding: Any) -> str:

@@ -40,6 +40,10 @@ class Opened:
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
+#: Where a pattern or a query reads that the user gave in person, not by a binding file.
+EVERYWHERE = (Path(Path().absolute().anchor),)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ways:
     """How data are opened.
@@ -75,7 +79,7 @@ def open_table(
 
 
 def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, ways: Ways) -> Opened:
-    within = ways.within if value is None else ways.folders
+    within = ways.within if value is None else EVERYWHERE
     value = spec.source if value is None else value
     if value is None:
         refuse(errors.demands.no_table(table))

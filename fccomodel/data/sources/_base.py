@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -155,7 +156,7 @@ def rows_of_part(width: int) -> int:
 
 def demand_distinct(names: Sequence[str], what: str) -> None:
     """F0506 where a name means several columns."""
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
         refuse(errors.repeated_column(what, repeated[0]))
 
 

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
 from fccomodel.data.sources._base import DataSource, RawTable, Request, rows_of_part
 
+#: Bytes that are read at once.
+CHUNK = 1 << 20
+#: Bytes of the longest line: a million columns with names of 60 characters.
+LONGEST_LINE = 1 << 26
+#: Bytes of memory that a number takes while its file is read: in the parser, and in its column.
+BYTES_OF_CELL = 16
+
 
 def _open(path: Path, request: Request) -> RawTable:
-    with _read(path, request) as data:
+    with _read(path, request, whole=True) as data:
         whole = data.read()
     return _named(whole, path, request)
 
@@ -31,18 +42,53 @@ def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[Raw
             yield _named(part, path, request)
 
 
+class _Bounded(io.RawIOBase):
+    """The bytes of a file, which may be packed, as long as no line is longer than any table has and, where a ``separator`` is
+    given, all of its cells fit memory."""
+
+    def __init__(self, file: Any, path: Path, separator: str = ""):
+        self.file, self.path, self.separator = file, path, separator.encode()
+        self.line, self.cells = 0, 0
+        self.most = memory.available() // BYTES_OF_CELL
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes. F0506 for a line, or for more cells, than can be held."""
+        content = self.file.read(min(len(buffer), CHUNK))
+        start = content.rfind(b"\n")
+        self.line = len(content) - start - 1 if start >= 0 else self.line + len(content)
+        if self.line > LONGEST_LINE:
+            refuse(errors.line_too_long(self.path.name, LONGEST_LINE))
+        if self.separator:
+            self.cells += content.count(self.separator) + content.count(b"\n")
+            if self.cells > self.most:
+                refuse(errors.csv_too_large(self.path.name, self.cells, self.most * BYTES_OF_CELL))
+        buffer[: len(content)] = content
+        return len(content)
+
+
 @contextmanager
-def _read(path: Path, request: Request, texts: frozenset[str] = frozenset()) -> Iterator[Any]:
-    """A reader of the file."""
+def _read(
+    path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False
+) -> Iterator[Any]:
+    """A reader of the file. ``whole``: all of it is held in memory."""
     import pandas as pd
 
-    ways: dict[str, Any] = {"sep": _separator(path, request), "na_values": request.options.get("na")}
+    separator = _separator(path, request)
+    ways: dict[str, Any] = {"sep": separator, "na_values": request.options.get("na"), "dtype": dict.fromkeys(texts, str)}
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
     try:
-        with pd.read_csv(path, **ways, low_memory=False, iterator=True, dtype=dict.fromkeys(texts, str)) as data:
+        with (
+            opened(path, "rb") as file,
+            io.BufferedReader(_Bounded(file, path, separator if whole else "")) as bounded,
+            pd.read_csv(bounded, **ways, low_memory=False, iterator=True) as data,
+        ):
             yield data
     except pd.errors.EmptyDataError:
         refuse(errors.empty_file(path.name))
-    except (pd.errors.ParserError, UnicodeError, OSError, ValueError, EOFError) as error:
+    except (pd.errors.ParserError, UnicodeError, OSError, ValueError, EOFError, zlib.error) as error:
         refuse(errors.not_csv(path.name, error))
 
 

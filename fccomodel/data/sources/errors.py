@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from fccomodel.core.arrays import NotArrays, Objects, TooLarge
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 
 FILE = Code("F0505", "data file")
@@ -91,8 +92,8 @@ def outside_of_binding(who: str, path: Path, places: Iterable[Path], table: str)
     """Patterns and queries read below the folders of the binding, and what it names."""
     return OUTSIDE.error(
         f"{who} reaches {path}",
-        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, which are "
-        f"{', '.join(dict.fromkeys(map(str, places)))}; a link is followed only to such a file",
+        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, and follows "
+        "a link only to such a file; here these are\n" + "\n".join(dict.fromkeys(map(str, places))),
         fix=f'if it is meant, name it, or a folder above it, in the binding: [{table}] files = ["{path}"]',
     )
 
@@ -145,6 +146,29 @@ def other_separator(name: str, column: str, mark: str, table: str) -> Diagnostic
     )
 
 
+def line_too_long(name: str, limit: int) -> Diagnostic:
+    """The lines of a csv file are rows."""
+    return UNREADABLE.error(
+        f"{name} has a line of more than {limit / 1e6:,.0f} MB", fix="write one row a line, as text; or give the right file"
+    )
+
+
+def csv_too_large(name: str, cells: int, available: int) -> Diagnostic:
+    """A csv file that is bound has room in memory."""
+    return UNREADABLE.error(
+        f"{name} does not fit memory: it has more than {cells / 1e6:,.1f} million cells, and {available / 1e9:,.1f} GB are free",
+        fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
+    )
+
+
+def column_too_large(name: str, column: str, rows: int, available: int) -> Diagnostic:
+    """A column of a parquet file that is bound has room in memory."""
+    return UNREADABLE.error(
+        f"{name}: column {column} does not fit memory: it has {rows:,} rows, and {available / 1e9:,.1f} GB are free",
+        fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
+    )
+
+
 def not_parquet(name: str, error: Exception) -> Diagnostic:
     """A parquet file is one."""
     return UNREADABLE.error(
@@ -157,15 +181,20 @@ def unreadable_column(name: str, column: str, error: Exception) -> Diagnostic:
     return UNREADABLE.error(f"{name}: column {column} cannot be read: {first_line(error)}", fix="write the file again")
 
 
-def not_npz(name: str, error: Exception) -> Diagnostic:
-    """A NumPy file holds plain arrays."""
-    if "allow_pickle" in first_line(error):
+def not_npz(name: str, error: NotArrays) -> Diagnostic:
+    """A NumPy file holds plain arrays that are as large as it says, and fit memory."""
+    if isinstance(error, Objects):
         return UNREADABLE.error(
             f"{name} is no NumPy file, or holds Python objects",
             reason="objects in NumPy files are pickled, and loading a pickle runs code",
             fix="store plain arrays with numpy.savez",
         )
-    return UNREADABLE.error(f"{name} cannot be read: {first_line(error)}", fix="write the file again, or give the right one")
+    if isinstance(error, TooLarge):
+        return UNREADABLE.error(
+            f"{name} does not fit memory: {error}",
+            fix="store its columns in a parquet file and prepare that: fccomodel prepare BIND --out DIR",
+        )
+    return UNREADABLE.error(f"{name} cannot be read: {error}", fix="write the file again, or give the right one")
 
 
 def no_array_of_name(name: str, array: str, arrays: Iterable[str]) -> Diagnostic:

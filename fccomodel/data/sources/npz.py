@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
+from fccomodel.core.arrays import NotArrays, read
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, errors
 from fccomodel.data.sources._base import DataSource, RawTable, Request
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; a .npy file is one array named by the file. Pickled objects are not loaded."""
+    """The arrays of an .npz file; a .npy file is one array named by the file. F0506 where it is none, or larger than memory."""
     try:
-        content = np.load(path, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return {path.stem: content}
-        with content as archive:
-            return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        return read(path)
+    except NotArrays as error:
         refuse(errors.not_npz(path.name, error))
 
 

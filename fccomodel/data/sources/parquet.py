@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, rows_of_part
@@ -16,15 +19,20 @@ def _open(path: Path, request: Request) -> RawTable:
 
     try:
         file = pq.ParquetFile(path, pre_buffer=False)  # which would keep what is read
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, *DAMAGES) as error:
         refuse(errors.not_parquet(path.name, error))
     schema = file.schema_arrow
     demand_distinct(schema.names, path.name)
 
+    unpacked = cache(lambda: _unpacked(file.metadata))
+
     def load(name: str) -> RawColumn:
+        available = memory.available()
+        if max(8 * file.metadata.num_rows, unpacked().get(name, 0)) > available:
+            refuse(errors.column_too_large(path.name, name, file.metadata.num_rows, available))
         try:
             return _arrow.column(file.read(columns=[name], use_threads=False).column(name))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, *DAMAGES) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
     def parts(name: str) -> Iterator[RawColumn]:
@@ -33,7 +41,7 @@ def _open(path: Path, request: Request) -> RawTable:
             for group in range(file.num_row_groups):
                 for batch in file.iter_batches(rows, row_groups=[group], columns=[name], use_threads=False):
                     yield _arrow.column(batch.column(0))
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, *DAMAGES) as error:
             refuse(errors.unreadable_column(path.name, name, error))
 
     numeric = {field.name: _arrow.is_numeric(field.type) for field in schema}
@@ -48,4 +56,16 @@ def _open(path: Path, request: Request) -> RawTable:
     )
 
 
+def _unpacked(metadata: Any) -> dict[str, int]:
+    """By column the bytes of its pages when they are unpacked."""
+    sizes: dict[str, int] = {}
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            name = column.path_in_schema.partition(".")[0]
+            sizes[name] = sizes.get(name, 0) + column.total_uncompressed_size
+    return sizes
+
+
+#: What reading a damaged file raises besides errors of Arrow.
+DAMAGES = (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError)
 SOURCE = DataSource(name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",))

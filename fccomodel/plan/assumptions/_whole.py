@@ -55,10 +55,12 @@ def modulus(setting: Setting) -> tuple[float, str]:
 
 
 def coercive(setting: Setting) -> bool:
-    """A convex objective has a minimum: each of the model's own variables is in a bounded set, or its squared norm is a term."""
+    """The objective has a minimum: each of the model's own variables is in a bounded set, or, of a convex objective, its squared
+    norm is a term; and the objective is defined everywhere there."""
     squared = {p.variable for p in setting.normal.prox if p.coefficients.get("mu", 0.0) > 0}
-    free = [ir.Var(name=name, shape=v.shape) for name, v in setting.problem.variables.items() if name not in squared]
-    return setting.analysis.minimised.convex and all(setting.see.see(node).size.value.finite for node in free)
+    facts = setting.analysis.minimised
+    free = [ir.Var(name=n, shape=v.shape) for n, v in setting.problem.variables.items() if n not in squared or not facts.convex]
+    return (facts.convex or not facts.domain) and all(setting.see.see(node).size.value.finite for node in free)
 
 
 def strongly_convex(setting: Setting) -> Finding:
@@ -227,7 +229,7 @@ ASSUMPTIONS = (
     ),
     Assumption(name="strictly feasible", meaning="inequalities that some point meets strictly", decide=strictly_feasible),
     Assumption(
-        name="heavy penalty", meaning="a penalty weight rho above m (C_g + 1) / delta, m constraints together", decide=heavy_penalty
+        name="heavy penalty", meaning="a weight rho of the penalty above m (C_g + 1) / delta", decide=heavy_penalty
     ),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),

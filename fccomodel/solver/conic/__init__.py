@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
@@ -21,10 +22,12 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.interpret.reductions import one_thread
 from fccomodel.library.atoms import Interval
 from fccomodel.numerics.cone_programs import ConeProgram, solved
+from fccomodel.solver.conic import rays, scaling, sides
 from fccomodel.solver.conic.affine import NotConic as NotConic
 from fccomodel.solver.conic.cones import MOST_NUMBERS
 from fccomodel.solver.conic.program import Conic as Conic
-from fccomodel.solver.conic.walk import conic
+from fccomodel.solver.conic.scaling import Found as Found
+from fccomodel.solver.conic.walk import conic, relaxed
 
 #: Accuracy that is asked for, of gap and residuals, what is taken where no more is reached, and the share of the way to the
 #: boundary that a step takes: at first, and where that ends without progress.
@@ -32,9 +35,19 @@ FIRST, SECOND = (1e-11, 1e-7, 0.99), (1e-9, 1e-5, 0.9)
 #: The same of the method for few variables and many rows; where it has less, the other one follows.
 OWN = (1e-11, 1e-8)
 SOLVED = ("Solved", "AlmostSolved")
+#: In what units Clarabel tries a program, and with what accuracy: as it is (None), in units in which its numbers are near 1, and
+#: with these around the exponentials' values; the same of a program whose numbers are not near 1.
+ATTEMPTS = ((None, FIRST), (None, SECOND), ("near 1", FIRST), ("exponentials", FIRST))
+ODD_ATTEMPTS = (("near 1", FIRST), ("exponentials", FIRST), (None, FIRST), (None, SECOND))
+#: Shares of the largest multiplier, from which constraints are named in a conflict: the first with which they still conflict.
+SHARES = (0.1, 1e-2, 1e-3)
+#: The most constraints in a conflict that are left out one by one to see whether the others still conflict.
+MOST_TRIED = 6
+#: The most rows of a program for that.
+MOST_THINNED = 1000
 #: Time limit by the clock, in seconds, where hardly any is left.
 LEAST_S = 0.1
-#: What a problem without an optimum is, by the status that proves it.
+#: What a problem without an optimum is, by the status of a method that claims it.
 ENDED = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
 #: Weights of entropies below this size are taken from the duals, where these differ from them by no more than this.
 SMALL, ABSOLUTE = 1e-3, 1e-7
@@ -69,26 +82,25 @@ def cost(built: Conic) -> float:
 
 
 def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
-    """The optimum, or why there is none: ``infeasible`` or ``unbounded``, proved, or ``unknown``."""
+    """The optimum, or why there is none, by a ray that is checked (``infeasible``, ``unbounded``), or ``unknown``."""
     began = time.perf_counter()
-    result: Any = None
+    result: Found | str = "unknown"
     paper = "mehrotra-1992"
+
+    def left() -> float | None:
+        return None if seconds is None else seconds - (time.perf_counter() - began)
+
     if built.parts is not None:
         from fccomodel.solver.conic import barrier
 
         with one_thread():
-            result = barrier.minimised(built.parts, OWN, seconds)
-    if result is None or result.status not in SOLVED:
-        left = None if seconds is None else seconds - (time.perf_counter() - began)
-        result, paper = minimised(built.program, seconds=left), "clarabel-2024"
-    if str(result.status) not in (*SOLVED, *ENDED, "MaxTime"):
-        left = None if seconds is None else seconds - (time.perf_counter() - began)
-        result = minimised(built.program, SECOND, left)
-    if (status := str(result.status)) not in SOLVED:
-        if status in ENDED:
-            built.proofs[status] = result
-        return ENDED.get(status, "unknown")
-    z, duals = np.asarray(result.x), np.asarray(result.z)
+            found = barrier.minimised(built.parts, OWN, seconds)
+        result = Found(*found) if found.status in SOLVED else "unknown"
+    if isinstance(result, str):
+        result, paper = _tried(built, left), "clarabel-2024"
+    if isinstance(result, str):
+        return result
+    z, duals = result.x, result.z
     z = sharpened(built.program, z, duals)
     variables = {
         name: z[first : first + int(np.prod(shape))].reshape(shape) for name, (first, shape) in built.layout.items()
@@ -99,34 +111,135 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     return Answer(variables=variables, multipliers=multipliers, objective=objective, iterations=count, paper=paper)
 
 
-def _proof(built: Conic, status: str) -> Any:
-    """What a method ends with so, as ``solve`` found it or found now; None where it does not."""
-    if status not in built.proofs:
-        found = minimised(built.program)
-        built.proofs[str(found.status)] = found
-    return built.proofs.get(status)
+def _tried(built: Conic, left: Callable[[], float | None]) -> Found | str:
+    """The first optimum or checked ray that Clarabel finds: of the program as it is, with shorter steps, in units in which its
+    numbers are near 1, and there around the exponentials' values at the point reached. Where the numbers are not near 1,
+    those units come first."""
+    odd = scaling.odd(built.program)
+    close: Found | None = None
+    near: np.ndarray | None = None
+    for scale, accuracy in ODD_ATTEMPTS if odd else ATTEMPTS:
+        remaining = left()
+        if (near is not None or close is not None) and remaining is not None and remaining <= 0:
+            break
+        if scale is None:
+            units, found = None, minimised(built.program, accuracy, remaining)
+        elif scale == "exponentials" and (near is None or not scaling.exponentials(built.program).size):
+            continue
+        else:
+            units = scaling.scaled(built.program, near if scale == "exponentials" else None)
+            found = minimised(units.program, accuracy, remaining)
+        if found.status in ENDED:
+            if _checked(built, found, units):
+                return ENDED[found.status]
+            continue
+        whole = found if units is None else units.whole(sides.exact(units.program, found))
+        if found.status == "Solved" or found.status in SOLVED and not odd:
+            return whole
+        if np.isfinite(whole.x).all():
+            near = whole.x
+        if found.status in SOLVED and close is None:
+            close = whole
+        if found.status == "MaxTime":
+            break
+    return close or "unknown"
 
 
-def conflict(built: Conic) -> Failure | None:
-    """Multipliers of constraints whose weighted sum no point meets (J. Farkas, 1902); None where they cannot be told from others,
-    those of constraints that are no rows of the program."""
-    if (result := _proof(built, "PrimalInfeasible")) is None:
+def _checked(built: Conic, found: Found, units: scaling.Scaled | None) -> bool:
+    """Whether a ray proves that there is no optimum; what it proves is kept."""
+    program = built.program if units is None else units.program
+    if found.status == "DualInfeasible":
+        if not rays.falls(program, found.x):
+            return False
+        built.proofs["unbounded"] = found.x if units is None else units.point(found.x)
+        return True
+    proof = rays.conflict(program, found.z, *_units(built, units))
+    if proof is None:
+        return False
+    known = built.proofs.get("infeasible")
+    if known is None or known.radius < proof.radius:
+        built.proofs["infeasible"] = proof if units is None else replace(proof, y=units.duals(proof.y))
+    return math.isinf(proof.radius)
+
+
+def _units(built: Conic, units: scaling.Scaled | None) -> tuple[np.ndarray, np.ndarray]:
+    """Which columns are the model's variables, and what their entries are in the model's units."""
+    own = np.zeros(len(built.program.q), dtype=bool)
+    for first, shape in built.layout.values():
+        own[first : first + int(np.prod(shape))] = True
+    return own, np.ones(len(own)) if units is None else units.columns * units.size
+
+
+def conflict(built: Conic, seconds: float | None = None) -> Failure | None:
+    """Multipliers of constraints whose weighted sum no point meets (J. Farkas, 1902), or none within ``radius`` where that is
+    finite; None where there is no such proof, or they cannot be told from others, those of constraints that are no rows of the
+    program. Constraints without which the proof holds are left out."""
+    if "infeasible" not in built.proofs:
+        _tried(built, lambda: seconds)
+    proof = built.proofs.get("infeasible")
+    if proof is None:
         return None
-    weights = {label: abs(float(sign * result.z[row])) for label, (row, sign) in built.rows.items()}
+    heights = abs(built.program.A).max(axis=1).toarray().ravel()
+    sizes = np.abs(proof.y) * heights
+    weights = {label: float(sizes[row]) for label, (row, _) in built.rows.items()}
+    ordered = dict(sorted(weights.items(), key=lambda pair: -pair[1]))
     largest = max(weights.values(), default=0.0)
-    kept = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > 1e-3 * largest}
-    return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf) if kept else None
+    kept = {label: weight for label, weight in ordered.items() if weight > SHARES[-1] * largest}
+    for share in SHARES[:-1] if len(built.program.b) <= MOST_THINNED else ():
+        fewer = {label: weight for label, weight in ordered.items() if weight > share * largest}
+        if len(fewer) < len(kept) and _still(built, fewer, proof.radius, seconds):
+            kept = fewer
+            break
+    for label in reversed(kept) if len(kept) <= MOST_TRIED and len(built.program.b) <= MOST_THINNED else ():
+        fewer = {other: weight for other, weight in kept.items() if other != label}
+        if fewer and _still(built, fewer, proof.radius, seconds):
+            kept = fewer
+    return Failure(kind="infeasible", conflict=kept, proved=True, nearest=math.inf, radius=proof.radius) if kept else None
+
+
+def _still(built: Conic, kept: Mapping[str, float], radius: float, seconds: float | None) -> bool:
+    """Whether no point meets these constraints and the sets alone."""
+    program = built.program
+    held = np.ones(len(program.b))
+    held[[row for label, (row, _) in built.rows.items() if label not in kept]] = 0.0
+    fewer = replace(program, A=sparse.csc_matrix(sparse.diags_array(held) @ program.A), b=held * program.b)
+    proofs: dict[str, Any] = {}
+    _tried(replace(built, program=fewer, proofs=proofs), lambda: seconds)
+    return "infeasible" in proofs and proofs["infeasible"].radius >= radius
+
+
+def empty(built: Conic) -> Failure | None:
+    """Multipliers of constraints that no point meets, whatever the objective; None where none are found."""
+    program = replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q)
+    return conflict(replace(built, program=program, proofs={}))
+
+
+def disproved(
+    bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float], seconds: float
+) -> Failure | None:
+    """Multipliers of constraints that no point meets, by those constraints alone that are conic (see ``walk.relaxed``); None
+    where there is no such proof in this time."""
+    try:
+        with np.errstate(all="ignore"):
+            built = relaxed(bound, where, sides)
+    except (NotConic, ArithmeticError, FccoError):
+        return None
+    if not built.finite or built.program.A.nnz > MOST_NUMBERS or cost(built) > seconds:
+        return None
+    return conflict(built, seconds)
 
 
 def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     """A feasible point, and that the objective falls for ever from there: along a ray of all the constraints' directions of
     recession on which it falls; None where either is not found."""
-    if (result := _proof(built, "DualInfeasible")) is None:
+    if "unbounded" not in built.proofs:
+        _tried(built, lambda: None)
+    ray = built.proofs.get("unbounded")
+    if ray is None:
         return None
-    inside = minimised(replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q))
-    if str(inside.status) not in SOLVED:
+    point = _feasible(built)
+    if point is None:
         return None
-    ray, point = np.asarray(result.x), np.asarray(inside.x)
     parts = {name: slice(first, first + int(np.prod(shape))) for name, (first, shape) in built.layout.items()}
     name, steepest = max(((n, ray[part]) for n, part in parts.items()), key=lambda pair: np.abs(pair[1]).max(initial=0.0))
     if not np.abs(steepest).max(initial=0.0) > 0:
@@ -137,7 +250,18 @@ def endless(built: Conic) -> tuple[dict[str, np.ndarray], Failure] | None:
     places = ", ".join(str(int(i) + 1) for i in np.unravel_index(k, shape)) if shape else ""
     along = (f"{name}[{places}]" if places else name, bool(steepest[k] > 0))
     variables = {n: moved[part].reshape(built.layout[n][1]) for n, part in parts.items()}
-    return variables, Failure(kind="unbounded", along=along)
+    return variables, Failure(kind="unbounded", along=along, proved=True)
+
+
+def _feasible(built: Conic) -> np.ndarray | None:
+    """A point that meets all conditions of the program."""
+    program = replace(built.program, P=0.0 * built.program.P, q=0.0 * built.program.q)
+    inside = minimised(program)
+    if inside.status in SOLVED:
+        return inside.x
+    units = scaling.scaled(program)
+    inside = minimised(units.program)
+    return units.point(inside.x) if inside.status in SOLVED else None
 
 
 def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndarray:
@@ -166,8 +290,37 @@ def sharpened(program: ConeProgram, z: np.ndarray, duals: np.ndarray) -> np.ndar
     return z
 
 
-def minimised(program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Any:
+def minimised(program: ConeProgram, accuracy: tuple[float, float, float] = FIRST, seconds: float | None = None) -> Found:
     """Clarabel's solution to an accuracy: what is asked for, what is accepted, and the share of the way that a step takes."""
     wanted, accepted, step = accuracy
     limit = None if seconds is None else max(seconds, LEAST_S)
-    return solved(program, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+    turn = unrotated(program)
+    stated = program if turn is None else _with_norms(program, turn)
+    found = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
+    z = np.asarray(found.z) if turn is None else turn.T @ np.asarray(found.z)
+    return Found(str(found.status), np.asarray(found.x), z, float(found.obj_val), int(found.iterations))
+
+
+def _with_norms(program: ConeProgram, turn: sparse.csr_matrix) -> ConeProgram:
+    """The program with cones of norms in place of those of ``t y >= |u|^2``."""
+    cones = [("second_order" if kind == "rotated" else kind, size, power) for kind, size, power in program.cones]
+    return ConeProgram(P=program.P, q=program.q, A=sparse.csc_matrix(turn @ program.A), b=turn @ program.b, cones=cones)
+
+
+def unrotated(program: ConeProgram) -> sparse.csr_matrix | None:
+    """The matrix that makes (t + y, 2u, t - y) of the rows (t, y, u) of ``t y >= |u|^2``, other rows as they are; None where
+    there are no such rows."""
+    sizes = np.array([size for _, size, _ in program.cones], dtype=int)
+    first = (np.cumsum(sizes) - sizes)[[kind == "rotated" for kind, *_ in program.cones]]
+    if not len(first):
+        return None
+    last = first + sizes[[kind == "rotated" for kind, *_ in program.cones]] - 1
+    count = int(sizes.sum())
+    inside = np.repeat([kind == "rotated" for kind, *_ in program.cones], sizes)
+    middle = inside.copy()
+    middle[first] = middle[first + 1] = False
+    whole, u = np.flatnonzero(~inside), np.flatnonzero(middle)
+    one, two = np.ones(len(first)), np.full(len(u), 2.0)
+    rows = np.concatenate([whole, first, first, last, last, u - 1])
+    columns = np.concatenate([whole, first, first + 1, first, first + 1, u])
+    return sparse.csr_matrix((np.concatenate([np.ones(len(whole)), one, one, one, -one, two]), (rows, columns)), (count, count))

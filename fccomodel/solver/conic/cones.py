@@ -29,8 +29,8 @@ CURVED = ("exponential", "power")
 class Block:
     """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
 
-    kind   zero, nonneg, second_order, exponential, power (with ``power``: its exponent), semidefinite (the upper triangles,
-           column by column, what is beside the diagonal times sqrt 2)
+    kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power (with ``power``: its
+           exponent), semidefinite (the upper triangles, column by column, what is beside the diagonal times sqrt 2)
     """
 
     kind: str
@@ -139,8 +139,7 @@ class Cones:
 
     def quotient(self, t: Any, y: Any, u: Any) -> int:
         """t y >= u^2, y >= 0."""
-        t, y, u = _affine(t), _affine(y), _affine(u)
-        return self.second_order(t + y, stacked([t - y, u * 2.0]))
+        return self._cone("rotated", [_affine(t), _affine(y), _affine(u)], (UNDER, UNDER, EXACT))
 
     def semidefinite(self, u: Affine) -> int:
         """Symmetric matrices, of u's last two dims, without a negative eigenvalue."""
@@ -204,6 +203,9 @@ class Cones:
             self.nonneg(y)
         elif kind == "second_order":
             self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
+        elif kind == "rotated":
+            inner = [y.select(-1, k) * 0.5 for k in range(2, y.shape[-1])]
+            self._cone("rotated", [y.select(-1, 0), y.select(-1, 1), *inner], (UNDER, UNDER, *[EXACT] * len(inner)))
         elif kind == "exponential":
             u, v, w = (y.select(-1, k) for k in range(3))
             self.exponential(u - v, -u, w)
@@ -223,11 +225,12 @@ class Cones:
         self.nonneg(t - r.sum(-1))
 
     def stated(self, powers: Powers) -> None:
-        """Powers as cones: 2u and t - 1 are no longer than t + 1 where t >= |u|^2."""
+        """Powers as cones."""
         t = Affine(_unit(powers.columns), np.zeros(powers.count), np.zeros(powers.count, dtype=np.int8), np.arange(powers.count))
         u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
         if powers.exponent == 2:
-            self.second_order(t + 1.0, joined([u * 2.0, (t - 1.0).unsqueeze(-1)], -1))
+            parts = [t, constant(np.ones(powers.count)), *(u.select(-1, k) for k in range(powers.size))]
+            self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * powers.size))
         else:
             self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
 

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 #: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a difference, relative.
 STEPS, LARGEST, STEP = 200, 1e12, 1e-6
+#: The largest number up to which a crossing is sought where there is none below.
+MOST = 1e100
+#: Monotone functions of which a bound is one of their argument, and those of them that are not defined everywhere.
+STRAIGHTENED = ("log", "sqrt", "exp")
+PARTIAL = ("log", "sqrt")
 
 
 def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
@@ -37,6 +42,43 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
             value = walk.value(node, env)
             if not value.axes and isinstance(value.data, Affine) and slope:
                 return _condition(walk, value.data, level, sign, slope)
+
+
+def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
+    """body <= 0 as a bound of an affine function, where it is a monotone function of one: log(x) >= 30 where x >= exp(30). The
+    place of the condition, and the change of the body for one of the affine function.
+
+    None where there is no such form, or where it says less: where what is below a root or a logarithm might be negative.
+    """
+    node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
+    try:
+        while not (curved and _affine(node)):
+            if isinstance(node, ir.Apply) and node.op not in ("add", "sub", "neg", "mul"):
+                if node.op not in STRAIGHTENED:
+                    return None
+                curved = True
+            node, level, turned, factor = _inside(walk, node, env, level)
+            sign, slope = sign * turned, slope * factor
+        value = walk.value(node, env)
+    except NotConic:
+        return None
+    if value.axes or not isinstance(value.data, Affine) or not slope or sign > 0 and not _total(body):
+        return None
+    return walk.cones.nonneg((level - value.data) * sign), slope
+
+
+def _affine(node: ir.Expr) -> bool:
+    """Whether an expression is affine as it is written: sums, multiples and entries of variables."""
+    if isinstance(node, ir.Var) or not ir.variables_of(node):
+        return True
+    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+    varying = [bool(ir.variables_of(arg)) for arg in node.children]
+    return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
+
+
+def _total(body: ir.Expr) -> bool:
+    """Whether all functions in it are defined everywhere."""
+    return not any(isinstance(part, ir.Apply) and part.op in PARTIAL for part in ir.walk(body))
 
 
 def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
@@ -100,6 +142,11 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
             return function(u) <= level
 
     low, high = max(where.lo, -LARGEST), min(where.hi, LARGEST)
+    with np.errstate(all="ignore"):
+        low = max(low, 0.0) if math.isnan(function(low)) else low  # roots and logarithms
+    while high < where.hi and high < MOST and under(high):
+        high *= LARGEST
+    high = min(high, where.hi)
     if math.isnan(low + high) or not under(low + 1e-12 * abs(low)) or under(high):
         raise NotConic("a level that the function does not cross")
     for _ in range(STEPS):

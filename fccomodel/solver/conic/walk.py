@@ -9,13 +9,14 @@ side where the condition on it implies the one on what it estimates (M. Grant, S
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
 import torch
+from scipy import sparse
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
@@ -41,7 +42,51 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     Raises NotConic where it is none by these rules, or too large.
     """
     problem = bound.problem
-    walk = Walk(bound, where)
+    walk, layout = opened(bound, where)
+    blocks: dict[str, tuple[int, int, float]] = {}
+    for constraint in problem.constraints:
+        family = members.of(bound, constraint)
+        found = stated(walk, constraint, family)
+        if found is not None:
+            for k, label in enumerate(family.labels(constraint.label)):
+                blocks[label] = (found[0], k, found[1])
+    objective = walk.value(problem.objective.expr, {}).data
+    if not isinstance(objective, Affine):
+        raise NotConic("an objective without variables")
+    sign = 1.0 if problem.objective.sense == "minimize" else -1.0
+    return _made(walk, layout, blocks, objective * sign, sign)
+
+
+def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
+    """Those constraints that are conic, without an objective. Of an equation that is not affine the side is kept on which it is
+    convex: ``sides`` has the sign of its body, by label, where it is violated.
+
+    Raises NotConic where no constraint is left, or what is left is too large.
+    """
+    walk, layout = opened(bound, where)
+    blocks: dict[str, tuple[int, int, float]] = {}
+    for constraint in bound.problem.constraints:
+        family = members.of(bound, constraint)
+        labels = family.labels(constraint.label)
+        try:
+            found = stated(walk, constraint, family)
+        except NotConic:
+            side = float(np.sign(sides.get(labels[0], 0.0))) if constraint.kind == "eq" and len(labels) == 1 else 0.0
+            found = _one_side(walk, constraint, family, side)
+        if found is not None:
+            for k, label in enumerate(labels):
+                blocks[label] = (found[0], k, found[1])
+    if not blocks:
+        raise NotConic("no constraint that is conic")
+    nothing = Affine(sparse.csr_matrix((1, walk.cones.columns)), np.zeros(1), np.zeros(1, dtype=np.int8), np.zeros((), dtype=int))
+    return _made(walk, layout, blocks, nothing, 1.0)
+
+
+def opened(
+    bound: Bound, where: Callable[[ir.Expr], Interval]
+) -> tuple[Walk, dict[str, tuple[int, tuple[int, ...]]]]:
+    """A walk with the variables in their sets, and where each variable is among the program's."""
+    walk, problem = Walk(bound, where), bound.problem
     if any(variable.net for variable in problem.variables.values()):
         raise NotConic("a net's parameters")
     layout = {}
@@ -57,18 +102,25 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
             if simple.cone is None:
                 raise NotConic(f"the set {simple.name}")
             simple.cone(walk.cones, walk.point[name], *args)
-    blocks: dict[str, tuple[int, int, float]] = {}
-    for constraint in problem.constraints:
-        family = members.of(bound, constraint)
-        found = stated(walk, constraint, family)
-        if found is not None:
-            for k, label in enumerate(family.labels(constraint.label)):
-                blocks[label] = (found[0], k, found[1])
-    objective = walk.value(problem.objective.expr, {}).data
-    if not isinstance(objective, Affine):
-        raise NotConic("an objective without variables")
-    sign = 1.0 if problem.objective.sense == "minimize" else -1.0
-    program = assembled(walk.cones, objective * sign)
+    return walk, layout
+
+
+def _one_side(walk: Walk, constraint: ir.Constraint, family: members.Members, side: float) -> tuple[int, float] | None:
+    """side * body <= 0 as a condition, None where it is not conic."""
+    if not side:
+        return None
+    with suppress(NotConic):
+        values = family.over(walk.value(constraint.body, family.env))
+        if isinstance(values, Affine):
+            return walk.cones.nonneg(values * -side), side
+    return None
+
+
+def _made(
+    walk: Walk, layout: dict[str, tuple[int, tuple[int, ...]]], blocks: Mapping[str, tuple[int, int, float]], objective: Affine,
+    sign: float,
+) -> Conic:  # fmt: skip
+    program = assembled(walk.cones, objective)
     rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
     return Conic(program, sign, layout, rows)
 
@@ -76,6 +128,10 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
 def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
     """A constraint as a condition: its place, and the factor of its dual; None of one without variables, which holds."""
     equal = constraint.kind == "eq"
+    if not equal and not constraint.binders and not constraint.body.shape:
+        found = levels.straight(walk, constraint.body, family.env)
+        if found is not None:
+            return found[0], 1.0 / found[1]
     try:
         values = family.over(walk.value(constraint.body, family.env))
         if isinstance(values, Affine):

@@ -91,12 +91,13 @@ def failure(
                 family = members.of(bound, constraint)
                 excess = labelled(family, constraint, family.of(values[constraint.label][1].cpu().numpy()))
                 conflict |= {key: 0.0 for key, v in excess.items() if v > -AT_BOUND}
-        return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"])
+        radius = max(said["nearest"] - said["size"], 0.0)
+        return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"], radius=radius)
     w = said["direction"].cpu()
     k = int(w.abs().argmax())
     name, (start, _, shape) = next((n, place) for n, place in program.layout.items() if place[0] <= k < place[1])
     index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape)) if shape else ""
-    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)))
+    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)), far=said["far"])
 
 
 def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
