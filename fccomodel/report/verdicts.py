@@ -329,7 +329,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             advice = UNBOUNDED
         case "unbounded":
             sentence = (
-                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves as fast "
+                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves "
                 f"{_seen(failure)}as {_moving(failure)}."
             )
             advice = UNBOUNDED
