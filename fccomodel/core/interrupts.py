@@ -1,4 +1,5 @@
-"""Ctrl-C while the command is still being imported, when nothing can be lost: one line and exit status 130, no traceback."""
+"""Ctrl-C while the command is still being imported, when nothing can be lost: one line and exit
+status 130, no traceback."""
 
 from __future__ import annotations
 

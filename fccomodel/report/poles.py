@@ -1,8 +1,10 @@
-"""Does the objective fall where a divisor, the argument of a logarithm or the base of a negative power goes to 0?
+"""Does the objective fall where a divisor, the argument of a logarithm or the base of a negative
+power goes to 0?
 
-Near such a zero a function may fall without end, and a point that meets the conditions elsewhere says nothing of it. From the
-point, the zero of each such argument is looked for along the argument's own gradient (secant method), for members of families
-and rows of tables the arguments nearest to 0. Then the objective is evaluated nearer and nearer to it, from both sides.
+Near such a zero a function may fall without end, and a point that meets the conditions elsewhere
+says nothing of it. From the point, the zero of each such argument is looked for along the
+argument's own gradient (secant method), for members of families and rows of tables the arguments
+nearest to 0. Then the objective is evaluated nearer and nearer to it, from both sides.
 """
 
 from __future__ import annotations
@@ -26,13 +28,15 @@ from fccomodel.library import domains as asked
 from fccomodel.report.probes import Better, arrays, gain_of, moved
 from fccomodel.report.system import Array, System
 
-#: The atoms that have a pole, or fall without end, where one of their arguments is 0, and which argument that is.
+#: The atoms that have a pole, or fall without end, where one of their arguments is 0, and which
+#: argument that is.
 POLES = {"div": 1, "log": 0, "inv": 0, "pow": 0}
 #: What the verdict calls these arguments.
 CALLED = {"div": "a divisor", "log": "the argument of a logarithm", "inv": "a divisor", "pow": "the base of a power"}
 #: How near the zero is approached, relative to the way there.
 NEAR = (1e-2, 1e-4, 1e-6)
-#: How much of its first fall a function must fall again, each time that the zero is 100 times nearer, to fall without end.
+#: How much of its first fall a function must fall again, each time that the zero is 100 times
+#: nearer, to fall without end.
 LASTING = 0.5
 #: Uses in a model, arguments of one use, and combinations of elements of its binders that are looked at.
 MOST_USES = 20
@@ -45,7 +49,8 @@ THERE = 1e-9
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Argument:
-    """An argument that may go to 0: which atom it is of, where it stands, and one entry of its values there."""
+    """An argument that may go to 0: which atom it is of, where it stands, and one entry of its
+    values there."""
 
     owner: str
     expr: ir.Expr
@@ -134,7 +139,8 @@ def _values(system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place
 
 
 def _sides(system: System, argument: _Argument, meter: Meter) -> Iterator[list[Array]]:
-    """Steps towards the argument's zero from this side, and from beyond it, each nearer than the one before."""
+    """Steps towards the argument's zero from this side, and from beyond it, each nearer than the
+    one before."""
     here, slope = _differentiated(system, argument)
     square = float(slope @ slope)
     if not square or not math.isfinite(square):

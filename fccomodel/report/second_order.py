@@ -1,16 +1,20 @@
-"""Curvature at a point that meets the conditions of first order: is it a saddle, and how far would Newton's method still go?
+"""Curvature at a point that meets the conditions of first order: is it a saddle, and how far would
+Newton's method still go?
 
-At a minimum, d'Hd >= 0 for the Hessian H of the Lagrangian and every direction d along which the active constraints with a
-multiplier stay as they are (J. Nocedal, S. Wright, Numerical Optimization, 2006, section 12.5). H is known by its products with
-vectors, gradients of ``gradient . d``: all of them where the variables are few, else those of Lanczos' method from a random
-direction (C. Lanczos, 1950). Three kinds of steps are tried, each judged by the functions' values at its end alone:
+At a minimum, d'Hd >= 0 for the Hessian H of the Lagrangian and every direction d along which the
+active constraints with a multiplier stay as they are (J. Nocedal, S. Wright, Numerical
+Optimization, 2006, section 12.5). H is known by its products with vectors, gradients of ``gradient
+. d``: all of them where the variables are few, else those of Lanczos' method from a random
+direction (C. Lanczos, 1950). Three kinds of steps are tried, each judged by the functions' values
+at its end alone:
 
     Newton         -H^+ g, g the Lagrangian's gradient: what a badly scaled gradient does not show
     curvature      both ways along the eigenvectors of the most negative eigenvalues
-    degenerate     both ways along random directions in which H vanishes, for saddles of third and higher order
+    degenerate     both ways along random directions in which H vanishes, for saddles of third and
+                   higher order
 
-Constraints that bend are met again by steps along their gradients. What no step can find is a saddle at which curvature
-vanishes and which only few directions leave.
+Constraints that bend are met again by steps along their gradients. What no step can find is a
+saddle at which curvature vanishes and which only few directions leave.
 """
 
 from __future__ import annotations
@@ -42,7 +46,8 @@ LEAST_PRODUCTS = 4
 MOST_NUMBERS = 10_000_000
 #: The share of the largest eigenvalue below which another counts as 0, by rounding.
 VANISHING = 1e-9
-#: The shares of the largest eigenvalue from which on eigenvalues are used by Newton's method, one step for each.
+#: The shares of the largest eigenvalue from which on eigenvalues are used by Newton's method, one
+#: step for each.
 NEWTON_CUTS = (0.0, 1e-12, 1e-8)
 #: The share of a gain that counts from which on Newton's step says that a point is not one of high accuracy.
 ACCURATE = 1e-3
@@ -83,10 +88,11 @@ class Examined:
 def examined(
     system: System, optimal: Optimum, rows: Array | None, counts: float, meter: Meter, *, convex: bool
 ) -> Examined:
-    """Search for a point that is better by ``counts`` at least along curvature, or by ``ACCURATE`` of it by Newton's step
-    if no expectation is sampled.
+    """Search for a point that is better by ``counts`` at least along curvature, or by ``ACCURATE``
+    of it by Newton's step if no expectation is sampled.
 
-    rows    gradients of the constraints that may have multipliers, (constraints, entries); None if they are not known
+    rows    gradients of the constraints that may have multipliers, (constraints, entries); None if
+            they are not known
     convex  no direction has negative curvature, so that only Newton's step is tried
     """
     if len(system.kept) and (rows is None or rows.size > MOST_NUMBERS):
@@ -120,7 +126,9 @@ class _Search:
 
     def __init__(self, system: System, optimal: Optimum, rows: Array | None, counts: float, meter: Meter):
         self.system, self.counts, self.meter = system, counts, meter
-        self.fine = counts if system.evaluator.sampled else ACCURATE * counts  # other draws have another optimum
+        self.fine = ACCURATE * counts
+        if system.evaluator.sampled:  # other draws have another optimum
+            self.fine = counts
         self.rows = np.zeros((0, system.d)) if rows is None else rows
         self.multipliers = np.abs(optimal.multipliers)
         self.at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
@@ -162,7 +170,8 @@ class _Search:
         return _eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[_Spectrum]:
-        """From the gradient, whose Krylov space has the steps of conjugate gradients, and from a random direction."""
+        """From the gradient, whose Krylov space has the steps of conjugate gradients, and from a
+        random direction."""
         starts = [self.slope] if convex else [self.slope, self.random.standard_normal(self.system.d)]
         kept = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
         for k, start in enumerate(kept):
@@ -187,7 +196,8 @@ class _Search:
             yield best
 
     def _newton_steps(self, spectrum: _Spectrum, cut: float) -> Iterator[tuple[Array, float]]:
-        """Newton's step, and that of the quadratic model within the variables' bounds, each with the gain that it promises."""
+        """Newton's step, and that of the quadratic model within the variables' bounds, each with
+        the gain that it promises."""
         used = spectrum.values > max(cut, np.finfo(float).eps) * spectrum.size
         values, vectors = spectrum.values[used], spectrum.vectors[:, used]
         along = vectors.T @ self.slope
@@ -201,7 +211,8 @@ class _Search:
             return
         places = np.flatnonzero(self.tangent.free)
         roots = np.sqrt(values)
-        inside = bounded_least_squares(roots[:, None] * vectors[places].T, -along / roots, low[places], high[places])
+        matrix = roots[:, None] * vectors[places].T
+        inside = bounded_least_squares(matrix, -along / roots, low[places], high[places])
         step = np.zeros(self.system.d)
         step[places] = inside
         curved = vectors.T @ step
@@ -218,7 +229,8 @@ class _Search:
                 yield from self._both_ways(direction, "along a direction of negative curvature")
 
     def _degenerate(self, spectra: list[_Spectrum]) -> Iterator[Better]:
-        """Steps along random directions in which curvature vanishes, if all directions with curvature are known."""
+        """Steps along random directions in which curvature vanishes, if all directions with
+        curvature are known."""
         spectrum = spectra[-1]
         flat = np.abs(spectrum.values) <= VANISHING * max(spectrum.size, self.counts)
         known = len(spectrum.values) == self.tangent.dimension
@@ -236,7 +248,8 @@ class _Search:
         for length in LENGTHS:
             steps = [way * length * self.size * direction for way in (1.0, -1.0)]
             gains = [self._gain(step) for step in steps]
-            found = [(got, step) for got, step in zip(gains, steps, strict=True) if got is not None and got[0] > 0]
+            pairs = zip(gains, steps, strict=True)
+            found = [(got, step) for got, step in pairs if got is not None and got[0] > 0]
             if not found:
                 continue
             (gain, point), step = max(found, key=lambda pair: pair[0][0])
@@ -259,8 +272,8 @@ class _Search:
         return shown if len(largest) == np.count_nonzero(np.abs(direction) >= 0.01) else f"{shown}, ..."
 
     def _gain(self, step: Array) -> tuple[float, dict[str, Array]] | None:
-        """What a step gains, less what violations at its end are worth, and the point there; None where it leads out of the
-        constraints or the functions' domains, or no work is left."""
+        """What a step gains, less what violations at its end are worth, and the point there; None
+        where it leads out of the constraints or the functions' domains, or no work is left."""
         system, place = self.system, self.at + step
         allowed = max([ALLOWED, *system.violations])
         for _ in range(RESTORATIONS):
@@ -277,7 +290,8 @@ class _Search:
             if not math.isfinite(float(f)) or not np.isfinite(values).all():
                 return None
             if violation(values, system.equal) <= allowed:
-                worth = float((self.multipliers * np.maximum(np.where(system.equal, np.abs(values), values), 0.0)).sum())
+                violations = np.maximum(np.where(system.equal, np.abs(values), values), 0.0)
+                worth = float((self.multipliers * violations).sum())
                 return system.sign * system.objective - float(f) - worth, arrays(point)
             if not len(self.rows):
                 return None
@@ -286,7 +300,8 @@ class _Search:
         return None
 
     def _towards(self, values: Array) -> Array:
-        """The shortest step that meets the violated constraints, by their gradients at the point that the search is from."""
+        """The shortest step that meets the violated constraints, by their gradients at the point
+        that the search is from."""
         kept = values[self.system.kept]
         equal = np.array(self.system.equal, dtype=bool)[self.system.kept]
         violated = equal | (kept > 0)
@@ -335,17 +350,22 @@ class _Tangent:
     def basis(self) -> Array:
         """Orthonormal directions by column, (entries, dimension)."""
         places = np.flatnonzero(self.free)
-        across = np.linalg.svd(self.normals[:, places], full_matrices=True)[2] if len(self.normals) else np.eye(len(places))
+        across = np.eye(len(places))
+        if len(self.normals):
+            across = np.linalg.svd(self.normals[:, places], full_matrices=True)[2]
         columns = np.zeros((len(self.free), self.dimension))
         columns[places] = across[len(self.normals) :].T
         return columns
 
 
 def _free(system: System, slope: Array, held: float) -> Array:
-    """1 for entries that no bound holds with a multiplier, 0 for the others; an infinite slope holds too, as of a root at 0."""
+    """1 for entries that no bound holds with a multiplier, 0 for the others; an infinite slope
+    holds too, as of a root at 0."""
     parts, steep = [], {}
     if system.roots and system.f.requires_grad:
-        own = torch.autograd.grad(system.f, system.leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
+        own = torch.autograd.grad(
+            system.f, system.leaves, retain_graph=True, allow_unused=True, materialize_grads=True
+        )
         steep = {name: part.abs() > STEEPEST for name, part in zip(system.names, own, strict=True)}
     for name, part in system.split(slope).items():
         free = torch.ones_like(part)
@@ -360,7 +380,8 @@ def _free(system: System, slope: Array, held: float) -> Array:
 
 
 def _bounds(system: System) -> tuple[Array, Array]:
-    """The least and the largest step of each entry within the sets of bounds; infinite where a variable has none."""
+    """The least and the largest step of each entry within the sets of bounds; infinite where a
+    variable has none."""
     low, high = [], []
     for name, value in system.point.items():
         ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
@@ -373,8 +394,8 @@ def _bounds(system: System) -> tuple[Array, Array]:
 
 
 def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) -> Array:
-    """The x with low <= x <= high for which |matrix x - right| is least (P. Stark, R. Parker, Bounded-variable least squares: an
-    algorithm and applications, 1995)."""
+    """The x with low <= x <= high for which |matrix x - right| is least (P. Stark, R. Parker,
+    Bounded-variable least squares: an algorithm and applications, 1995)."""
     from scipy.optimize import lsq_linear  # loads much
 
     low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
@@ -388,7 +409,8 @@ def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) 
 
 
 class _Product:
-    """Products of the Lagrangian's Hessian with vectors: by differentiating twice, else by differences of gradients."""
+    """Products of the Lagrangian's Hessian with vectors: by differentiating twice, else by
+    differences of gradients."""
 
     def __init__(self, system: System, terms: list[Term], at: Array, meter: Meter):
         self.system, self.terms, self.at, self.meter = system, terms, at, meter
@@ -425,10 +447,10 @@ class _Product:
             if self.slopes is None or not self.slopes.requires_grad:
                 return np.zeros(self.system.d)
             try:
-                found = torch.autograd.grad(
-                    (self.slopes * torch.from_numpy(direction)).sum(), self.leaves, retain_graph=True, allow_unused=True
+                along = (self.slopes * torch.from_numpy(direction)).sum()
+                parts = torch.autograd.grad(
+                    along, self.leaves, retain_graph=True, allow_unused=True, materialize_grads=True
                 )
-                parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, self.leaves, strict=True)]
                 return torch.cat([part.reshape(-1) for part in parts]).numpy()
             except RuntimeError:
                 self.twice = False
@@ -446,8 +468,8 @@ def _eigen(matrix: Array, basis: Array) -> _Spectrum:
 
 
 def _krylov(multiply: Callable[[Array], Array], start: Array, count: int) -> _Spectrum:
-    """Ritz values and vectors of a symmetric matrix on the space of ``start`` and its first products (Lanczos' method, with every
-    direction made orthogonal to all those before)."""
+    """Ritz values and vectors of a symmetric matrix on the space of ``start`` and its first
+    products (Lanczos' method, with every direction made orthogonal to all those before)."""
     basis, products = [start], [multiply(start)]
     while len(basis) < count:
         known = np.stack(basis)

@@ -1,8 +1,8 @@
 """Random models with a known saddle, or with a pole, or with neither, and what a solve may say of them.
 
-Each case begins at the saddle, or where its steps lead to it. ``bar`` is an objective, minimised, that the saddle is above and
-that some point is below: a verdict "Solved" at or above it is false. Of a pole it is minus infinity. Cases without either have
-their optimum.
+Each case begins at the saddle, or where its steps lead to it. ``bar`` is an objective, minimised,
+that the saddle is above and that some point is below: a verdict "Solved" at or above it is false.
+Of a pole it is minus infinity. Cases without either have their optimum.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def _number(value: float) -> str:
 
 
 def product(random: Random) -> Case:
-    """An indefinite quadratic form around a centre, with fourth powers: -m t^2 + c t^4 along its most negative direction."""
+    """An indefinite quadratic form around a centre, with fourth powers: -m t^2 + c t^4 along its
+    most negative direction."""
     d = int(random.integers(2, 6))
     values = np.append(random.uniform(0.5, 2.0, d - 1), -random.uniform(0.3, 2.0))
     basis = np.linalg.qr(random.standard_normal((d, d)))[0]
@@ -87,7 +88,8 @@ def factors(random: Random) -> Case:
 
 
 def tensor(random: Random) -> Case:
-    """A tensor of rank 1 with noise as one outer product of three vectors, from 0, where its derivatives vanish to order 2."""
+    """A tensor of rank 1 with noise as one outer product of three vectors, from 0, where its
+    derivatives vanish to order 2."""
     count, parts = 2, [random.standard_normal(2) + np.sign(random.standard_normal()) for _ in range(3)]
     exact = np.einsum("i,j,k->ijk", *parts)
     rows = [(i + 1, j + 1, k + 1) for i in range(count) for j in range(count) for k in range(count)]
@@ -120,7 +122,8 @@ def mixture(random: Random) -> Case:
 
 
 def monkey(random: Random) -> Case:
-    """The real part of (x + iy)^n, n = 3 or 4, with powers that bound it, begun at its degenerate saddle 0."""
+    """The real part of (x + iy)^n, n = 3 or 4, with powers that bound it, begun at its degenerate
+    saddle 0."""
     n, power = int(random.integers(3, 5)), random.uniform(0.05, 0.3)
     form = {3: "x^3 - 3 * x * y^2", 4: "x^4 - 6 * x^2 * y^2 + y^4"}[n]
     text = f"var x; var y; minimize {form} + {power:.6f} * (x^2 + y^2)^3;"
@@ -148,7 +151,8 @@ def phase(random: Random) -> Case:
 
 
 def network(random: Random) -> Case:
-    """Two hidden units that begin equal, fitted to two that differ; their weights apart lower the loss where they are equal."""
+    """Two hidden units that begin equal, fitted to two that differ; their weights apart lower the
+    loss where they are equal."""
     x = random.standard_normal((30, 2))
     target = np.tanh(x @ (2 * random.standard_normal(2))) - np.tanh(x @ (2 * random.standard_normal(2)))
     text = (
@@ -179,7 +183,8 @@ def _units(x: np.ndarray, target: np.ndarray, random: Random) -> tuple[float, fl
 
 
 def sphere(random: Random) -> Case:
-    """A quadratic form on the sphere, begun at an eigenvector that is not the least one's; on the ball, of negative forms."""
+    """A quadratic form on the sphere, begun at an eigenvector that is not the least one's; on the
+    ball, of negative forms."""
     d = int(random.integers(3, 6))
     values, basis = np.sort(random.uniform(-3.0, -0.5, d)), np.linalg.qr(random.standard_normal((d, d)))[0]
     values[0] -= 0.5
@@ -205,7 +210,8 @@ def corner(random: Random) -> Case:
 
 
 def curved(random: Random) -> Case:
-    """A form on the tangent space of an active ball, beside the multiplier's curvature: a saddle if it is the larger."""
+    """A form on the tangent space of an active ball, beside the multiplier's curvature: a saddle if
+    it is the larger."""
     scale = random.uniform(0.2, 3.0)
     text = f"var x; var y; var z; minimize -z + {scale:.6f} * x * y; subject to c: x^2 + y^2 + z^2 <= 1;"
     start = {"x": 0.0, "y": 0.0, "z": 1.0}

@@ -1,4 +1,5 @@
-"""No saddle and no pole is called solved, and what is solved keeps its words: ``FUZZ=8000 pytest tests/fuzz/test_saddles.py``."""
+"""No saddle and no pole is called solved, and what is solved keeps its words: ``FUZZ=8000 pytest
+tests/fuzz/test_saddles.py``."""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ def test_a_saddle_of_many_variables_is_found_by_a_few_products() -> None:
 
 
 def test_gradients_that_are_small_by_scaling_alone() -> None:
-    """Collinear least squares: a slope of 1e-6 beside an objective far from its optimum, which Newton's step reaches."""
+    """Collinear least squares: a slope of 1e-6 beside an objective far from its optimum, which
+    Newton's step reaches."""
     random = np.random.default_rng(0)
     x = random.normal(size=(200, 1)) + 1e-6 * random.normal(size=(200, 5))
     w = 1e6 * random.normal(size=5)
