@@ -24,7 +24,8 @@ NOW = 2
 #: Modules in C that a command imports before torch. None can be while the system's loader is busy.
 EXTENSIONS = (
     "_bisect", "_blake2", "_bz2", "_contextvars", "_datetime", "_decimal", "_hashlib", "_json", "_lzma", "_opcode", "_pickle",
-    "_random", "_sha512", "_struct", "fcntl", "math", "numpy", "numpy.linalg", "select", "termios", "unicodedata", "zlib",
+    "_random", "_sha512", "_struct", "binascii", "fcntl", "math", "numpy", "numpy.linalg", "select", "termios", "unicodedata",
+    "zlib",
 )  # fmt: skip
 
 
