@@ -1,10 +1,9 @@
 """Whatever file is given, what comes out is an answer or a coded error, soon, in little memory, and nothing else is written:
-``FUZZ=20000 pytest tests/fuzz/test_hostile.py`` for a longer look."""
+``FUZZ=500 pytest tests/fuzz/test_hostile.py`` for a longer look."""
 
 from __future__ import annotations
 
 import os
-import random
 import resource
 import shutil
 import signal
@@ -23,8 +22,9 @@ from fuzz.hostile import Hostile, sound_files, tree
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import FccoError
 
-#: Cases of one run; at most so many in a usual one.
-CASES = min(int(os.environ.get("FUZZ", "60")), 100_000)
+#: Cases of one run: some dozen in a usual one, at most so many in a long one, since each takes a tenth of a second and more.
+LONGEST_RUN = 5_000
+CASES = min(int(os.environ.get("FUZZ", "60")), LONGEST_RUN)
 #: Seconds of a case, and bytes of memory that all cases together may take beyond what the first took.
 LONGEST_CASE = 60
 LARGEST_GROWTH = 1_500_000_000
@@ -107,10 +107,3 @@ def test_hostile_files(start: int, sound: Path, tmp_path: Path, monkeypatch: pyt
     if (growth := peak() - before) > LARGEST_GROWTH:
         strange.append(f"seeds from {start}: {growth / 1e9:.1f} GB")
     assert not strange, "\n".join(strange)
-
-
-def test_every_kind_is_met(sound: Path, tmp_path: Path) -> None:
-    """And a kind that is made of sound parts alone can succeed."""
-    kinds = set(Hostile(0, tmp_path, sound).cases)
-    names = [random.Random(seed).choice(sorted(kinds)) for seed in range(500)]
-    assert set(names) == kinds

@@ -13,7 +13,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._lines import key_lines
-from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, by_name, is_one_of
+from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, bounded, by_name, is_one_of
 from fccomodel.data.sources import find_file
 from fccomodel.data.sources.errors import first_line
 
@@ -25,6 +25,8 @@ LONGEST_BINDING = 1 << 26
 MOST_PARTS = 50
 #: Keys of a section that say how its source is read.
 OPTIONS = ("separator", "na", "files")
+#: Numbers that no value of the data is mapped to, with NaN.
+NOT_FINITE = (float("inf"), float("-inf"))
 SECTIONS = ("params", "nets", "sets", "dims")
 
 
@@ -33,7 +35,7 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
     if spec is None:
         return Spec()
     if not isinstance(spec, str | Path):
-        return _Reader(problem, collected, {}).read(by_name(spec, "a binding"), None)
+        return _Reader(problem, collected, {}).read(_bounded(by_name(spec, "a binding"), "the binding"), None)
     path = find_file(spec, folders)
     if (size := path.stat().st_size) > LONGEST_BINDING:
         refuse(errors.binding_file.too_long(path.name, size, LONGEST_BINDING))
@@ -55,7 +57,15 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
     except ValueError as error:  # a number of more digits than Python reads
         refuse(errors.binding_file.not_toml(path.name, first_line(error)))
     places = {key: f"{path.name}:{line}" for key, line in key_lines(text).items()}
-    return _Reader(problem, collected, places).read(content, path.parent)
+    return _Reader(problem, collected, places).read(_bounded(content, path.name), path.parent)
+
+
+def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """The binding with numbers that a float holds; F0501 where it is nested too deeply."""
+    try:
+        return bounded(content)
+    except RecursionError:
+        refuse(errors.binding_file.nested_too_deeply(name))
 
 
 def _longest_key(text: str) -> int:
@@ -253,7 +263,7 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     mapping = value.get("map", {})
     if "map" in value and (not isinstance(mapping, Mapping) or not mapping):
         refuse(errors.binding_file.empty_map(name))
-    if any(not isinstance(item, str | int | float) for item in mapping.values()):
+    if any(not isinstance(item, str | int | float) or item in NOT_FINITE or item != item for item in mapping.values()):
         refuse(errors.binding_file.values_of_map(name))
     if "map" in value and "columns" in value:
         refuse(errors.binding_file.map_of_columns(name))
