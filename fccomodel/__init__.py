@@ -14,9 +14,14 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.core.diagnostics import Diagnostic, FccoError
-from fccomodel.core.source import Source
-from fccomodel.core.version import __version__
+from fccomodel.core import interrupts
+
+if interrupts.is_command():
+    interrupts.end_at_once()
+
+from fccomodel.core.diagnostics import Diagnostic, FccoError  # noqa: E402
+from fccomodel.core.source import Source  # noqa: E402
+from fccomodel.core.version import __version__  # noqa: E402
 
 if TYPE_CHECKING:
     from fccomodel.app.estimators import FCCOClassifier as FCCOClassifier

@@ -130,11 +130,31 @@ def of_all_runs(name: str, text: str) -> Diagnostic:
     )
 
 
+def set_by_comparison(name: str, value: Any) -> Diagnostic:
+    """What a comparison sets for each of its runs is no option of all."""
+    instead = {
+        "seed": "Name the seeds: --seeds 3, (in Python seeds=[3]).",
+        "algorithm": "Name it among the algorithms.",
+        "polish": "Leave it out: a finish by passes over all rows is no part of an algorithm.",
+    }
+    return ARGUMENT.error(f"A comparison sets `{name}` itself, and cannot take `{name}` = {value}", fix=instead[name])
+
+
+def validation_without_tuning() -> Diagnostic:
+    """Rows for validation are what tuning judges by."""
+    return ARGUMENT.error("Rows for validation are given, and nothing is tuned", fix="Add --tune (tune=True), or leave them out.")
+
+
+def steps_without_trace() -> Diagnostic:
+    """Steps to look at are those of a trace."""
+    return ARGUMENT.error("`trace_at` names steps, and nothing is traced at them", fix='Say what to trace: trace=["u"].')
+
+
 def of_solve_alone(name: str, command: str) -> Diagnostic:
     """What is said of new rows is said of a solve."""
     instead = {
         "compare": "Name the rows to judge by: --test \"split == 'test'\".",
-        "emit": "`solve --margin` finds the margins, and --out DIR writes the program with them.",
+        "emit": f"`solve --{name}` finds it, and --out DIR writes the program beside the answer.",
     }
     return ARGUMENT.error(f"`{name}` is an option of solve, not of {command}", fix=instead[command])
 
@@ -419,6 +439,14 @@ def unreadable_variables(path: Path, error: Exception) -> Diagnostic:
 def variable_not_stored(path: Path, name: str) -> Diagnostic:
     """A result has every variable of its model."""
     return RESULT.error(f"`{path}` has no `{name}`", reason=f"The model declares `var {name}`.")
+
+
+def stored_not_numbers(path: Path, name: str) -> Diagnostic:
+    """What an answer is made of are finite numbers."""
+    return RESULT.error(
+        f"`{name}` in `{path}` is not of finite real numbers",
+        fix="Take the folder as the solve wrote it, or solve the model again.",
+    )
 
 
 def stored_shape(name: str, solved: tuple[int, ...], asked: tuple[int | None, ...]) -> Diagnostic:

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fccomodel.app import errors, rows, scoring
-from fccomodel.core import ir
+from fccomodel.core import files, ir
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
@@ -111,7 +111,9 @@ class _Estimator(BaseEstimator):
     def _solve(self, x: np.ndarray, y: np.ndarray, group: Any) -> Result:
         columns = {self.features: x, self.target: y, **self._groups(group)}
         bound = self._compiled().bind(data={self._table().name: columns}, params=self.params, nets=self.nets)
-        result = bound.solve(seed=self.random_state, budget=self.budget, **(self.options or {}))
+        own = {"seed": self.random_state, "budget": self.budget}
+        own = {name: value for name, value in own.items() if value is not None}
+        result = bound.solve(**files.merged(("an argument of the estimator", own), ("in its `options`", self.options)))
         if not result.report.solved:
             warnings.warn(f"{result.report.verdict} (see its report)", ConvergenceWarning, stacklevel=3)
         return result

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: by default
 EVERY = "60s"
 
+#: Seconds of the longest time: some thousand years.
+LONGEST = 1e11
+
 
 @contextmanager
 def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> Iterator[Checkpoints | None]:
@@ -58,12 +61,12 @@ def _clear(folder: Path) -> None:
 
 def _seconds(every: str | float) -> float:
     """A time as budgets have it, or a number of seconds."""
-    if isinstance(every, int | float) and not isinstance(every, bool) and 0 <= every < float("inf"):
+    if isinstance(every, int | float) and not isinstance(every, bool) and 0 <= every <= LONGEST:
         return float(every)
     try:
         seconds = options.parse_budget(every).seconds
     except FccoError:
         seconds = None
     if seconds is None:
-        refuse(errors.not_a_time("every", every))
+        refuse(errors.not_a_time("every", options.writable(every)))
     return seconds

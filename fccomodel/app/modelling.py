@@ -172,10 +172,14 @@ class Model(Shown, Notation):
     def _by_kind(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """What is given by name, apart: data, params and nets."""
         kinds = self._kinds()
-        named = {kind: dict(given.pop(kind, {}) if kind not in kinds else {}) for kind in ("data", "params", "nets")}
+        named = {kind: dict(given.pop(kind, None) or {} if kind not in kinds else {}) for kind in ("data", "params", "nets")}
+        alone: dict[str, dict[str, Any]] = {kind: {} for kind in named}
         for name, value in given.items():
-            named[kinds.get(name, "data")][name] = value
-        return named
+            alone[kinds.get(name, "data")][name] = value
+        return {
+            kind: files.merged((f"in `{kind}`", part), ("as a keyword", alone[kind]))
+            for kind, part in named.items()
+        }
 
     def _kinds(self) -> dict[str, str]:
         """For each name that data, numbers or modules are bound to, which of them."""

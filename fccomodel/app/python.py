@@ -14,6 +14,7 @@ from fccomodel.app.notebook import live
 from fccomodel.app.solved import Explanation, Planned, Result
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.data.bind import by_name
 from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def evaluate(
     answer = results.at_hand(stored.outcome) if isinstance(stored, Result) else stored
     return results.evaluate(
         answer if isinstance(answer, results.Stored) else load(answer),
-        data={**(data or {}), **tables},
+        data=_tables(data, tables),
         nets=nets,
         where=where,
         data_dir=None if data_dir is None else Path(data_dir),
@@ -126,6 +127,11 @@ def owned(value: Any) -> Any:
     return value
 
 
+def _tables(data: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given by name, in a mapping and as keywords; F0805 for a name that is in both."""
+    return files.merged(("in `data`", by_name(data, "data")), ("as a keyword", tables))
+
+
 def _binding(
     spec: Mapping[str, Any] | str | Path | None,
     data: Mapping[str, Any],
@@ -190,7 +196,7 @@ class CompiledModel(latex.Typeset):
                    *parameters)`` returns n draws
         data_dir   the folder that the binding's file names start from
         """
-        given = {name: owned(value) for name, value in {**(data or {}), **tables}.items()}
+        given = {name: owned(value) for name, value in _tables(data, tables).items()}
         return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
 
     def prepare(
@@ -214,7 +220,7 @@ class CompiledModel(latex.Typeset):
         Other arguments as of ``bind``; files and queries are read in parts. Raises F0806 where the folder cannot be written.
         """
         options.check_value("precision", dtype, options.KEYWORD)
-        binding = _binding(spec, {**(data or {}), **tables}, params, nets, samplers, data_dir, allow_python)
+        binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
         made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
 
@@ -340,6 +346,8 @@ class BoundModel(latex.Typeset):
 
         if trace:
             given = {"polish": False, **given}
+        elif trace_at is not None:
+            refuse(errors.steps_without_trace())
         planned = starting.begun(self.plan(**named, **given), start)
         if trace and (margin is not None or population):
             refuse(errors.traced_alone())

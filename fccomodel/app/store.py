@@ -20,7 +20,7 @@ from typing import Any
 
 from fccomodel.app import errors
 from fccomodel.core.diagnostics import FccoError, refuse
-from fccomodel.core.errors import file_not_writable
+from fccomodel.core.errors import file_not_writable, no_lasting_file
 from fccomodel.core.files import digest, flush, make_folder, read_text
 
 WRITING, WRITTEN = ".writing", ".written"
@@ -95,7 +95,7 @@ def replacing(claimed: Claimed, names: Collection[str]) -> Iterator[Path]:
 
 def _settle(folder: Path) -> None:
     """Files that are written and not yet in their places are put there."""
-    if (folder / WRITTEN).is_dir():
+    if _is_own(folder / WRITTEN):
         for path in (folder / WRITTEN).iterdir():
             os.replace(path, folder / path.name)
         (folder / WRITTEN).rmdir()
@@ -128,12 +128,16 @@ def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, di
     try:
         record = json.loads(read_text(path, kind="result", lasting=True))
         result, files, own = parsed(record), record[FILES], record[OWN]
+        if not isinstance(files, Mapping) or not all(isinstance(file, str) and Path(file).name == file for file in files):
+            raise ValueError("the names of its files are not names of files in this folder")
         places = {file: _place(folder, file) for file in files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise FccoError([errors.not_a_result(path, error)]) from None
     if own != _own(record):
         refuse(errors.changed_record(path))
     for file, place in places.items():
+        if place.exists() and not place.is_file():
+            refuse(no_lasting_file(place, "result"))
         if place.is_file() and digest(place) != files[file]:
             refuse(errors.mixed_folder(place, path))
     return result, places
@@ -142,4 +146,9 @@ def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, di
 def _place(folder: Path, name: str) -> Path:
     """Where a file is: an interruption may have left it among those that are written and not yet in their places."""
     waiting = folder / WRITTEN / name
-    return waiting if waiting.is_file() else folder / name
+    return waiting if _is_own(folder / WRITTEN) and waiting.is_file() else folder / name
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether it is a folder where it is named, and not a link to one, whose files are others'."""
+    return folder.is_dir() and not folder.is_symlink()

@@ -94,6 +94,11 @@ def not_a_pair(option: str, item: str, example: str) -> Diagnostic:
     return ARGUMENT.error(f"`{option} {item}` is not of the form NAME=VALUE", fix=f"Write, say, {option} {example}.")
 
 
+def given_twice(name: str, places: Sequence[str]) -> Diagnostic:
+    """A name has one value; two that are given for it, in the same door, are not weighed against each other."""
+    return ARGUMENT.error(f"`{name}` is given twice: {' and '.join(places)}", fix="Give it once.")
+
+
 def not_a_number(option: str, name: str, text: str) -> Diagnostic:
     """The value of a parameter is a number or a list of numbers."""
     return ARGUMENT.error(f"`{option} {name}={text}`: `{text}` is not a number", fix="A vector is written [1, 2, 3].")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fccomodel.core import errors
 from fccomodel.core.diagnostics import FccoError, refuse
@@ -83,9 +84,22 @@ def model_source(text_or_path: str | Path) -> Source:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    with open(path, "rb") as file:
+    """The SHA-256 of a file's bytes, in hexadecimal digits. OSError where it is no file, but a pipe, say, which may never end."""
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """A file, open for reading; OSError where it is none: a pipe or a device may have no end, or wait for ever."""
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
+    return open(path, "rb")
+
+
+def regular_text(path: Path) -> str:
+    """The text of a file that this program wrote; OSError where it is no file, ValueError where it is no text."""
+    with open_regular(path) as file:
+        return file.read().decode()
 
 
 def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,13 +109,27 @@ def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs(items: Iterable[str], option: str) -> dict[str, str]:
-    """``NAME=VALUE`` arguments of a repeated option as a dictionary; a later one replaces an earlier one."""
+    """``NAME=VALUE`` arguments of a repeated option as a dictionary; F0805 where a name has two values."""
     values: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
         if not (equals and name.strip() and value.strip()):
             refuse(errors.not_a_pair(option, item, EXAMPLES[option]))
-        values[name.strip()] = value.strip()
+        name, value = name.strip(), value.strip()
+        if values.setdefault(name, value) != value:
+            refuse(errors.given_twice(name, [f"{option} {name}={one}" for one in (values[name], value)]))
+    return values
+
+
+def merged(*parts: tuple[str, Mapping[str, Any] | None]) -> dict[str, Any]:
+    """What several mappings give by name, each with the place that it is; F0805 where two give the same name."""
+    places: dict[str, str] = {}
+    values: dict[str, Any] = {}
+    for called, part in parts:
+        for name, value in (part or {}).items():
+            if name in places:
+                refuse(errors.given_twice(str(name), [places[name], called]))
+            places[name], values[name] = called, value
     return values
 
 

@@ -7,12 +7,16 @@ changed for a time only: a program's own settings are back afterwards, and its o
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 #: New objects after which cycles are looked for while we work; Python's own count is some hundreds.
 OBJECTS = 10_000
+
+#: Packages that complain about objects of theirs that are there when the process ends.
+LOUD = {"duckdb"}
 
 _COUNTING = threading.Lock()
 _working = 0
@@ -60,11 +64,15 @@ def importing() -> Iterator[None]:
 @contextmanager
 def ours() -> Iterator[None]:
     """The process is a command, and ends with the block: what is there at the end is left to the system. Python would look
-    through all of it first, which takes as long as a third of importing torch."""
+    through all of it first, which takes as long as a third of importing torch. It does so where a package that lists, on the
+    terminal, whatever is left of it (``LOUD``) was used."""
     global _ours
     _ours = True
     try:
         yield
     finally:
         _ours = False
-        gc.freeze()
+        if LOUD & set(sys.modules):
+            gc.unfreeze()
+        else:
+            gc.freeze()

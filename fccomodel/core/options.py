@@ -51,6 +51,8 @@ COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
 #: options of solves about other rows than those solved on
 ABOUT_NEW_ROWS = ("holdout", "margin", "population")
+#: Bits of the longest integer that an option may have: a float has 1,024.
+LONGEST_INTEGER = 1_000
 DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = ("float32", "float64")
 #: options that take one of a few words
@@ -111,15 +113,22 @@ def resolve(
     for origin, values in ((USER, user), (BLOCK, block), (given_as, arguments)):
         for name, value in values.items():
             if value is not None:
-                merged[name] = (check_value(name, value, origin), origin)
+                merged[name] = (check_value(name, writable(value), origin), origin)
     return merged
+
+
+def writable(value: Any) -> Any:
+    """An integer that no float holds, in words, since Python refuses to write its digits; anything else as it is."""
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        return f"an integer of {value.bit_length():,} bits"
+    return value
 
 
 def value_of(text: str) -> Any:
     """An option's value as JSON reads it (numbers, true, false), and otherwise the text itself."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

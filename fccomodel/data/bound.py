@@ -36,6 +36,10 @@ def mapped(values: np.ndarray) -> bool:
     return isinstance(values, np.memmap) and values.ndim > 1
 
 
+#: Draws of a distribution that stand for it at first.
+DRAWS = 20_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """That a set of rows has as many elements as ``what`` was bound with: decided where the set is, after binding."""
@@ -54,6 +58,7 @@ class Bound:
     nets     torch modules by name       samplers        Python samplers of user distributions by name
     sources  what was bound, for reports and for ``evaluate``: origin, rows read, rows dropped and why, encoding statistics
     notes    sentences for the report     claims          sizes to compare with the rows that conditions choose
+    draws    of each distribution, in place of an expectation over it
     """
 
     problem: ir.Problem
@@ -67,3 +72,4 @@ class Bound:
     sources: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
+    draws: int = DRAWS

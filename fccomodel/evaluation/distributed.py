@@ -17,7 +17,7 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import with_children
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import draws, elements, memory
+from fccomodel.evaluation import elements, memory
 from fccomodel.library import atoms
 from fccomodel.library.linear import Term, joined, terms
 
@@ -89,7 +89,7 @@ class Distributed(memory.Owned):
     def extent(self, domain: ir.Set) -> int:
         if isinstance(domain, ir.VectorSet):
             return 1
-        return draws.DRAWS if isinstance(domain, ir.Distribution) else elements.extent(self.bound, domain)
+        return self.bound.draws if isinstance(domain, ir.Distribution) else elements.extent(self.bound, domain)
 
 
 def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:

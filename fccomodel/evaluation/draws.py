@@ -19,9 +19,14 @@ from fccomodel.evaluation.elements import shape
 from fccomodel.evaluation.memory import remember
 from fccomodel.library import distributions
 
-DRAWS = 20_000
 #: Numbers that one sample, or one product with a sample, may hold.
 MOST = 1 << 26
+
+
+def drawn(problem: ir.Problem) -> bool:
+    """Whether an expectation of the problem is over a distribution."""
+    reductions = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    return any(isinstance(binder.domain, ir.Distribution) for node in reductions for binder in node.binders)
 
 
 def count(draws: int, around: int, joint: int) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic, did_you_mean
 from fccomodel.core.errors import ARGUMENT
+from fccomodel.core.memory import in_words
 from fccomodel.core.source import Span
 from fccomodel.library.atoms import Broken
 from fccomodel.library.domains import Use
@@ -192,24 +193,32 @@ def maximum_not_found(problem: ir.Problem, node: ir.Reduce, accuracy: float, mos
 
 
 # ------------------------------------------------------------------------------------------------------------------ amounts
-def too_many_to_sort(node: ir.Reduce, size: float) -> Diagnostic:
-    """A tail's elements are sorted in memory."""
+def too_many_to_sort(node: ir.Reduce, size: float, needed: float, left: float) -> Diagnostic:
+    """A tail's elements are sorted in memory: bytes ``needed`` and ``left``."""
     return TOO_LARGE.error(
-        f"`{node.kind}` over {size:.1e} elements", span=node.span, reason="Their order takes them all in memory."
+        f"`{node.kind}` over {size:.1e} elements",
+        span=node.span,
+        reason=f"Their order takes them all in memory: {in_words(needed)}, of {in_words(left)} available.",
+        fix="Take the tail over fewer elements, of each row's mean over the others, say, or use fewer rows.",
     )
 
 
-def too_many_to_list(binder: ir.Binder, size: float, span: Span) -> Diagnostic:
-    """The combinations of all binders but the last are listed."""
-    return TOO_LARGE.error(f"{size:.1e} combinations of `{binder.name}` to list", span=span)
+def too_many_to_list(binder: ir.Binder, size: float, needed: float, left: float, span: Span) -> Diagnostic:
+    """The combinations of all binders but the last are listed: bytes ``needed`` and ``left``."""
+    return TOO_LARGE.error(
+        f"{size:.1e} combinations of `{binder.name}` to list",
+        span=span,
+        reason=f"The list takes {in_words(needed)} of memory, of {in_words(left)} available.",
+        fix="Use fewer rows, or conditions that leave fewer combinations of them.",
+    )
 
 
-def too_many_cells(binder: ir.Binder, cells: int, most: int) -> Diagnostic:
-    """The rows that a condition leaves are listed for each combination of outer indices."""
+def too_many_cells(binder: ir.Binder, cells: int, needed: float, left: float) -> Diagnostic:
+    """The rows that a condition leaves are listed for each combination of outer indices: bytes ``needed`` and ``left``."""
     return TOO_LARGE.error(
         f"the condition on `{binder.name}` has {cells:.1e} combinations of outer indices",
         span=binder.span,
-        reason=f"The rows for each combination are listed, which is possible up to {most:.1e} of them.",
+        reason=f"The rows for each combination are listed: {in_words(needed)}, of {in_words(left)} available.",
         fix="Use fewer outer indices in this condition.",
     )
 
@@ -221,4 +230,13 @@ def too_many_tests(binder: ir.Binder, pairs: float) -> Diagnostic:
         span=binder.span,
         reason="A condition that is neither an equality nor an order is tested pair by pair.",
         fix="Write it as equalities of keys or comparisons of one column.",
+    )
+
+
+def variables_too_long(length: int, vectors: int, needed: float, memory: float) -> Diagnostic:
+    """The vectors of a run or a report fit into the memory; ``needed`` and ``memory`` in bytes."""
+    return TOO_LARGE.error(
+        f"the variables have {length:,} entries: too many for the memory",
+        reason=f"It takes {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
+        fix="Check the sizes that the variables are declared with.",
     )

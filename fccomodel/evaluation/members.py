@@ -96,6 +96,19 @@ def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
     return memory.remember(bound, ("members", family), lambda: members(bound, family.binders, family.condition))
 
 
+def without_empty(bound: Bound) -> Bound:
+    """The same without the families of constraints that have no members, which ask for nothing; a note names them."""
+    empty = {c.label for c in bound.problem.constraints if c.binders and not len(of(bound, c))}
+    if not empty:
+        return bound
+    kept = tuple(c for c in bound.problem.constraints if c.label not in empty)
+    names = ", ".join(f"`{label}`" for label in sorted(empty))
+    have = "have" if len(empty) > 1 else "has"
+    note = f"{names} {have} no members on these data, and ask{'' if len(empty) > 1 else 's'} for nothing"
+    problem = replace(bound.problem, constraints=kept)
+    return replace(bound, problem=problem, notes=(*bound.notes, note))
+
+
 def alone(part: Selection) -> Selection:
     """A selection without its conditions with other binders."""
     return Selection(binder=part.binder, static=part.static)

@@ -10,7 +10,7 @@ from typing import Literal, NoReturn, cast
 
 import numpy as np
 
-from fccomodel.core import ir
+from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.lazy import torch
 from fccomodel.core.rewrite import conjuncts
@@ -35,6 +35,8 @@ __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "
 
 #: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to count what a mask accepts.
 MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
+#: Bytes that each of the cells takes: where its run starts, its length, the row left out, what is accepted, and twice in between.
+CELL_BYTES = 48
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -321,6 +323,17 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
     return _named(code, axes), occurs
 
 
+def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements: np.ndarray) -> np.ndarray:
+    """A number for each of some elements, equal where all expressions of them are."""
+    env = {binder: _named(np.ascontiguousarray(elements), (new_axis(),))}
+    code = np.zeros(len(elements), dtype=np.int64)
+    for expr in keys:
+        values = np.broadcast_to(Conditions(bound).value(expr, env).data.numpy(), (len(elements),))
+        own, at = np.unique(values, return_inverse=True)
+        code = code * max(len(own), 1) + at.reshape(-1)
+    return code
+
+
 def index(bound: Bound, selection: Selection) -> Index:
     """The sorted rows of a selection (made once for the same data)."""
     inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
@@ -410,8 +423,10 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     """``realise`` of a selection with parents, empty cells kept."""
     lookup = index(bound, selection)
     cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
-    if math.prod(cells) > MOST_CELLS:
-        refuse(errors.too_many_cells(selection.binder, math.prod(cells), MOST_CELLS), source=bound.problem.source)
+    needed = CELL_BYTES * math.prod(cells)
+    left = CELL_BYTES * MOST_CELLS if math.prod(cells) > MOST_CELLS else memory.lacking(needed)
+    if left is not None:
+        refuse(errors.too_many_cells(selection.binder, math.prod(cells), needed, left), source=bound.problem.source)
     axes = tuple(new_axis() for _ in cells)
     env = {
         parent: Named(torch.arange(count), (axis,)) for parent, count, axis in zip(selection.parents, cells, axes, strict=True)

@@ -80,12 +80,13 @@ def bind(
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
     lazy.load("torch")
     from fccomodel.data import bind as data
-    from fccomodel.evaluation import claims, domains
+    from fccomodel.evaluation import claims, domains, sizes
 
     with quoting(compiled.problem.source):
         given = binding.arguments
         bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
         claims.check(bound)
+        sizes.check(bound)
         domains.check(bound)
         return bound
 
@@ -198,7 +199,8 @@ def plan(
     chosen, aside = machine.at_hand(chosen)
     if bound is None:
         bound, held = rows(compiled, binding, chosen)
-    analysis = analyse(compiled.problem, bound)
+    bound = _with_members(bound)
+    analysis = analyse(bound.problem, bound)
     made = decide(analysis, chosen, None if like is None else like.plan)
     made = replace(made, unused=(*aside, *made.unused))
     settled = with_origins(made, chosen)
@@ -261,7 +263,18 @@ def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound:
     """The structure with the data that there are, or by the text and the values of params alone."""
     if bound is None and binding:
         bound, _ = rows(compiled, binding, chosen)
-    return analyse(with_parameters(compiled.problem, binding) if bound is None else compiled.problem, bound)
+    if bound is None:
+        return analyse(with_parameters(compiled.problem, binding))
+    bound = _with_members(bound)
+    return analyse(bound.problem, bound)
+
+
+def _with_members(bound: Bound) -> Bound:
+    """The problem without families of constraints that have no members on the data."""
+    from fccomodel.evaluation import members
+
+    with quoting(bound.problem.source):
+        return members.without_empty(bound)
 
 
 def _seed(chosen: options.Origins) -> int:
@@ -283,15 +296,22 @@ def automatic(made: Plan) -> options.Origins:
 # ------------------------------------------------------------------------------------------------------ program -> answer
 def emit(planned: Planned) -> Program:
     """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text. F0615
-    for a race, whose winner is not known before it is run."""
+    for a race, whose winner is not known before it is run; F0704 where a run would take more memory than there is."""
+    from fccomodel.core.memory import available
     from fccomodel.plan.errors import no_program
     from fccomodel.solver import emit as printing
-    from fccomodel.solver.lower import lower, over_all_ranks
+    from fccomodel.solver import errors
+    from fccomodel.solver.lower import foreseen, lower, over_all_ranks
 
     if planned.plan.entrants:
         refuse(no_program(planned.plan.entrants), source=planned.problem.source)
     with quoting(planned.problem.source):
         lowered = lower(planned.problem, planned.bound, planned.plan)
+        needed, left = foreseen(lowered), available()
+        if needed.total > left:
+            of = planned.problem.objective.expr if needed.of is None else needed.of
+            text = planned.problem.text(of)
+            refuse(errors.memory_foreseen(needed.total, left, needed.largest, text, of.span), source=planned.problem.source)
         return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
 
 

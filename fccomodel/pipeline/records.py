@@ -137,7 +137,7 @@ class Planned:
 
     @property
     def problem(self) -> ir.Problem:
-        return self.compiled.problem
+        return self.bound.problem
 
     @property
     def seed(self) -> int:

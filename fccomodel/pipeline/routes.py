@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
+from fccomodel.core.work import priced
+from fccomodel.evaluation import draws
 from fccomodel.pipeline import Planned, emit, report, run, settled
 from fccomodel.pipeline.endings import ending
 from fccomodel.pipeline.interior import conic_form, convex
@@ -40,6 +42,13 @@ KINKED, PASS_S, NUMBER_S, DEAR = 300, 4e-4, 3e-9, 0.25
 LIGHT = 20_000
 #: By how much the report may find the residual of an answer above the tolerance.
 NEAR = 10.0
+#: So much more draws at once, and how often; the standard error of the objective that is small enough, relative; numbers that
+#: the draws of one expectation may come to; passes over all draws that a run from a near point takes.
+GROWTH = 8
+GROWTHS = 3
+ACCURATE = 1e-3
+MOST_NUMBERS = 1 << 24
+PASSES = 60
 #: A gap that does not count, relative to the objective or to this size of one.
 CLOSE, LEAST = 1e-6, 1e-2
 #: So often a run goes on beside a point that only conditions of first order call solved.
@@ -75,7 +84,37 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
         return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
-    return _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+    found = _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
+    return _on_more_draws(found, progress, sensitive, until) if draws.drawn(planned.problem) else found
+
+
+def _on_more_draws(
+    found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
+) -> Found:
+    """Passes that go on with more draws of the distributions, as long as the standard error of the objective counts and the
+    budget in seconds has room: a point that is best for one sample is off by the error of that sample."""
+    from fccomodel.pipeline.starts import begun
+    from fccomodel.plan.start import Start
+    from fccomodel.report import confidence, estimated
+
+    for k in range(GROWTHS):
+        planned, solution, error = found.planned, found.solution, found.report.error
+        asked = planned.plan.polish and options.parse_budget(planned.options["budget"][0])[0] is not None
+        larger = replace(planned.bound, draws=GROWTH * planned.bound.draws)
+        numbers = larger.draws * estimated.amount(planned.bound)
+        exact_enough = error <= ACCURATE * max(abs(found.report.objective), LEAST)
+        if not asked or solution.status != "converged" or exact_enough or numbers > MOST_NUMBERS:
+            break
+        once = priced(partial(confidence.values, planned.bound, solution.variables, planned.seed))[1]
+        if time.perf_counter() + PASSES * GROWTH * once > until.run:
+            break
+        start = Start(values=solution.variables, multipliers=solution.multipliers, found=True)
+        planned = begun(replace(planned, bound=larger), start)
+        again = _judged(*run(planned, progress, until=until.run, part=f"draws {k + 1}"), sensitive, until)
+        if again.report.failure or again.solution.interrupted:
+            break
+        found = again
+    return found
 
 
 def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
@@ -101,7 +140,7 @@ def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensi
 def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
     """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
     saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
-    better answer."""
+    better answer; where no time is left, the better point itself."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -111,18 +150,24 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
         if better is None or not asked or solution.status != "converged":
             break
         if time.perf_counter() > until.run:
-            return found._replace(solution=replace(solution, timed=True))
+            there = replace(solution, variables={**solution.variables, **better}, timed=True)
+            again = _judged(planned, found.program, there, sensitive, until)
+            return again if _gains(again, found) else found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
         if again.report.failure in ENDLESS:
             return again
-        if again.report.feasibility > max(found.report.feasibility, NEAR * _tol(planned)):
-            break
-        gain = found.report.objective - again.report.objective
-        if not (gain if planned.problem.objective.sense == "minimize" else -gain) > 0:
+        if not _gains(again, found):
             break
         found = again
     return found
+
+
+def _gains(again: Found, found: Found) -> bool:
+    """Whether an answer has the better objective where constraints hold as well, or at the tolerance."""
+    gain = found.report.objective - again.report.objective
+    holds = again.report.feasibility <= max(found.report.feasibility, NEAR * _tol(found.planned))
+    return holds and (gain if found.planned.problem.objective.sense == "minimize" else -gain) > 0
 
 
 def _tol(planned: Planned) -> float:
@@ -302,7 +347,7 @@ def ended(
     if first is not None and solution is not None:
         gap, solution = first.report.gap, first.solution
         near = _settled(first) and gap is not None and _small(first.report, gap.value)
-        if solution.interrupted or near and solution.failure is None:
+        if solution.interrupted or draws.drawn(planned.problem) or near and solution.failure is None:
             return first
     if (route := built()) is None:  # it was one for other numbers
         if first is not None and first.solution.failure is not None:

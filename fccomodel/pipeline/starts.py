@@ -48,6 +48,11 @@ def begun(planned: Planned, start: Start) -> Planned:
     return replace(planned, plan=replace(planned.plan, start=replace(start, values={**start.kept.variables, **values})))
 
 
+def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
+    """A shape but for axes of length 1: a matrix in place of its transpose, or flattened, is another."""
+    return tuple(size for size in shape if size != 1)
+
+
 def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Values of variables as arrays of their shapes; of one along labels, a mapping by label too."""
     found: dict[str, np.ndarray] = {}
@@ -60,10 +65,10 @@ def fitted(bound: Bound, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
         shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
         try:
             array = np.asarray(_by_label(bound, variable, value), dtype=float)
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, ArithmeticError) as error:
             wrong.append(errors.start_of_no_numbers(name, error, variable.span))
             continue
-        if array.shape != shape and array.size != np.prod(shape, dtype=int):
+        if _without_ones(array.shape) != _without_ones(shape):
             wrong.append(errors.start_of_shape(name, array.shape, shape, variable.span))
         elif not np.isfinite(array).all():
             wrong.append(errors.start_not_finite(name, variable.span))

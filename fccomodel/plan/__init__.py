@@ -206,7 +206,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
     made = used.Made(
         problem=problem, record=record, normal=normal, step=str(step), schedule=str(kind), hyper=hyper, rated=rated,
-        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch),
+        interior=choice.interior is not None,
+        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch), polish=bool(value(settled, "polish")),
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
     )  # fmt: skip
     idle = used.unused(made, given)

@@ -16,6 +16,7 @@ from typing import Any
 
 from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm, Theorem
+from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import Origins
 from fccomodel.normal import Forms, NormalForm, reformulations
 from fccomodel.plan import assumptions, rates, settings, sizes
@@ -123,8 +124,15 @@ class Candidate:
 
     @property
     def sampled(self) -> bool:
-        """Its steps do not see all blocks and rows."""
+        """Its steps do not see all blocks and rows; those of a distribution have no end."""
         return bool(self.numbers) and (self.numbers["B1"] < self.numbers["n"] or self.numbers["B2"] < self.numbers["rows"])
+
+    @property
+    def biased(self) -> bool:
+        """One minibatch at a time stands for an expectation over a distribution under a nonlinear function: no pass over all of
+        it can mend that."""
+        memoryless = self.record.estimator is plug_in
+        return memoryless and sizes.draws(self.normal) and any(term.kind == "composition" for term in self.normal.terms)
 
     @property
     def order(self) -> tuple[Any, ...]:

@@ -79,6 +79,8 @@ class Ranking:
         suits, title = "covered too" if other.covered else "could run too", chosen.record.title
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"
+        if other.biased and not chosen.biased:
+            return f"{suits}, but one minibatch of draws at a time is a biased estimate, however long the run"
         if self.row is not None and self.row.place(chosen.record.name) < inf and other.covered == chosen.covered:
             slower = self.row.place(other.record.name)
             if slower == inf:
@@ -103,7 +105,7 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
-        return *unfinished(c), by_theory and c.record.theory is None, not c.covered and (by_theory or not c.practised)
+        return *unfinished(c), c.biased, by_theory and c.record.theory is None, not c.covered and (by_theory or not c.practised)
 
     least = min(map(late, theorems), default=())
     first = [c.record.name for c in theorems if late(c) == least]

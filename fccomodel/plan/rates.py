@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from functools import cache
-from math import isfinite, log
+from math import inf, isfinite, log
 
 #: What formulas call, and their operators, on decimal numbers: exponents of n and eps show far out, where floats overflow.
 FUNCTIONS: dict[str, Callable[..., Decimal]] = {"max": max, "min": min, "sqrt": Decimal.sqrt, "log": Decimal.ln}
@@ -69,8 +69,14 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
 
 def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
     """Oracle calls: ``unit`` of them for each of what the rate counts; N and m are the rows of an expectation."""
-    total = value(rate, {**numbers, **{name: numbers["rows"] for name in ("N", "m") if "rows" in numbers}})
+    total = value(rate, {**numbers, **_finite_sums(numbers)})
     return None if total is None else unit * total
+
+
+def _finite_sums(numbers: Mapping[str, float]) -> dict[str, float]:
+    """N and m of rates for finite sums, which no expectation over a distribution is."""
+    rows = numbers.get("rows", inf)
+    return {"N": rows, "m": rows} if isfinite(rows) else {}
 
 
 def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | None:
@@ -91,7 +97,7 @@ def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | N
 def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
     """``1,797 / (512 * 512 * eps^4) = 6.9e-03 / eps^4: 6.9e+09 at eps = 0.001``."""
     parameters = {name: number for name, number in numbers.items() if name != "eps"}
-    parameters |= {name: numbers["rows"] for name in ("N", "m") if "rows" in numbers}
+    parameters |= _finite_sums(numbers)
     missing = sorted(name for name in names(rate) if name not in parameters and name != "eps")
     if missing:
         return f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not known"

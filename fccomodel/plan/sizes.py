@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from math import inf, prod
+from typing import Any
 
 from fccomodel.core import ir
 from fccomodel.core.options import Origins
@@ -15,7 +16,9 @@ from fccomodel.normal import NormalForm
 Batch = Callable[[ir.Binder, int, bool], int | None]
 #: sets whose elements can be listed
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
-
+#: draws of a distribution in a step, where no batch size says how many; the number of elements that a distribution is asked with
+DRAWN = 256
+ENDLESS = 1 << 30
 
 #: samples that a step of nets takes for all blocks that draw their own together, and for each at least
 TOGETHER, LEAST = 512, 16
@@ -43,16 +46,19 @@ def batches(settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None 
 
 def counted(
     normal: NormalForm, bound: Bound, batch: Batch, drawn: Mapping[ir.Binder, int] | None = None
-) -> dict[str, int]:  # fmt: skip
-    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation: the largest of each. ``drawn``:
-    samples of binders that share them."""
+) -> dict[str, Any]:  # fmt: skip
+    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation (inf of one
+    over a distribution): the largest of each. ``drawn``: samples of binders that share them."""
     together = drawn or {}
 
-    def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[int, int]:
-        whole, visited = 1, 1
+    def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[float, int]:
+        whole, visited = 1.0, 1
         for binder, count in taken(node, bound):
             size = together.get(binder) or batch(binder, count, inner)
             whole, visited = whole * count, visited * (count if size is None else min(size, count))
+        for binder in node.binders if inner else ():
+            if isinstance(binder.domain, ir.Distribution):
+                whole, visited = inf, visited * (batch(binder, ENDLESS, inner) or DRAWN)
         return whole, visited
 
     reformed = normal.reformed
@@ -61,15 +67,19 @@ def counted(
     inner = [size(m, True) for term in normal.terms for m in term.means]
     n, B1 = max(outer, default=(1, 1))
     rows, B2 = max(inner, default=(1, 1))
-    return {"n": n, "B1": B1, "B2": B2, "rows": rows}
+    return {"n": int(n), "B1": B1, "B2": B2, "rows": rows if rows == inf else int(rows)}
 
 
 def sampled(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
     """Steps take some of the rows, or draws, of an expectation."""
     numbers = counted(normal, bound, batch)
+    return draws(normal) or numbers["B2"] < numbers["rows"]
+
+
+def draws(normal: NormalForm) -> bool:
+    """Whether an expectation is over a distribution, which no step and no pass sees the whole of."""
     means = (n for e in normal.reformed.roots for n in ir.walk(e) if isinstance(n, ir.Reduce))
-    drawn = any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)
-    return drawn or numbers["B2"] < numbers["rows"]
+    return any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:

@@ -18,6 +18,8 @@ from fccomodel.core.options import AUTOMATIC, BLOCK, USER, Origins, Unused
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import selections
 from fccomodel.normal import NormalForm
+from fccomodel.normal.penalty import Penalty
+from fccomodel.normal.smoothing import Smoothed
 from fccomodel.plan import errors, settings, sizes
 from fccomodel.plan.sizes import Batch
 
@@ -25,6 +27,8 @@ from fccomodel.plan.sizes import Batch
 COMPARED = "compare"
 TUNED = "tuned"
 RACE = "race"
+#: options that are no algorithm's own
+OF_EVERY_METHOD = ("algorithm", "unverified", "ranks", "polish", "tol")
 #: settings that only stages which adapt use (``schedule = practical``)
 OF_STAGES_THAT_ADAPT = ("gain", "patience", "shrink")
 #: settings that the text of every gradient may have
@@ -33,6 +37,8 @@ OF_GRADIENTS = ("rho", "lam")
 OF_BLOCKS = ("sampling", "inner_sampling", "draws")
 
 
+#: why no expectation is estimated, of a model where some could be
+ALL_SAMPLES = "Each step has all samples of each expectation: none is estimated over steps. A smaller inner_batch draws some."
 #: why no expectations share their draws where that was asked for
 ALONE = "No two expectations of one table meet the same rows in every step, so that none can share its draws."
 
@@ -42,9 +48,11 @@ class Made:
     """What decides which options are used.
 
     record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal form that it takes
+    interior the interior-point method alone is to give the answer
     hyper    the settings that its program begins with
     rated    a rate at the accuracy ``epsilon`` is stated
     tracked  some expectation is estimated over steps
+    polish   passes over all rows finish it
     draws    steps draw some of the blocks or rows
     shared   expectations share their draws, or were not asked to
     """
@@ -54,9 +62,11 @@ class Made:
     normal: NormalForm
     step: str
     schedule: str
+    interior: bool
     hyper: Mapping[str, float]
     rated: bool
     tracked: bool
+    polish: bool
     draws: bool
     shared: bool
 
@@ -64,10 +74,14 @@ class Made:
 def without(made: Made, name: str) -> str:
     """Why a plan does not use an option of this name, or an empty string if it does."""
     record = made.record
-    if name in settings.SETTINGS or name in ("algorithm", "step", "schedule", "unverified", "ranks", "polish", "tol"):
-        return ""
+    if made.interior and name in settings.OPTIONS and name not in OF_EVERY_METHOD:
+        return "The interior-point method has no steps, and no options of steps."
+    if name == "tol":
+        return "" if made.polish else "Only the finish by passes over all rows stops at it, and this run has none."
     if name == "epsilon":
         return "" if made.rated else "Nothing here depends on it: only schedule = theory and rates of theorems do."
+    if name in settings.SETTINGS or name in (*OF_EVERY_METHOD, "step", "schedule"):
+        return ""
     if name in settings.BATCHES:
         return _without_samples(made, name)
     if name in OF_BLOCKS:
@@ -91,17 +105,31 @@ def _without_setting(made: Made, name: str) -> str:
         return "No function of this model is smoothed."
     if name not in made.hyper:
         return f"{record.title} has no such option."
-    if name == "rho" and not made.problem.constraints:
-        return "This model has no constraint whose penalty it would bound."
+    if name == "rho" and not any(_scaled(node) for node in ir.walk(made.normal.objective)):
+        return "This model has no constraint with a penalty that it would bound."
     kept = schedule == "theory" and "next_stage" in record.in_theory and name == "gain"
     if name in OF_STAGES_THAT_ADAPT and schedule != "practical" and not kept:
         return f"Only stages that adapt use it (schedule = practical), not schedule = {schedule}."
     if name in OF_GRADIENTS or name in record.reads(made.step, schedule) or _in_gradients(made, name):
         return ""
     if name in record.estimates:
-        return "" if made.tracked else "Each step has all samples of the expectations, so that none is estimated over steps."
+        return _without_estimates(made)
     adapted = name in record.adapts(made.step, schedule)
     return "" if adapted else f"{record.title} does not use it with step = {made.step} and schedule = {schedule}."
+
+
+def _scaled(node: ir.Expr) -> bool:
+    """Whether the node is a penalty, or an envelope of one, that ``rho`` scales."""
+    return isinstance(node, Penalty) and node.scale == "rho" or isinstance(node, Smoothed) and node.bound == "rho"
+
+
+def _without_estimates(made: Made) -> str:
+    """Why no expectation is estimated over steps, or an empty string if one is."""
+    if made.tracked:
+        return ""
+    if not any(term.kind == "composition" for term in made.normal.terms):
+        return "No expectation of this model stands under a nonlinear function, so that none is estimated over steps."
+    return ALL_SAMPLES
 
 
 def _in_gradients(made: Made, name: str) -> bool:
@@ -120,13 +148,16 @@ def draws(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
 
 
 def tracked(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
-    """Whether a step draws some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
-    means = [mean for term in normal.terms if term.kind == "composition" for mean in term.means]
+    """Whether steps draw some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
+    if not any(term.kind == "composition" for term in normal.terms):
+        return False
+    roots = normal.reformed.roots
+    means = [node for root in roots for node in ir.walk(root) if isinstance(node, ir.Reduce)]
     return any(_drawn(mean, bound, batch) for mean in means)
 
 
 def _drawn(mean: ir.Reduce, bound: Bound | None, batch: Batch) -> bool:
-    """Whether a step has some of the samples of an expectation, not all."""
+    """Whether a step has some of the samples of a reduction, not all."""
     if bound is None or any(not isinstance(binder.domain, sizes.LISTED) for binder in mean.binders):
         return True
     return any(batch(binder, count, True) is not None for binder, count in sizes.taken(mean, bound))

@@ -37,12 +37,14 @@ from fccomodel.report.probes import better
 from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
 from fccomodel.report.reach import excluded as excluded
 from fccomodel.report.reach import of_feasible as of_feasible
+from fccomodel.report.rounding import rounding
 from fccomodel.report.rows import constraint_rows, gradients
+from fccomodel.report.sampling import ERRORS, Noise, fresh, noise
 from fccomodel.report.scales import Scales, scales
 from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import GOOD, at_bound, counting, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, NO_GAP, at_bound, cancelling, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
@@ -92,6 +94,7 @@ class KKTReport:
     gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
+    error             the standard error of the objective, by draws of distributions; 0 where nothing is drawn
     better            a better point, where one was found beside this one; not written
     """
 
@@ -115,6 +118,7 @@ class KKTReport:
     sensitivity: Sensitivity | None = None
     better: Mapping[str, np.ndarray] | None = field(default=None, repr=False)
     exact: bool = True
+    error: float = 0.0
     notes: tuple[str, ...] = ()
     wall_s: float = 0.0
 
@@ -164,8 +168,9 @@ def report(
 
     def at(point: Mapping[str, np.ndarray]) -> KKTReport:
         return _reported(
-            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis, sensitive
-        )
+            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis,
+            sensitive,
+        )  # fmt: skip
 
     try:
         return at(point)
@@ -197,7 +202,7 @@ def _reported(
         analysis = analysis if bound is written else None
 
         def on(rows: Bound, judging: bool, exact: np.ndarray | None = None) -> KKTReport:
-            system = System(rows, point, seed=seed, multipliers=multipliers)
+            system = System(rows, point, seed=fresh(rows.problem, seed), multipliers=multipliers)
             try:
                 if exact is not None and len(exact) == len(system.values) + 1:
                     system.state(float(exact[0]), exact[1:])
@@ -252,24 +257,31 @@ def _report(
     epsilon = max(stationarity, feasibility, complementarity)
     parts = {"stationarity": stationarity, "feasibility": feasibility, "complementarity": complementarity}
     gradients_of_constraints = constraint_rows(system, shared)
-    relative, weight = _relative(system, optimal, scales(system, gradients_of_constraints, optimal.plain))
-    gap, convex = None, False
+    scale = scales(system, gradients_of_constraints, optimal.plain)
+    relative, errors, drawn = _relative(system, optimal, scale), None, noise(system, optimal.multipliers)
+    if drawn is not None:
+        errors = _errors(system, optimal, scale, drawn)
+    gap, convex, rounded = None, False, rounding(system, meter)
     if not judging:
         candidates = [optimal] if solvers is None else [optimal, solvers]
         analysis = analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
-        gap = certify(system, shared, analysis, candidates, meter)
-    judged = judge(relative, gap, weight, _beyond(system, optimal) / weight)
-    counts = counting(weight, system.objective)
-    if not judging and judged.unsure(gap, weight):
+        gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
+    judged = judge(relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex)
+    lost = 0.0 if rounded is None else rounded.objective
+    judged = judged.rounded(lost / max(scale.size, abs(system.objective)))
+    least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
+    gain = max(GOOD * scale.ordinary_size, NO_GAP, least_gain)
+    counts = max(counting(scale.objective, system.objective), least_gain)
+    if not judging and judged.unsure(gap, scale.size):
         pole = poles.beside(system, counts, _beside(meter))
-        judged = judged.beside(pole or better(system, optimal.lagrangian, GOOD * weight, meter))
+        judged = judged.beside(pole or better(system, optimal.lagrangian, gain, meter))
     if not judging and judged.better is None and judged.unsure(gap, counts * ACCURATE / GOOD):
         seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
         judged = judged.after(seen, counts, convex=convex)
     sentence, advice = verdict(
         system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
-        loose=loose(system, optimal, meter),
+        loose=loose(system, optimal, meter), noise=drawn,
     )  # fmt: skip
     return KKTReport(
         objective=system.objective,
@@ -290,8 +302,14 @@ def _report(
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
         sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
         better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
-        exact=not system.evaluator.sampled,
-        notes=(*at_bound(multipliers or {}, limits), *notes_of(system, optimal), *_cut(meter)),
+        exact=drawn is None,
+        error=0.0 if drawn is None else drawn.objective,
+        notes=(
+            *at_bound(multipliers or {}, limits),
+            *notes_of(system, optimal, drawn),
+            *cancelling(system, lost),
+            *_cut(meter),
+        ),
     )
 
 
@@ -330,18 +348,27 @@ def _beyond(system: System, optimal: Optimum) -> float:
     return float(np.nan_to_num(worth).sum())
 
 
-def _relative(system: System, optimal: Optimum, scale: Scales) -> tuple[dict[str, float], float]:
-    """The three residuals relative to the scales, and the objective's."""
+def _relative(system: System, optimal: Optimum, scale: Scales) -> dict[str, float]:
+    """The three residuals relative to the scales."""
     slope = norm(system.tangent(optimal.lagrangian) * scale.variables)
     violations = np.maximum(np.array(system.violations), 0.0) / scale.constraints
     outside = system.outside / float(np.max(scale.variables, initial=1.0))
     products = np.abs(system.values * optimal.multipliers) / scale.objective
-    residuals = {
+    return {
         "stationarity": math.hypot(slope, optimal.slack) / scale.objective,
         "feasibility": max(outside, float(violations.max(initial=0.0))),
         "complementarity": float(products.max(initial=0.0)),
     }
-    return residuals, scale.objective
+
+
+def _errors(system: System, optimal: Optimum, scale: Scales, drawn: Noise) -> dict[str, float]:
+    """The standard errors of the three residuals, relative to the scales."""
+    products = np.abs(drawn.constraints * optimal.multipliers) / scale.objective
+    return {
+        "stationarity": drawn.slope * float(np.max(scale.variables, initial=1.0)) / scale.objective,
+        "feasibility": float((drawn.constraints / scale.constraints).max(initial=0.0)),
+        "complementarity": float(products.max(initial=0.0)),
+    }
 
 
 def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fccomodel.data.bound import Bound
 #: A tolerance from which on rounding decides, not the tests of a run.
 ROUNDING = 1e-10
 BEYOND = "Numbers at this point are beyond double precision: scale the data, or bound the variables by sets."
+CANCELLING = "Rounding of terms that cancel is as large as what is left of them: {scaling}."
 POLE = "Keep it away from 0 by a constraint or a set: where it may come near 0, there may be no optimum."
 SADDLE = "Conditions of first order hold at saddles too: begin elsewhere (--start, `start=` in Python)."
 CHOICE = "Not all subgradients were chosen (see the notes), so that the point may be better than its stationarity says."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,10 +78,24 @@ def _bytes(weights: Array | None) -> bytes:
     return b"" if weights is None else weights.tobytes()
 
 
-def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]) -> tuple[float, float, bool]:
-    """The largest ``rest . (w - x) - (x - w)'H(x - w)/2``, the least curvature used, and whether distances were used too."""
+class Fall(NamedTuple):
+    """The largest ``rest . (w - x) - (x - w)'H(x - w)/2``.
+
+    curvature   the least that is used
+    distances   the variables' sets are used too
+    everywhere  the curvature holds in every direction
+    """
+
+    size: float
+    curvature: float
+    distances: bool
+    everywhere: bool
+
+
+def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]) -> Fall:
+    """How far a function whose gradient at w is ``rest`` falls from there, by its Hessian and over the variables' sets."""
     if hessian is None:
-        return reach(system, rest, supports), 0.0, True
+        return Fall(reach(system, rest, supports), 0.0, True, False)
     if hessian.ndim == 1:
         values, total, tail = hessian, 0.0, np.zeros_like(rest)
         for name, at in system.split(np.arange(system.d, dtype=float)).items():
@@ -92,7 +107,8 @@ def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[s
             else:
                 total += curved
         used = values[(values > 0) & (tail == 0)]
-        return total + reach(system, tail, supports), float(used.min(initial=math.inf)) if len(used) else 0.0, bool(tail.any())
+        least = float(used.min(initial=math.inf)) if len(used) else 0.0
+        return Fall(total + reach(system, tail, supports), least, bool(tail.any()), bool((values > 0).all()) and not tail.any())
     unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
     values, vectors = lagrangian.spectrum(hessian / np.outer(unit, unit), lagrangian.CONSTANT)
     values, vectors = values[::-1], vectors[:, ::-1]
@@ -105,6 +121,6 @@ def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[s
         if size < best:
             best, used, tailed = size, count, bool(tail.any())
     if not used:
-        return best, 0.0, True
+        return Fall(best, 0.0, True, False)
     mu = 1 / np.linalg.norm(vectors[:, :used] / np.sqrt(values[:used]) / unit[:, None], 2) ** 2
-    return best, float(mu), tailed
+    return Fall(best, float(mu), tailed, used == system.d)

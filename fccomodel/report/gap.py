@@ -25,11 +25,13 @@ from fccomodel.core.work import Meter
 from fccomodel.evaluation import members
 from fccomodel.report import curvature, growth, nearby, sublevels
 from fccomodel.report.kinks import Kink
-from fccomodel.report.lagrangian import Root, roots
+from fccomodel.report.lagrangian import CONSTANT, Root, roots, spectrum
 from fccomodel.report.optimality import Optimum, optimum
 from fccomodel.report.parts import Parts
+from fccomodel.report.rounding import Rounding
 from fccomodel.report.rows import Gradients
-from fccomodel.report.supports import Support, around, furthest, past, reach, supports_of
+from fccomodel.report.sampling import Noise
+from fccomodel.report.supports import Support, around, furthest, past, reach, spans, supports_of
 from fccomodel.report.system import System
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Standing
@@ -37,8 +39,14 @@ from fccomodel.structure.facts import Standing
 Array = np.ndarray
 #: A violation of no more than this counts as none.
 ALLOWED = 1e-3
-#: A sum's rounding.
+#: A sum's rounding, where nothing closer is known.
 PRECISION = 1e-14
+#: The rounding of the end of an interval, relative to itself.
+RANGE_ROUNDING = 4e-15
+#: How far entries that nothing bounds are taken to be from the optimum, relative to themselves, for the rounding of their slopes.
+FAR = 1e3
+#: The share of a gap from which on its text says how much of it may be rounding.
+MUCH = 0.1
 #: A gap by bounds of the variables that curvature need not make smaller: relative to the objective, or to this size of one.
 NEGLIGIBLE, LEAST = 1e-8, 1e-2
 BEYOND = "numbers at this point are beyond those of double precision"
@@ -53,6 +61,9 @@ class Gap:
     how     what proves it
     loose   by the range of the objective alone, or with subgradients other than the best: no evidence against the point
     excess  the largest violation of a constraint at the point
+    draws   how many of a distribution it is from: it is an estimate then, and there is no bound; 0 where nothing is drawn
+    error   the objective's standard error, by the draws
+    rounding  how much of the value stands for rounding of numbers that cancel
     """
 
     value: float | None = None
@@ -61,16 +72,23 @@ class Gap:
     why: str = ""
     loose: bool = False
     excess: float = 0.0
+    draws: int = 0
+    error: float = 0.0
+    rounding: float = 0.0
 
     def __str__(self) -> str:
         if self.value is None:
             return f"no gap is certified: {self.why}"
+        if self.draws:
+            size = "0" if self.value <= 0 else f"{_up(self.value)} at most"
+            return f"gap about {size}, estimated on {self.draws:,} draws, the objective with a standard error of {self.error:.1e}"
         if self.value < 0 and self.excess <= ALLOWED:
             worth = f"a violation of {self.excess:.1e} makes the objective {-self.value:.1e} better than the optimum's or more"
             return f"gap <= 0, proved ({self.how}); {worth}"
         if self.value < 0:
             return f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): constraints are violated"
-        return f"gap <= {_up(self.value)}, proved ({self.how})"
+        cancels = f"; {_up(self.rounding)} of it for rounding" if self.rounding > MUCH * self.value > 0 else ""
+        return f"gap <= {_up(self.value)}, proved ({self.how}{cancels})"
 
 
 def _up(value: float) -> str:
@@ -96,11 +114,29 @@ class _Refused(Exception):
     """Why nothing is certified."""
 
 
-def certify(system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter) -> Gap:
-    """The least gap that some of the candidates' multipliers prove, or the range of the objective; none where something that the
-    variables do not decide is perhaps not defined."""
+def certify(
+    system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter, noise: Noise | None = None,
+    rounded: Rounding | None = None,
+) -> Gap:  # fmt: skip
+    """The least gap that some of the candidates' multipliers prove, or the range of the objective.
+
+    None where something that the variables do not decide is perhaps not defined.
+
+    noise    the standard errors of draws: the gap is an estimate then
+    rounded  bounds of the rounding at the point, which are part of the gap
+    """
+    found = _certified(system, shared, analysis, candidates, meter, rounded)
+    if noise is None or found.value is None:
+        return found
+    return replace(found, bound=None, draws=noise.count, error=noise.objective)
+
+
+def _certified(
+    system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter, rounded: Rounding | None
+) -> Gap:
     if doubt := _doubt(analysis):
         return Gap(why=doubt)
+    system.rounding = rounded.objective if rounded is not None else 0.0
     try:
         _convex(analysis)
         admissible = [candidate for candidate in candidates if _admissible(system, candidate)]
@@ -112,7 +148,7 @@ def certify(system: System, shared: Gradients, analysis: Analysis, candidates: l
     known, gaps, why = Known(), list[Gap](), "no multipliers"
     for candidate in admissible:
         try:
-            gaps.append(replace(_with(system, analysis, candidate, meter, known), loose=bool(composed)))
+            gaps.append(replace(_with(system, analysis, candidate, meter, known, rounded), loose=bool(composed)))
             known.least = min(known.least, gaps[-1].value or 0.0)
         except _Refused as refusal:
             why = str(refusal)
@@ -144,8 +180,10 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
         return Gap(why=why)
     end = "least" if system.sign > 0 else "most"
     how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (f"; nothing closer: {why}" if why else "")
-    value = system.sign * system.objective - fact.value.lo
-    return Gap(value=value, bound=system.sign * fact.value.lo, how=how, loose=True, excess=_excess(system))
+    low = fact.value.lo - RANGE_ROUNDING * abs(fact.value.lo)
+    value = system.level - low
+    bound, excess = system.sign * low, _excess(system)
+    return Gap(value=value, bound=bound, how=how, loose=True, excess=excess, rounding=system.rounding)
 
 
 def _excess(system: System) -> float:
@@ -166,13 +204,17 @@ def _admissible(system: System, optimal: Optimum) -> bool:
     return all(equal or nu >= 0 for equal, nu in zip(system.equal, optimal.multipliers, strict=True))
 
 
-def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Known) -> Gap:
+def _with(
+    system: System, analysis: Analysis, optimal: Optimum, meter: Meter, known: Known, rounded: Rounding | None
+) -> Gap:
     functions = roots(system, optimal.multipliers)
     parts = Parts(see=analysis.see)
     quadratics = [parts.quadratic(root.expr, root.sign) for root in functions]
     _kinks(system, optimal.multipliers, analysis, parts)
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
+    lost = 0.0 if rounded is None else rounded.lost(optimal.multipliers)
+    base += lost
     feasible = _excess(system) <= 0
     bent, alone, forgiven = None, math.inf, _forgiven(system, analysis, optimal)
     if system.projected:
@@ -208,8 +250,39 @@ def _with(system: System, analysis: Analysis, optimal: Optimum, meter: Meter, kn
     if best.value == math.inf:
         names = ", ".join(f"`{name}`" for name in system.names if not sublevels.bounded(system.point[name], supports[name]))
         raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
-    words = best.words + (", for the draws of this report" if system.evaluator.sampled else "")
-    return Gap(value=best.value, bound=system.objective - system.sign * best.value, how=words, excess=_excess(system))
+    if rounded is not None:
+        tilted = _tilted(system, optimal.lagrangian, rounded.slope(optimal.multipliers), supports, bent, best.value)
+        lost, best = lost + tilted, best._replace(value=best.value + tilted)
+    bound = system.objective - system.sign * best.value
+    return Gap(value=best.value, bound=bound, how=best.words, excess=_excess(system), rounding=lost)
+
+
+def _tilted(
+    system: System, gradient: Array, slope: Array, supports: Mapping[str, list[Support]], hessian: Array | None, gap: float
+) -> float:
+    """What rounding of the Lagrangian's ``gradient``, at most ``slope`` by entry, adds to a gap.
+
+    It is slope . |x - w| over the points x that are no worse than w.
+
+    These have |x - w| <= 2 sqrt(2 gap) in the norm of the Hessian. With M = D'HD, D the diagonal that makes the diagonal of M 1,
+    and mu its least eigenvalue, |D^-1 (x - w)| is at most that by sqrt(mu). An entry whose gradient has a sign in spite of
+    rounding costs only where it goes against it.
+    """
+    low, high = spans(system, supports)
+    if hessian is not None:
+        diagonal = hessian if hessian.ndim == 1 else np.diag(hessian)
+        curved = diagonal > 0
+        unit = np.sqrt(diagonal[curved])
+        block = hessian[np.ix_(curved, curved)] / np.outer(unit, unit) if hessian.ndim == 2 else None
+        mu = 1.0 if block is None else float(spectrum(block, CONSTANT)[0][0]) if curved.any() else 0.0
+        near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit if mu > 0 else np.full(len(unit), math.inf)
+        low[curved], high[curved] = np.minimum(low[curved], near), np.minimum(high[curved], near)
+    else:
+        curved = np.zeros(system.d, dtype=bool)
+    far = np.maximum(np.where(gradient <= -slope, 0.0, low), np.where(gradient >= slope, 0.0, high))
+    here = np.concatenate([system.point[name].numpy().ravel() for name in system.names])
+    far = np.where(np.isfinite(far) | curved, far, FAR * np.abs(here))
+    return float(slope[slope > 0] @ far[slope > 0])
 
 
 def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
@@ -264,8 +337,8 @@ def _bounded(
     concave = forgiven * furthest(system, supports) ** 2 / 2 if forgiven else 0.0
     direct = reach(system, optimal.lagrangian, supports) + concave
     normals, rest = _normals(system, optimal.lagrangian)
-    curved, mu, tail = curvature.fall(system, rest, hessian, supports)
-    curved += concave if tail else 0.0
+    fall, mu, tail, everywhere = curvature.fall(system, rest, hessian, supports)
+    curved = fall if everywhere else fall + concave
     words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
     return _Bound(base + min(direct, curved + normals), words)

@@ -62,4 +62,4 @@ def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
         return math.inf
     meter.spend(work)
     mu = float(spectrum(curvature(system, [(Root(objective, system.sign), curved)]), AT_A_POINT)[0][0])
-    return 2 * max(system.sign * system.objective - low, 0.0) / mu if mu > 0 else math.inf
+    return 2 * max(system.level - low, 0.0) / mu if mu > 0 else math.inf

@@ -135,7 +135,7 @@ def _planes(
         f, values, _, equal = functions(Evaluator(system.bound, leaves, seed=system.seed))
     except FccoError:
         return
-    goal = system.sign * system.objective
+    goal = system.level
     functions_of = [(system.sign * f, goal)] if level and which[0] else []
     for c, both in (pair for pair, wanted in zip(zip(values, equal, strict=True), which[1:], strict=True) if wanted):
         functions_of += [(c, 0.0), (-c, 0.0)] if both else [(c, 0.0)]

@@ -11,14 +11,14 @@ import torch
 
 from fccomodel.library.sets import SimpleSet
 from fccomodel.report.parts import Size, sizes
-from fccomodel.report.system import System
+from fccomodel.report.system import System, norm
 from fccomodel.structure import Analysis
 
 Array = np.ndarray
 #: The largest ``s.x`` over a set, given s
 Support = Callable[[torch.Tensor], float]
 #: Entries of a variable up to which the interval of each is asked for.
-ENTRIES = 2000
+ENTRIES = 500
 #: The support function of a norm's unit ball, by the shape of its dual's
 SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "box": lambda s: s.abs().max(),
@@ -35,7 +35,7 @@ def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str,
     for name in system.names:
         for simple, args in system.sets_of(name):
             supports[name].append(partial(_support, simple, args))
-    levels = [(system.problem.objective.expr, system.sign, system.sign * system.objective)] if level else []
+    levels = [(system.problem.objective.expr, system.sign, system.level)] if level else []
     for c in system.problem.constraints:
         levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
     for expr, sign, value in levels:
@@ -76,17 +76,24 @@ def reach(system: System, gradient: Array, supports: Mapping[str, list[Support]]
 
 def furthest(system: System, supports: Mapping[str, list[Support]]) -> float:
     """A bound of |x - w| over all x in the sets, from the interval of each entry; inf where none is known."""
-    total = 0.0
+    return norm(np.maximum(*spans(system, supports)))
+
+
+def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array, Array]:
+    """How far x_j may be below w_j and above it over all x in the sets, entry by entry; inf where no bound is known, and where
+    entries are many."""
+    low, high = np.full(system.d, math.inf), np.full(system.d, math.inf)
+    place = 0
     for name, value in system.point.items():
-        count = value.numel()
-        if count > ENTRIES:
-            return math.inf
-        for k, unit in enumerate(torch.eye(count, dtype=torch.float64)):
-            along, here = unit.reshape(value.shape), float(value.reshape(-1)[k])
-            up = min((h(along) for h in supports[name]), default=math.inf) - here
-            down = min((h(-along) for h in supports[name]), default=math.inf) + here
-            total += max(up, down, 0.0) ** 2
-    return math.sqrt(total)
+        known = supports[name] if value.numel() <= ENTRIES else []
+        for k, here in enumerate(value.reshape(-1).tolist() if known else ()):
+            unit = torch.zeros(value.numel(), dtype=torch.float64)
+            unit[k] = 1.0
+            along = unit.reshape(value.shape)
+            high[place + k] = max(min(h(along) for h in known) - here, 0.0)
+            low[place + k] = max(min(h(-along) for h in known) + here, 0.0)
+        place += value.numel()
+    return low, high
 
 
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:

@@ -76,6 +76,7 @@ class System:
     """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
 
     objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
+    rounding   a bound of the rounding in the objective, once somebody has found it
     forward_s  counted seconds of an evaluation
     records    kinks with their terms       kept                    the constraints that may have multipliers, by number
     slopes     of f and each constraint kept, by record, the instances that it depends on with its derivatives in their values
@@ -105,6 +106,7 @@ class System:
         self.records: tuple[Record, ...] = tuple(recorder.records)
         self.refused = recorder.refused
         self.objective = self.sign * float(self.f.detach())
+        self.rounding = 0.0
         self.values: Array = self.c.detach().numpy()
         self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
         self._finite()
@@ -129,6 +131,11 @@ class System:
         """Take these as the objective, as written, and the constraints' values: those of more rows than gradients are of."""
         self.objective, self.values = objective, values
         self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
+
+    @property
+    def level(self) -> float:
+        """What the minimised objective is at most at the point, with its rounding where that is known."""
+        return self.sign * self.objective + self.rounding
 
     def _finite(self) -> None:
         wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
@@ -321,7 +328,7 @@ class System:
         columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
-                normals = simple.normals(value, *args, tolerance=AT_BOUND)
+                normals = simple.normals(value, *args, tolerance=_at_bound(simple, args))
                 if not normals.whole:
                     return None
                 low, high = (mask.reshape(-1).numpy() for mask in (normals.low, normals.high))
@@ -360,5 +367,11 @@ class System:
         for _ in range(1 if len(simple_sets) <= 1 else 200):
             for k, (simple, args) in enumerate(simple_sets):
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
-                normals[k] = rest - simple.tangent(rest, w, *args, tolerance=AT_BOUND)
+                normals[k] = rest - simple.tangent(rest, w, *args, tolerance=_at_bound(simple, args))
         return normals
+
+
+def _at_bound(simple: sets.SimpleSet, args: tuple) -> float:
+    """How near a set's bound an entry counts as being at it: nearer in a set that is small itself."""
+    where = simple.entries(*args)
+    return AT_BOUND * min(1.0, where.hi - where.lo)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from fccomodel.core import ir
 from fccomodel.core.failure import Failure
@@ -23,7 +22,7 @@ from fccomodel.report.advice import Ending
 from fccomodel.report.gap import Gap
 from fccomodel.report.optimality import Optimum
 from fccomodel.report.probes import Better
-from fccomodel.report.recording import Recorder
+from fccomodel.report.sampling import ERRORS, Noise
 from fccomodel.report.second_order import Examined
 from fccomodel.report.system import System
 
@@ -52,39 +51,49 @@ FIRST_ORDER: Mapping[str, str] = {
     "Solved": "Stationary",
     "Solved roughly": "Roughly stationary",
 }
+#: A number in a column from which on its scale is named where terms cancel.
+LARGE_COLUMN = 1e3
 #: The least size of an objective, for what counts as a gain.
 LEAST_OBJECTIVE = 1e-2
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
+#: A gap that counts as none, whatever the size of the objective.
+NO_GAP = 1e-12
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
 #: What to do about an objective without a bound.
 UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
-#: Samples of a distribution that an estimate of its standard error takes.
-REPEATS = 4
+#: The standard errors of the objective, relative to its size, and of constraints, up to which an estimate is called so.
+ESTIMATES: tuple[tuple[float, str], ...] = ((1e-2, "Solved"), (1e-1, "Solved roughly"), (math.inf, "Not solved yet"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``proved``
+    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``by_gap``
     where the gap decides in its favour.
 
     first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
+    estimated    expectations are over draws: nothing is proved of the distribution
+    loose        by how much the optimum may be better, where the only bound of that leaves much open and decides nothing; else 0
+    lost         rounding decides the grade
     """
 
     grade: str
-    proved: bool = False
+    by_gap: bool = False
     missing: float = 0.0
+    estimated: bool = False
+    loose: float = 0.0
     better: Better | None = None
     first_order: str = ""
+    lost: bool = False
 
     @property
     def solved(self) -> bool:
         return self.grade.startswith("Solved")
 
-    def unsure(self, gap: Gap | None, objective: float) -> bool:
-        """The conditions call it solved, and no gap proves as much."""
-        proved = gap is not None and gap.value is not None and gap.value <= GOOD * objective
+    def unsure(self, gap: Gap | None, size: float) -> bool:
+        """The conditions call it solved, and no gap says as much of an objective of this size."""
+        proved = gap is not None and gap.value is not None and (gap.value < 0 or _counted(gap) <= GOOD * size)
         return (self.solved or self.grade == OPEN) and not proved
 
     def beside(self, better: Better | None) -> Judged:
@@ -93,13 +102,26 @@ class Judged:
             return self
         return replace(self, grade=SADDLE if better.saddle else BEATEN, better=better)
 
+    def rounded(self, share: float) -> Judged:
+        """With a grade no better than rounding allows, which may be this share of the objective."""
+        grades = [text for _, text in GRADES]
+        allowed = _grade(share)
+        if not self.solved or grades.index(allowed) <= grades.index(self.grade):
+            return self
+        return replace(self, grade=allowed, by_gap=False, lost=True)
+
     def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
-        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone."""
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone, and is nothing beside
+        the errors of draws."""
+        grades = [text for _, text in GRADES]
         if examined.why and not convex:
             return replace(self, first_order=examined.why)
+        if examined.why and self.loose:
+            return replace(self, grade=self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index))
         if examined.better is None or examined.better.gain >= counts:
             return self.beside(examined.better)
-        grades = [text for _, text in GRADES]
+        if self.estimated:
+            return self
         least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
         return replace(self, grade=least, better=examined.better)
 
@@ -114,25 +136,67 @@ def counting(weight: float, objective: float) -> float:
     return GOOD * min(weight, max(abs(objective), LEAST_OBJECTIVE))
 
 
-def judge(relative: Mapping[str, float], gap: Gap | None, objective: float, beyond: float = 0.0) -> Judged:
-    """By the residuals relative to the scales (``objective``: its own), and by the gap that is proved: one that leaves much open
-    takes a good grade back, one that leaves little makes a grade good. ``beyond``: what violations are worth, relative too; where
-    gradients of constraints nearly vanish it is much, and perhaps more than it says."""
+def judge(
+    relative: Mapping[str, float], gap: Gap | None, size: float, beyond: float = 0.0, noise: Noise | None = None,
+    errors: Mapping[str, float] | None = None, *, convex: bool = False,
+) -> Judged:  # fmt: skip
+    """The grade by the residuals relative to the scales, and by the gap.
+
+    A gap that leaves much open takes a good grade back, one that leaves little makes a grade good. One that is loose is no
+    evidence against the point of a ``convex`` problem, and the verdict says so.
+
+    size    of the objective: what a gap is compared with
+    beyond  what violations are worth, relative too; where gradients of constraints nearly vanish it is much, and perhaps more
+            than it says
+    noise   the standard errors of a problem that draws, with ``errors``, those of the residuals as ``relative`` has these. What
+            draws leave of a residual that is 0 counts as 0, and no grade is better than the errors allow.
+    """
+    if noise is not None:
+        return _judged_on_draws(relative, gap, size, beyond, noise, errors or {})
     grades = [text for _, text in GRADES]
-    epsilon = max(relative.values())
-    grade = next(text for limit, text in GRADES if epsilon <= limit)
+    grade = _grade(max(relative.values()))
     if gap is not None and gap.value is not None:
-        left = max(abs(gap.value) / objective, relative["feasibility"])
-        by_gap = next(text for limit, text in GRADES if left <= limit)
-        if by_gap == grades[0] != grade or by_gap == grades[1] and epsilon > GOOD:
-            return Judged(grade=by_gap, proved=True)
+        by_gap = _grade(max(abs(gap.value) / size, relative["feasibility"]))
+        if grades.index(by_gap) < grades.index(grade):
+            return Judged(grade=by_gap, by_gap=True)
     if beyond > GOOD:
         return Judged(grade=grades[-1])
-    if gap is None or gap.value is None or gap.loose or gap.value <= GOOD * objective or grade == grades[-1]:
+    if gap is None or gap.value is None or _counted(gap) <= GOOD * size or gap.value < 0 or grade == grades[-1]:
         return Judged(grade=grade)
-    if gap.value <= GRADES[2][0] * objective:
+    if gap.loose:
+        return Judged(grade=grade, loose=gap.value if convex else 0.0)
+    if gap.value <= GRADES[2][0] * size:
         return Judged(grade=max(grade, grades[2], key=grades.index), missing=gap.value)
     return Judged(grade=OPEN, missing=gap.value)
+
+
+def _counted(gap: Gap) -> float:
+    """The size of a gap, less what counts as 0 in any units."""
+    assert gap.value is not None
+    return max(abs(gap.value) - NO_GAP, 0.0)
+
+
+def _grade(epsilon: float, grades: tuple[tuple[float, str], ...] = GRADES) -> str:
+    return next((text for limit, text in grades if epsilon <= limit), grades[-1][1])
+
+
+def _judged_on_draws(
+    relative: Mapping[str, float], gap: Gap | None, size: float, beyond: float, noise: Noise, errors: Mapping[str, float]
+) -> Judged:
+    """The grade of an estimate: by what exceeds the standard errors, and no better than these allow."""
+    grades = [text for _, text in GRADES]
+    excess = {name: max(0.0, value - ERRORS * errors.get(name, 0.0)) for name, value in relative.items()}
+    allowed = _grade(max(noise.objective / size, errors.get("feasibility", 0.0)), ESTIMATES)
+    grade, by_gap = _grade(max(excess.values())), False
+    if gap is not None and gap.value is not None:
+        of_gap = _grade(max(abs(gap.value) / size, excess["feasibility"]))
+        by_gap = grades.index(of_gap) < grades.index(grade)
+        grade = of_gap if by_gap else grade
+        if not by_gap and not gap.loose and gap.value > GOOD * size and grade != grades[-1]:
+            return Judged(grade=OPEN, missing=gap.value, estimated=True)
+    if beyond > GOOD and not by_gap and excess["feasibility"] > 0:
+        grade = grades[-1]
+    return Judged(grade=max(grade, allowed, key=grades.index), by_gap=by_gap, estimated=True)
 
 
 def verdict(
@@ -147,6 +211,7 @@ def verdict(
     ended: Ending | None = None,
     convex: bool = False,
     loose: str = "",
+    noise: Noise | None = None,
 ) -> tuple[str, str]:
     """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it; ``loose``:
     why the stationarity may be less than it says."""
@@ -156,14 +221,23 @@ def verdict(
     where = _where(system, rows, name)
     decided = f", decided by {name}{where}" if system.labels or system.projected else ""
     scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
-    opened = f"; the optimum may be up to {judged.missing:.1e} better" if judged.missing and not judging else ""
+    opened = ""
+    if judged.missing and not judging:
+        opened = f"; the optimum may be up to {judged.missing:.1e} better"
+    elif judged.loose and not judging and judged.better is None:
+        opened = f"; proved is only that the optimum is at most {judged.loose:.1e} better"
     if judged.better is not None and not judging:
         opened += _beaten(system, judged.better)
     elif judged.first_order and not judging:
         opened += f"; whether it is a saddle is not known: {judged.first_order}"
-    grade += ", by the proved gap" if judged.proved and not judging else ""
+    if judged.by_gap and not judging:
+        grade += ", by the estimated gap" if judged.estimated else ", by the proved gap"
+    elif noise is not None:
+        grade += ", estimated"
+    if noise is not None:
+        opened += f"; of {noise.count:,} draws, the standard error of the objective is {noise.objective:.1e}"
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
-    good = judged.solved and (share <= GOOD or judged.proved)
+    good = judged.solved and (share <= GOOD or judged.by_gap or judged.estimated) and not judged.lost
     advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, ended, convex, loose)
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
@@ -198,13 +272,15 @@ def _advice(
     system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
     loose: str,
 ) -> str:  # fmt: skip
+    if judged.lost:
+        return advising.CANCELLING.format(scaling=advising.scaling(system.bound))
     if judged.better is not None and judged.better.pole is not None:
         return advising.POLE
     if judged.grade in (BEATEN, SADDLE) and not convex:
         return advising.SADDLE
     if judged.grade in (OPEN, BEATEN):
         return advising.little_curvature(system.bound)
-    if ended is not None and ended.how == "converged" and system.evaluator.sampled:
+    if ended is not None and ended.how == "converged" and judged.estimated:
         return advising.DRAWS
     if name == "stationarity" and solvers is not None and solvers.gradient > 10 * max(stationarity, 1e-12):
         name = "multipliers"
@@ -334,9 +410,24 @@ def _moving(failure: Failure) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------------- notes
-def notes_of(system: System, optimal: Optimum) -> Iterator[str]:
+def cancelling(system: System, lost: float) -> Iterator[str]:
+    """That terms cancel so far that rounding shows, and the column whose numbers are the largest there."""
+    if lost <= GRADES[0][0] * abs(system.objective) or lost <= NO_GAP:
+        return
+    columns = {(n.binder.domain.table, n.name) for n in ir.walk(*system.problem.roots)
+               if isinstance(n, ir.Column) and n.name is not None and isinstance(n.binder.domain, ir.RowSet)}  # fmt: skip
+    sizes = {(t, c): float(np.abs(system.bound.tables[t].columns[c]).max(initial=0.0)) for t, c in columns}
+    table, column = max(sizes, key=lambda key: sizes[key], default=("", ""))
+    named = ""
+    if column and sizes[table, column] > LARGE_COLUMN:
+        named = f": `{column}` of {table} is as large as {sizes[table, column]:.1e}; subtract its mean, or scale it"
+    yield f"Terms cancel: the objective may be off by {lost:.1e} by rounding{named}"
+
+
+def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> Iterator[str]:
     """What a reader must know to trust the numbers."""
-    yield from _sampled(system)
+    if noise is not None:
+        yield _sampled(noise)
     used = [system.records[k] for k in sorted(system.used)]
     yield from recording.notes(system.left, system.refused, used, lambda node: _quoted(system, node))
     if not optimal.weighed:
@@ -392,18 +483,10 @@ def _quoted(system: System, node: ir.Expr) -> str:
     return f"`{short}` (line {system.problem.source.place(node.span)[0]})"
 
 
-def _sampled(system: System) -> Iterator[str]:
+def _sampled(noise: Noise) -> str:
     """Which expectations are represented by draws, and what that costs in accuracy."""
-    sampled = system.evaluator.sampled
-    if not sampled:
-        return
-    samples = [np.append(system.sign * system.objective, system.values)]
-    for k in range(REPEATS):
-        with torch.no_grad():
-            f, c = system.evaluate(system.point, Recorder({}), system.seed + 1 + k)[:2]
-        samples.append(np.append(f.numpy(), c.numpy()))
-    error = np.std(samples, axis=0, ddof=1)
-    names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
-    count = max(sampled.values())
-    more = f", of the constraints at most {error[1:].max():.1e}" if len(error) > 1 else ""
-    yield f"{names}: {count:,} fixed draws stand for the distribution; standard error of the objective {error[0]:.1e}{more}"
+    constraints = f", of the constraints at most {noise.worst:.1e}" if len(noise.constraints) else ""
+    return (
+        f"{noise.names}: {noise.count:,} draws, others than those of the run, stand for the distribution; standard error of the "
+        f"objective {noise.objective:.1e}{constraints}"
+    )

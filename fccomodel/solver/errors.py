@@ -9,6 +9,7 @@ from pathlib import Path
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
 from fccomodel.core.errors import ARGUMENT, OUTPUT
+from fccomodel.core.memory import in_words
 from fccomodel.core.source import Span
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.library import distributions, reductions
@@ -187,12 +188,14 @@ def memory(error: Exception) -> Diagnostic:
     )
 
 
-def variables_too_long(length: int, vectors: int, needed: float, memory: float) -> Diagnostic:
-    """The vectors of a run fit into the memory; ``needed`` and ``memory`` in bytes."""
+def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
+    """What a run will take fits into the memory that is left; bytes, of all and of the ``largest`` array, that ``of`` has."""
     return TOO_LARGE.error(
-        f"the variables have {length:,} entries: too many for the memory",
-        reason=f"A run holds {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
-        fix="Check the sizes that the variables are declared with.",
+        f"a run would take {in_words(needed)} of memory",
+        span=span,
+        reason=f"The largest array, {in_words(largest)}, is that of `{of}`; {in_words(left)} are available.",
+        fix="Use fewer rows, or a condition by equal keys (`j.g == i.g`) or an order; means are taken block by block, tails and "
+        "products over pairs are not.",
     )
 
 

@@ -220,19 +220,26 @@ def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key, count: Call
 
 
 def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterator[tuple[Facts, float]]:
-    """The bases of a product, of powers, roots and products, over sets too, with their exponents."""
-    stack = [(node, 1.0)]
-    while stack:
-        part, p = stack.pop()
+    """The bases of a product, of powers, roots and products, over sets too, with their exponents; a part that several factors
+    share (a ``let``) is taken apart once, with the sum of its exponents."""
+    waiting: dict[int, tuple[ir.Expr, float]] = {}
+
+    def add(part: ir.Expr, p: float) -> None:
         part = opened(part)
+        waiting[id(part)] = part, p + waiting.get(id(part), (part, 0.0))[1]
+
+    add(node, 1.0)
+    while waiting:
+        part, p = waiting.pop(next(iter(waiting)))
         atom, args = atoms.of(part), part.children
         if isinstance(part, ir.Apply) and part.op == "mul":
-            stack += [(factor, p) for factor in args]
+            for factor in args:
+                add(factor, p)
         elif isinstance(part, ir.Apply) and part.op == "div" and see(args[1]).constant and see(args[1]).interval.value.positive:
-            stack.append((args[0], p))
+            add(args[0], p)
         elif isinstance(part, ir.Reduce) and reductions.of(part).through_log is SUM:
-            stack.append((part.body, p * prod(count(binder.domain) for binder in part.binders)))
+            add(part.body, p * prod(count(binder.domain) for binder in part.binders))
         elif isinstance(part, ir.Apply) and atom is not None and (q := exponent(part, tuple(map(see, args)))):
-            stack.append((args[0], p * q))
+            add(args[0], p * q)
         else:
             yield see(part), p

@@ -55,7 +55,8 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
 def _semidefinite(matrix: np.ndarray) -> bool:
     """Whether a matrix's symmetric part is positive semidefinite, by exact elimination."""
     exact = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
-    rows = [[a + b for a, b in zip(row, column, strict=True)] for row, column in zip(exact, zip(*exact, strict=True), strict=True)]
+    turned = zip(*exact, strict=True)
+    rows = [[a + b for a, b in zip(row, column, strict=True)] for row, column in zip(exact, turned, strict=True)]
     while rows:
         pivot = rows[0]
         if pivot[0] < 0 or not pivot[0] and any(pivot):

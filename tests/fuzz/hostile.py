@@ -176,9 +176,9 @@ class Hostile:
     def gz(self) -> bytes:
         match self.random.randrange(4):
             case 0:
-                return gzip.compress(b"x0,x1,y\n" + bytes(100_000_000), 1)  # one line
+                return gzip.compress(b"x0,x1,y\n" + bytes(80_000_000), 1)  # one line
             case 1:
-                return gzip.compress(b"x0,x1,y\n" + b"1,2,3\n" * 30_000_000, 1)
+                return gzip.compress(b"x0,x1,y\n" + b"1,2,3\n" * 4_000_000, 1)
             case 2:
                 return gzip.compress(self.csv())
             case _:

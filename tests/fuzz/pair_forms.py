@@ -136,6 +136,35 @@ OUTER: dict[str, Callable[[Array], Array]] = {
 }
 
 
+#: Rows of the table for pairs and for triples, and the parts of these that are the number of groups.
+PAIRS = (1500, 3000, 6000, 12000)
+TRIPLES = (300, 1000, 2000)
+FEW_GROUPS = (3, 30)
+ROWS_OF_GROUPS = (20, 5)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A form with tables that it is solved on: the model's text, the data, and their size in words."""
+
+    text: str
+    data: dict[str, dict[str, Any]]
+    size: str
+
+
+def case(seed: int, most: int = 12000) -> Case:
+    """The form of a seed on tables of at most so many rows; a constraint holds at some points alone."""
+    forms = Forms(seed)
+    form = forms.form()
+    rows = min(forms.pick(*(TRIPLES if form.triples else PAIRS)), most)
+    groups = forms.pick(*FEW_GROUPS, *(rows // each for each in ROWS_OF_GROUPS))
+    huge = forms.chance(0.2)
+    small = tables(16 if form.triples else 30, 3, seed)
+    ends = [np.nan_to_num(np.nanmax(form.value(w, small)), nan=1.0) for w in (np.zeros(WIDTH), np.full(WIDTH, 0.5))]
+    size = f"{rows} rows, {groups} groups{', half of the rows in one' if huge else ''}"
+    return Case(form.model(float(sum(ends) / 2)), tables(rows, groups, seed, huge=huge), size)
+
+
 def softplus(u: Array) -> Array:
     return np.logaddexp(0, u)
 

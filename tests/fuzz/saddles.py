@@ -68,8 +68,8 @@ def box(random: Random) -> Case:
         f"var x in box(-1, 1); var y in box(-1, 1); "
         f"minimize {scale:.6f} * (x - {_number(a)}) * (y - {_number(b)});"
     )
-    least = min(scale * (x - a) * (y - b) for x in (-1, 1) for y in (-1, 1))
-    return Case(text=text, start={"x": a, "y": b}, bar=least / 2)
+    minima = [scale * (x - a) * (y - b) for x, y in ((-1, 1), (1, -1))]  # both are minima
+    return Case(text=text, start={"x": a, "y": b}, bar=max(minima) / 2)
 
 
 def factors(random: Random) -> Case:

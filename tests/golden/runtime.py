@@ -1752,7 +1752,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
 
     ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
     shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None.
+    ``failure`` of what it returns names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
     """
     began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
@@ -1786,6 +1786,7 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
     more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
     more["timed"] = outcome.timed or full.count.timed
+    more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
@@ -1877,6 +1878,7 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
         if keep is not None:
             keep("restore", run)
     more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
+    more["moved"] = not torch.equal(run.w, outcome.w.to(run.w))
     return SimpleNamespace(**{**vars(outcome), **more})
 
 
@@ -2144,7 +2146,7 @@ def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default='cpu', help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
@@ -2153,8 +2155,9 @@ def main():
     parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
-    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
+    parser.add_argument("--backend", default='eager', help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
+    arguments.device = present(arguments.device)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)
@@ -2198,7 +2201,7 @@ def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default='cpu', help="cpu, cuda or cuda:1")
     parser.add_argument("--precision", choices=["float32", "float64"], default=PRECISION)
     parser.add_argument("--seconds", type=float, help=f"budget of time (default: {SECONDS}, or none where another is given)")
     parser.add_argument("--iterations", type=int, default=ITERATIONS)
@@ -2207,8 +2210,9 @@ def main():
     parser.add_argument("--every", type=lambda s: float(s.removesuffix("s")), default=60.0, help="time between them (60s)")
     parser.add_argument("--fresh", action="store_true", help="begin anew, whatever checkpoints there are")
     parser.add_argument("--out", help="write the variables here (torch.save)")
-    parser.add_argument("--backend", default="eager", help="any but eager is of fccomodel, which must be installed")
+    parser.add_argument("--backend", default='eager', help="any but eager is of fccomodel, which must be installed")
     arguments = parser.parse_args()
+    arguments.device = present(arguments.device)
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         words = "error[F0616] not over ranks: this program is of one process; write one of several with --option ranks=true"
         raise SystemExit(words if os.environ.get("RANK") == "0" else 1)

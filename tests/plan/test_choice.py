@@ -422,3 +422,15 @@ def test_for_other_numbers_the_algorithm_is_kept_while_its_guarantee_is_the_same
     fewer = pipeline.decide(analysed(-2.0), like=first)
     assert len(ranked) == 4 and fewer.algorithm == pipeline.decide(analysed(-2.0)).algorithm
     assert fewer.promise != first.promise or fewer.algorithm != first.algorithm
+
+
+def test_draws_of_a_distribution_have_no_end():
+    """Steps sample them, and an estimate of one minibatch at a time is no method for a composition."""
+    text = "var w; minimize f: (log(E[e ~ normal(0, 1)] exp(w + 3 * e)) - 3)^2;"
+    compiled = pipeline.compile_model(Source(text=text, name="m"))
+    bound = pipeline.bind(compiled, pipeline.Binding())
+    found = considered.candidates(pipeline.analyse(compiled.problem, bound))
+    assert all(one.sampled for one in found.values())
+    assert found["bsgd"].biased and not found["sox"].biased
+    order = ranking.rank(found, finishing=True).order
+    assert not order[0].biased and order[-1].biased >= order[0].biased

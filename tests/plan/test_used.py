@@ -34,12 +34,13 @@ MODELS = {
     "mean": "minimize mean[i in D] (dot(w, i.x) - i.y)^2;",
     "pair": f"minimize (E[z ~ D] {LOSS})^2 + (E[z ~ D] (dot(w, z.x))^2)^2;",
     "plain": f"minimize E[z ~ D] {LOSS} + 0.1 * norm1(w);",
-    "coupled": f"var q : simplex(2);\nminimize mean[k in {{0, 1}}] (E[z ~ D | z.g == k] {LOSS}) + sumsq(q);",
 }
 #: what every plan of the table has, so that samples are drawn and steps are counted
 BASE: dict[str, Any] = {"outer_batch": 2, "inner_batch": 20, "budget": "100it", "unverified": True}
 #: options whose use the table does not find in a program: permissions, and what stages after the run read
 LATER = {"unverified", "holdout", "margin", "population", "tol", "algorithm"}
+#: algorithms of models where the samples of each block are its own in any case, which is what ``per_block`` asks for
+OF_THEIR_OWN = {"ooa", "sgd", "sgd_uw"}
 REFUSED = {"F0606", "F0607", "F0613", "F0614", "F0616"}
 
 
@@ -88,6 +89,13 @@ def read(text: str) -> set[str]:
     return {node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
 
 
+def within(text: str, functions: set[str]) -> set[str]:
+    """The settings that some functions of a program read."""
+    tree = ast.parse(text)
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in functions]
+    return {name for node in found for name in read(ast.unparse(node))}
+
+
 def other(name: str, value: Any) -> Any:
     """Another value that an option may have than the one it has."""
     if name in options.NUMBERS:
@@ -121,6 +129,9 @@ def test_a_number_is_read_by_the_program_or_not_used(algorithm: str, step: str, 
         known = read(text) | ({"lam"} if "lam_" in text else set())
         unread = [name for name in NUMBERS if not used.without(parts(made), name) and name not in known]
         assert not unread, f"{model}: {algorithm} would accept options that its program does not read"
+        needed = set(NUMBERS) & within(text, {"gradient", "update", "track", "track_log", "extrapolate"})
+        refused = [name for name in needed & set(made.plan.hyper) if used.without(parts(made), name)]
+        assert not refused, f"{model}: {algorithm} would refuse options that its steps read"
 
 
 def parts(made: pipeline.Planned) -> used.Made:
@@ -128,8 +139,8 @@ def parts(made: pipeline.Planned) -> used.Made:
     plan = made.plan
     return used.Made(
         problem=made.problem, record=plan.algorithm_record, normal=plan.normal, step=plan.step, schedule=plan.pace,
-        hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
-        draws=used.draws(plan.normal, made.bound, plan.batch), shared=True,
+        interior=plan.interior, hyper=plan.hyper, rated=True, tracked=used.tracked(plan.normal, made.bound, plan.batch),
+        draws=used.draws(plan.normal, made.bound, plan.batch), shared=True, polish=plan.polish,
     )  # fmt: skip
 
 
@@ -155,6 +166,7 @@ def refused(error: FccoError, algorithm: str, name: str) -> None:
 @pytest.mark.parametrize("algorithm", sorted(algorithms.all()))
 def test_a_word_changes_the_program_or_is_refused(algorithm: str) -> None:
     names = [name for name in (*OPTIONS, *SETTINGS) if name not in options.NUMBERS and name not in LATER | {"step"}]
+    names = [name for name in names if name != "inner_sampling" or algorithm not in OF_THEIR_OWN]
     ignored = [name for name in [*names, "outer_batch", "inner_batch"] if not any(changes(algorithm, name))]
     assert not ignored, f"{algorithm} accepts them, and its programs are the same"
 

@@ -349,7 +349,7 @@ def test_what_was_bounded_sampled_and_assumed_is_said():
     bent = report("var w[d]; minimize E[e ~ normal(0, 1)[d]] abs(dot(w, e));", np.zeros(D))
     assert any("inside an expectation" in note and "abs" in note for note in bent.notes)
     drawn = report("var w[d]; minimize E[e ~ normal(0, 1)[d]] dot(w, e)^2;", np.ones(D))
-    assert any("20,000 fixed draws" in note and "standard error" in note for note in drawn.notes)
+    assert any("20,000 draws" in note and "standard error" in note for note in drawn.notes)
     assert report(f"var w[d]; minimize {FIT};", np.ones(D)).notes == ()
 
 

@@ -29,6 +29,7 @@ from fccomodel.algorithms.runtime.progress import (
     record,
     scale_smoothing,
     smoothness,
+    spare,
     started,
     starting_value,
     status,
@@ -66,12 +67,12 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
             yield solver.gradient(data, w, w, u, copy_state(c), batch, h)
 
 
-def inverse_smoothness(solver: BlockSolver, G, w, value=None):
+def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings=40):
     """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
     gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
-    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if solver.centred else 0.0)
+    largest = max(smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
-    for _ in range(40):
+    for _ in range(halvings):
         ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
         if float(G(ahead) @ slope) >= 0 or (value is not None and value(ahead) <= value(w) - fall):
             break
@@ -107,7 +108,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
 
     def inverse(jumps=False):
         value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
-        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value, h.powers, h.halvings)
 
     solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
@@ -224,6 +225,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
+    spare(h, priced(lambda: G(w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))

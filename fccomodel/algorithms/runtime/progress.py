@@ -48,6 +48,14 @@ def pricing(look=0.0, step=0.0):
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
+def spare(h: LoopSettings, price, seconds):
+    """Fewer gradients before the first step where each takes so many counted seconds (``price``) that all which the start asks
+    for would take more than a fifth of the budget; of ``seconds`` None as many as ever."""
+    if seconds is not None:
+        most = 0.2 * seconds / max(price, 1e-9)
+        h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
+
+
 def passes_first(price, step, slope, tol, room):
     """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
     more than forty; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
@@ -165,7 +173,7 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     if not penalties:
         return
     begin = w.to(dtype)
-    curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
+    curvature, free, h.steep = smoothness(G, begin, h.powers), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)

@@ -26,6 +26,7 @@ class LoopSettings:
     once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     pass_step  size of a proximal step of full passes, where another run found it
+    powers     gradients that an estimate of curvature takes to begin with        halvings   of a first step, at most
     """
 
     eta: float = 0.0
@@ -44,6 +45,8 @@ class LoopSettings:
     once: bool = False
     kept: bool = False
     pass_step: float = 0.0
+    powers: int = 8
+    halvings: int = 40
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""

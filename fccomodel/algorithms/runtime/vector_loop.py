@@ -22,6 +22,7 @@ from fccomodel.algorithms.runtime.progress import (
     record,
     scale_smoothing,
     smoothness,
+    spare,
     started,
     starting_value,
     status,
@@ -46,11 +47,11 @@ DEFAULTS = {
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
 
 
-def first_step(G, F, w):
+def first_step(G, F, w, powers=8, halvings=40):
     """One over the gradient's Lipschitz constant near w, and along the first step."""
-    largest, slope = smoothness(G, w), G(w)
+    largest, slope = smoothness(G, w, powers), G(w)
     eta = 1.0 / largest if largest > 0 else 0.05
-    for _ in range(40):
+    for _ in range(halvings):
         ahead = F.prox(w - eta * slope, eta)
         if eta * float((G(ahead) - slope).norm()) <= 1.01 * float((ahead - w).norm()):
             break
@@ -99,7 +100,7 @@ def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
-        h.eta = first_step(G, F, w)
+        h.eta = first_step(G, F, w, h.powers, h.halvings)
     run.eta, h.weight = h.eta, h.weight or 0.1 * h.rho
 
 
@@ -189,6 +190,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
+    spare(h, priced(lambda: G(state.w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
     run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)

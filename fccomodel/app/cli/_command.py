@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 #: exit statuses
-DONE, DIFFERS, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+DONE, DIFFERS, BAD_INPUT = 0, 1, 2
 
 
 @dataclass(frozen=True, kw_only=True)

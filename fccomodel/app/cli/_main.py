@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fccomodel.app import errors
-from fccomodel.app.cli._command import BAD_INPUT, DONE, INTERRUPTED
+from fccomodel.app.cli._command import BAD_INPUT, DONE
 from fccomodel.app.cli._output import show
 from fccomodel.app.cli.algorithms import algorithms
 from fccomodel.app.cli.atoms import atoms
@@ -32,7 +32,7 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.core import garbage, process
+from fccomodel.core import garbage, interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
 from fccomodel.solver.errors import of_one_process
@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     aside = _aside()
     try:
+        interrupts.raise_again()
         with garbage.rarely_collected():
             args = parser().parse_args(argv)
             if process.launched() and args.command.ranks != "together":
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to stop
         print("fccomodel: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return interrupts.INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
         _end_output()
         return DONE

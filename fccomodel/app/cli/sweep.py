@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 from fccomodel.app.cli import _shared as shared
-from fccomodel.app.cli._command import DONE, INTERRUPTED, Command
+from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written, say
 from fccomodel.core import files
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.interrupts import INTERRUPTED
 
 
 def arguments(to: argparse.ArgumentParser) -> None:

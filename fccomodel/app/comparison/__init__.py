@@ -64,12 +64,15 @@ def compare(
     from fccomodel.evaluation.values import lets
     from fccomodel.solver.run import company
 
-    named, seeds = variants.read(algorithms), tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
+    named, seeds = variants.read(algorithms), _seeds(seeds)
     names = tuple(named)
+    if validation is not None and not tuning:
+        refuse(errors.validation_without_tuning())
     if not names or not seeds:
         refuse(errors.nothing_to_compare())
-    for name in (name for name in options.ABOUT_NEW_ROWS if name in (chosen or {})):
-        refuse(errors.of_solve_alone(name, "compare"))
+    for name in options.ABOUT_NEW_ROWS:
+        if (chosen or {}).get(name, (None, options.USER))[1] != options.USER:
+            refuse(errors.of_solve_alone(name, "compare"))
     lets(compiled.problem, show)
     task = Task(
         source=compiled.source,
@@ -119,9 +122,22 @@ def compare(
     )
 
 
+def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
+    """The seeds: as many as a number says, or those of a list. F0805, F0808 for anything else."""
+    if isinstance(given, str) or isinstance(given, bool) or not isinstance(given, int | Sequence | range):
+        refuse(errors.not_seeds(str(given)))
+    listed = range(given) if isinstance(given, int) else given
+    return tuple(options.check_value("seed", seed, options.KEYWORD) for seed in listed)
+
+
 def _of_all(chosen: options.Origins) -> options.Origins:
-    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is no part of an algorithm."""
-    given = {name: value for name, value in chosen.items() if name not in ("algorithm", "seed")}
+    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is no part of an algorithm.
+    F0805 for one that a comparison sets itself, unless the model or the user's own defaults have it."""
+    for name in ("algorithm", "seed", "polish"):
+        value, origin = chosen.get(name, (None, ""))
+        if origin in (options.COMMAND, options.KEYWORD) and value is not False:
+            refuse(errors.set_by_comparison(name, value))
+    given = {name: value for name, value in chosen.items() if name not in ("algorithm", "seed", *options.ABOUT_NEW_ROWS)}
     return {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
 
 

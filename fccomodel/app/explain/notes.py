@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from fccomodel.core.diagnostics import FccoError, quoting
+from fccomodel.core.memory import available, in_words
 from fccomodel.core.options import Unused
 from fccomodel.data.bound import Bound, mapped
 from fccomodel.evaluation import preparing
 from fccomodel.structure import RULES, Analysis
 from fccomodel.structure.facts import Fact, Standing
 
+#: Elements of a problem's reductions whose passes take too little memory to be told.
+FEW_NUMBERS = 1 << 21
+#: Characters of an expression in a note.
+LONGEST_TEXT = 60
 #: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values of its own.
 PER_ROW = 130
 
 
 def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
-    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, and the lint of
-    the model."""
+    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, the lint of the
+    model, and what its ``plan`` will take of the memory."""
     unused = getattr(plan, "unused", ())
     said = [f"{one}." for one in unused] if analysis.bound is None else _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
@@ -31,6 +37,7 @@ def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
                 said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
     said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
     said += _large(analysis)
+    said += _memory(analysis, plan)
     return list(dict.fromkeys(said))
 
 
@@ -52,6 +59,25 @@ def _large(analysis: Analysis) -> list[str]:
         return said
     drawn = "where the budget is short of that, the report is of rows drawn at random"
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
+
+
+def _memory(analysis: Analysis, plan: Any) -> list[str]:
+    """The largest array of a solve, and what it takes in all; nothing where no more than ``FEW_NUMBERS`` are formed."""
+    from fccomodel.report import estimated
+
+    bound = analysis.bound
+    if bound is None or plan is None or estimated.amount(bound) <= FEW_NUMBERS:
+        return []
+    from fccomodel.solver.lower import foreseen, lower
+
+    with quoting(analysis.problem.source):
+        try:
+            found = foreseen(lower(analysis.problem, bound, plan))
+        except FccoError as error:
+            return [f"a solve ends with {one.code}: {one.message}" for one in error.diagnostics]
+    of = "" if found.of is None else f", of {cut(analysis.problem.text(found.of))}"
+    room = f"{in_words(available())} are available"
+    return [f"memory: a solve takes {in_words(found.total)} at most; its largest array is {in_words(found.largest)}{of}; {room}"]
 
 
 def _in_files(bound: Bound) -> list[str]:
@@ -88,3 +114,8 @@ def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
             seen.add(id(fact))
             yield fact
             stack.extend(fact.uses)
+
+
+def cut(text: str) -> str:
+    """The text of an expression, its end left out where it is long."""
+    return f"`{text}`" if len(text) <= LONGEST_TEXT else f"`{text[:LONGEST_TEXT]} ...`"

@@ -14,8 +14,10 @@ from fccomodel.app import errors, labelled, scoring, store
 from fccomodel.app.answers import Answer
 from fccomodel.app.history import History
 from fccomodel.app.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
-from fccomodel.core import arrays
+from fccomodel.app.results.schema import ENTRIES, LATER
+from fccomodel.core import arrays, ir
 from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.schema import misfits
 from fccomodel.core.source import Source
 
 
@@ -87,6 +89,8 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
     def parsed(record: Any) -> tuple[Any, Source, pipeline.Binding]:
         if record.get("format") != FORMAT:
             refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
+        if wrong := misfits(record, ENTRIES, LATER):
+            raise ValueError(f"its entry `{wrong[0]}` is not as a solve writes it")
         return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
 
     (record, source, binding), files = store.read(folder, RESULT, parsed)
@@ -97,8 +101,34 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
     if compiled.hash != record["model_hash"]:
         refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
     binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
-    named = labelled.variables(variables, record["axes"]["variables"])
+    _demand_variables(compiled.problem, record["sizes"], variables, folder / VARIABLES)
+    _demand_numbers(numbers, folder / ARRAYS)
+    try:
+        named = labelled.variables(variables, record["axes"]["variables"])
+    except ValueError as error:  # other axes than the variable has
+        raise FccoError([errors.not_a_result(folder / RESULT, error)]) from None
     return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
+
+
+def _demand_variables(
+    problem: ir.Problem, sizes: Mapping[str, int], variables: Mapping[str, np.ndarray], path: Path
+) -> None:
+    """F0810 where a variable of the model is missing, has another shape than the sizes say, or is not of finite numbers."""
+    for name, variable in problem.variables.items():
+        if name not in variables:
+            refuse(errors.variable_not_stored(path, name))
+        value = variables[name]
+        shape = (None,) if variable.net else tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
+        if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+            refuse(errors.stored_shape(name, value.shape, shape))
+    _demand_numbers(variables, path)
+
+
+def _demand_numbers(arrays: Mapping[str, np.ndarray], path: Path) -> None:
+    """F0810 where an array is not of finite real numbers."""
+    for name, value in arrays.items():
+        if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+            refuse(errors.stored_not_numbers(path, name))
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ import numpy as np
 from fccomodel import pipeline
 from fccomodel.app import errors, store
 from fccomodel.app.results.record import ARRAYS, DATA, HELD, RESULT, SCORES, SOLVER, VARIABLES, to_json
-from fccomodel.core import ir
+from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import digest, whole, write_text
 from fccomodel.core.quoting import literal
@@ -79,9 +79,11 @@ def repeating(program: Program, solution: Solution) -> Program:
 
 
 def emitted(planned: pipeline.Planned) -> Program:
-    """The program of a plan; F0805 where margins are asked for, which take a solve to find."""
-    if "margin" in planned.options:
-        refuse(errors.of_solve_alone("margin", "emit"))
+    """The program of a plan; F0805 for margins and intervals of new rows, which take a solve to find."""
+    for name in ("margin", "population"):
+        value, origin = planned.options.get(name, (None, options.USER))
+        if value not in (None, False) and origin != options.USER:
+            refuse(errors.of_solve_alone(name, "emit"))
     if planned.plan.interior:
         refuse(*(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)), source=planned.problem.source)
     return pipeline.emit(planned)

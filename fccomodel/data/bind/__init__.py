@@ -97,10 +97,12 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
     errors, given = Errors(), by_name(given, "params")
     _demands.names(errors, "param", given, [*problem.params, *problem.dims])
     known = {name: value for name, value in given.items() if name in problem.params}
-    values = _values.Values(problem, known, lambda dim: sizes.of(dim))
+    labels: dict[str, tuple[str, ...]] = {}
+    values = _values.Values(problem, known, lambda dim: sizes.of(dim), labels)
     sizes = _sizes.start(problem, values.scalar, {}, lambda *_: "")
     _demands.dims(problem, Spec(), given, sizes, errors)
     params: dict[str, np.ndarray] = {}
+    labels |= sizes.labels
     for name in known:
         with errors.collect(span=problem.params[name].span):
             params[name] = values.param(name)
@@ -150,7 +152,8 @@ class _Binder:
         problem, errors = self.problem, self.errors
         self.check_names()
         raw_params = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
-        values = _values.Values(problem, raw_params, lambda dim: sizes.of(dim))
+        labels: dict[str, tuple[str, ...]] = {}
+        values = _values.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
         _demands.dims(problem, self.spec, self.params, sizes, errors)
         self.earlier_labels(sizes)
@@ -158,6 +161,7 @@ class _Binder:
         drafts = self.tables(sizes, domains)
         arrays, array_sources = self.arrays(sizes, values)
         sizes.settle()
+        labels |= sizes.labels
         params = _values.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
         _demands.all_sizes_fixed(problem, sizes, errors)

@@ -11,7 +11,7 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
-from fccomodel.data.bind import errors
+from fccomodel.data.bind import _by_label, errors
 from fccomodel.data.bind._families import EVERYWHERE, Ways, demand_column
 from fccomodel.data.bind._rows import Rows, demand_finite, writable
 from fccomodel.data.bind._sizes import Sizes
@@ -60,11 +60,11 @@ def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.
                 labels,
                 "the binding" if inline else "a mapping",
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, ArithmeticError):
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
     origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
-    if (index := _index(value)) is not None:
+    if (index := _by_label.index(value)) is not None:
         return value.to_numpy(), index, origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
         find_file(value, ways.folders)
@@ -72,14 +72,6 @@ def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.
     if is_path or hasattr(value, "columns") or frame.streams(value):
         return (*_from_table(array, spec, value, request), origin)
     return sources.open_array(value, request), None, origin
-
-
-def _index(value: Any) -> tuple[str, ...] | None:
-    """The labels of a pandas Series, whose index says more than the places 0, 1, 2, ... that it has by itself."""
-    if not hasattr(value, "index") or not hasattr(value, "to_numpy") or hasattr(value, "columns") or callable(value.index):
-        return None
-    labels = tuple(map(str, value.index))
-    return None if labels == tuple(map(str, range(len(labels)))) else labels
 
 
 def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) -> tuple[np.ndarray, tuple[str, ...] | None]:

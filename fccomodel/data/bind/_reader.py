@@ -13,14 +13,20 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._lines import key_lines
-from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, by_name, is_one_of
+from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, bounded, by_name, is_one_of
 from fccomodel.data.sources import find_file
+from fccomodel.data.sources.errors import first_line
 
 ENTRY_KEYS = ("column", "columns", "map", "encode", "scale", "intercept", "min_rows", "except")
 TABLE_KEYS = ("source", "where", "missing", "family", "separator", "na", "files")
 ARRAY_KEYS = ("source", "values", "column", "columns", "index", "separator", "na", "files")
+#: Bytes of the longest binding file, and parts of its longest key.
+LONGEST_BINDING = 1 << 26
+MOST_PARTS = 50
 #: Keys of a section that say how its source is read.
 OPTIONS = ("separator", "na", "files")
+#: Numbers that no value of the data is mapped to, with NaN.
+NOT_FINITE = (float("inf"), float("-inf"))
 SECTIONS = ("params", "nets", "sets", "dims")
 
 
@@ -29,10 +35,14 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
     if spec is None:
         return Spec()
     if not isinstance(spec, str | Path):
-        return _Reader(problem, collected, {}).read(by_name(spec, "a binding"), None)
+        return _Reader(problem, collected, {}).read(_bounded(by_name(spec, "a binding"), "the binding"), None)
     path = find_file(spec, folders)
+    if (size := path.stat().st_size) > LONGEST_BINDING:
+        refuse(errors.binding_file.too_long(path.name, size, LONGEST_BINDING))
     try:
         text = path.read_text(encoding="utf-8-sig")
+        if _longest_key(text) > MOST_PARTS:
+            refuse(errors.binding_file.nested_too_deeply(path.name))
         content = tomllib.loads(text)
     except (UnicodeDecodeError, OSError) as error:
         refuse(errors.binding_file.unreadable(path.name, error))
@@ -44,8 +54,26 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
         refuse(errors.binding_file.not_toml(place, reason))
     except RecursionError:
         refuse(errors.binding_file.nested_too_deeply(path.name))
+    except ValueError as error:  # a number of more digits than Python reads
+        refuse(errors.binding_file.not_toml(path.name, first_line(error)))
     places = {key: f"{path.name}:{line}" for key, line in key_lines(text).items()}
-    return _Reader(problem, collected, places).read(content, path.parent)
+    return _Reader(problem, collected, places).read(_bounded(content, path.name), path.parent)
+
+
+def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
+    """The binding with numbers that a float holds; F0501 where it is nested too deeply."""
+    try:
+        return bounded(content)
+    except RecursionError:
+        refuse(errors.binding_file.nested_too_deeply(name))
+
+
+def _longest_key(text: str) -> int:
+    """The parts of the longest key such as ``a.b.c``: the time and the memory of reading it grow with their square. A text with
+    many points, where a key is expected, counts as one."""
+    pieces = (piece for line in text.splitlines() if line.count(".") > MOST_PARTS for piece in line.split("="))
+    keys = (piece.rpartition("{")[2].rpartition(",")[2] for piece in pieces)
+    return max((key.count(".") for key in keys), default=0)
 
 
 class _Reader:
@@ -235,7 +263,7 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     mapping = value.get("map", {})
     if "map" in value and (not isinstance(mapping, Mapping) or not mapping):
         refuse(errors.binding_file.empty_map(name))
-    if any(not isinstance(item, str | int | float) for item in mapping.values()):
+    if any(not isinstance(item, str | int | float) or item in NOT_FINITE or item != item for item in mapping.values()):
         refuse(errors.binding_file.values_of_map(name))
     if "map" in value and "columns" in value:
         refuse(errors.binding_file.map_of_columns(name))

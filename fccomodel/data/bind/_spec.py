@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fccomodel.core.diagnostics import refuse
+from fccomodel.core.options import LONGEST_INTEGER
 from fccomodel.data.bind import errors
+
+#: Levels of dicts and lists of a binding: an array has at most 64 axes.
+DEEPEST = 100
 
 
 def by_name(given: Any, what: str) -> dict[str, Any]:
@@ -22,6 +27,22 @@ def by_name(given: Any, what: str) -> dict[str, Any]:
         texts = [str(name) for name in given]
         refuse(errors.binding_file.named_twice(what, next(text for text in texts if texts.count(text) > 1)))
     return named
+
+
+def bounded(value: Any, depth: int = DEEPEST) -> Any:
+    """The same value with infinity in place of integers that no float holds, whose digits Python refuses to write.
+
+    Raises RecursionError where dicts and lists are nested deeper than ``depth``.
+    """
+    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
+        return math.copysign(math.inf, 1 if value > 0 else -1)
+    if type(value) not in (dict, list, tuple):
+        return value
+    if depth == 0:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {name: bounded(item, depth - 1) for name, item in value.items()}
+    return type(value)(bounded(item, depth - 1) for item in value)
 
 
 def is_one_of(value: Any, *texts: str) -> bool:

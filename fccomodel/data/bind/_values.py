@@ -11,7 +11,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.bind import errors
+from fccomodel.data.bind import _by_label, errors
 from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._spec import Spec
 
@@ -56,8 +56,15 @@ def whole_number(raw: Any) -> int | None:
 class Values:
     """Parameters by name, bound or by default, and the value of expressions in constants, parameters and sizes."""
 
-    def __init__(self, problem: ir.Problem, raw_params: Mapping[str, Any], size: Callable[[ir.Dim], int | None]):
+    def __init__(
+        self,
+        problem: ir.Problem,
+        raw_params: Mapping[str, Any],
+        size: Callable[[ir.Dim], int | None],
+        labels: Mapping[str, tuple[str, ...]] | None = None,
+    ):
         self.problem, self.raw_params, self.size = problem, raw_params, size
+        self.labels = {} if labels is None else labels
         self.params: dict[str, np.ndarray] = {}
         self.arrays: dict[str, np.ndarray] = {}
         self._pending: list[str] = []
@@ -120,6 +127,9 @@ class Values:
             raw = self.of(parameter.default)
         else:
             refuse(errors.numbers.no_value(name))
+        if (given := _by_label.labelled(raw)) is not None:
+            axis = parameter.shape[0] if parameter.shape else None
+            raw = _by_label.of_param(parameter, given, self.labels.get(axis) if isinstance(axis, str) else None)
         value = as_numbers(raw)
         if value is None:
             refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))

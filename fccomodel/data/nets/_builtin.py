@@ -24,7 +24,9 @@ ACTIVATIONS: dict[str, type[torch.nn.Module]] = {
     "identity": torch.nn.Identity,
 }
 KINDS = {"mlp": ("activation", "bias"), "linear": ("bias",)}
+#: Weights and layers of the largest net that is made by name.
 LARGEST = 10**9
+DEEPEST = 1_000
 
 
 def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
@@ -76,7 +78,7 @@ def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...])
     """
     hidden, options = parse(text)
     sizes = (math.prod(input_shape), *hidden, math.prod(output_shape))
-    if sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
+    if len(sizes) > DEEPEST or sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
         refuse(errors.too_large(text, LARGEST))
     layers: list[torch.nn.Module] = (
         []

@@ -15,7 +15,7 @@ from fccomodel.data.sources import errors
 from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
 from fccomodel.data.sources._folder import MANIFEST
 from fccomodel.data.sources._joined import joined
-from fccomodel.data.sources._paths import find_file, is_pattern, matching
+from fccomodel.data.sources._paths import expanded, find_file, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
 
 __all__ = [
@@ -72,8 +72,8 @@ def _schemes() -> dict[str, DataSource]:
 
 def _prepared(value: str | Path, request: Request) -> Path | None:
     """The prepared folder that a path means, if it means one."""
-    folders = [Path(folder, Path(value).expanduser()) for folder in request.folders or (Path(),)]
-    return next((folder for folder in folders if (folder / MANIFEST).is_file()), None)
+    folders = [folder / expanded(value) for folder in request.folders or (Path(),)]
+    return next((folder for folder in folders if is_file(folder / MANIFEST)), None)
 
 
 def _find_by_name(value: str | Path, request: Request) -> tuple[DataSource, Any]:

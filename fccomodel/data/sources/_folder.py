@@ -13,11 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from fccomodel.core.diagnostics import refuse
-from fccomodel.core.files import digest, seal
+from fccomodel.core.files import digest, regular_text, seal
+from fccomodel.core.schema import anything, by_name, count, maybe, misfits, one_of, record, several, text
 from fccomodel.data.sources import errors
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+
+_STAMP = record({"size": count, "time": count, "sha256": text})
+_KEY = several(several(lambda part: isinstance(part, list) and len(part) == 3))
+_COLUMN = record(
+    {"file": text, "encoding": by_name(anything), "names": maybe(several(text)), "labels": maybe(several(text)), "keys": _KEY}
+)
+_TABLE = record(
+    {"n": count, "spec": by_name(anything), "origin": text, "dropped": several(anything), "columns": by_name(_COLUMN)},
+    {"indices": by_name(by_name(text)), "where": text, "rows_read": count},
+)
+#: What a manifest has, by entry.
+ENTRIES = {
+    "dtype": one_of("float32", "float64"),
+    "sources": several(record({"path": text, "size": count, "time": count, "sha256": text})),
+    "tables": by_name(_TABLE),
+    "files": by_name(_STAMP),
+}
 
 
 def stamp(path: Path) -> dict[str, Any]:
@@ -39,8 +57,9 @@ def read(folder: Path) -> dict[str, Any]:
     tables were made of has changed since."""
     path = folder / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        whole = manifest["format"] == FORMAT and manifest == seal(manifest)
+        manifest = json.loads(regular_text(path))
+        whole = manifest["format"] == FORMAT and manifest == seal(manifest) and not misfits(manifest, ENTRIES)
+        whole = whole and all(Path(name).name == name for name in manifest["files"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         whole = False
     if not whole:

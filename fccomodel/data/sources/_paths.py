@@ -29,19 +29,37 @@ def is_pattern(value: str | Path) -> bool:
     return bool(WILDCARDS & set(str(value)))
 
 
-def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
-    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none, or where it is
-    a folder, a device or a pipe."""
+def is_file(path: Path) -> bool:
+    """Whether a path is that of a file; a name that the system does not take is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def expanded(text: str | Path) -> Path:
+    """A path, its ``~`` replaced by the home folder; F0505 where that is not known, or the text is no path."""
     if "\0" in str(text):
         refuse(errors.zero_character())
     try:
         path = Path(text).expanduser()
+        path.exists()  # raises for a name too long
+    except (OSError, RuntimeError, ValueError) as error:
+        refuse(errors.unreadable_path(str(text), error))
+    return path
+
+
+def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
+    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none, or where it is
+    a folder, a device or a pipe."""
+    path = expanded(text)
+    try:
         tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
         for candidate in tried:
             if candidate.is_file():
                 return candidate
         there = next((candidate for candidate in tried if candidate.exists()), None)
-    except (OSError, RuntimeError) as error:  # a name too long, a home that is not known
+    except OSError as error:  # a folder that may not be entered
         refuse(errors.unreadable_path(str(text), error))
     if there is not None:
         refuse(errors.folder_as_file(there) if there.is_dir() else errors.no_regular_file(there))
@@ -75,7 +93,7 @@ def open_to_search(request: Request) -> tuple[Path, ...]:
 
 def _place(name: str, folders: tuple[Path, ...]) -> Path:
     """A folder or a file that the key ``files`` names; F0505 where it is not there."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     candidates = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
     folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
     return folder if folder is not None else find_file(name, folders)
@@ -93,7 +111,7 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
     Raises F0505 where there are none, and where looking for them would take too long; F0537 where the pattern looks into a
     folder, or finds a link to a file, that is not open to it.
     """
-    path, places = Path(pattern).expanduser(), open_to_search(request)
+    path, places = expanded(pattern), open_to_search(request)
     if "**" in path.parts:
         refuse(errors.pattern_of_all_folders(str(pattern)))
     if path.is_absolute():
@@ -101,9 +119,12 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
     else:
         starts, parts = [folder for folder in request.folders or (Path(),) if is_below(folder, places)], path.parts
     for start in starts:
-        found = sorted(file for file in _expanded(start, parts, str(pattern), request, places) if file.is_file())
-        for file in found:
-            demand_below(file, request, places, f"the pattern {pattern}")
+        try:
+            found = sorted(filter(is_file, _expanded(start, parts, str(pattern), request, places)))
+            for file in found:
+                demand_below(file, request, places, f"the pattern {pattern}")
+        except (OSError, RuntimeError) as error:  # a folder that may not be entered, links in a circle
+            refuse(errors.unreadable_path(str(pattern), error))
         if found:
             return found
     refuse(errors.no_matching_file(str(pattern), starts))

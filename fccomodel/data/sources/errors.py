@@ -92,8 +92,8 @@ def outside_of_binding(who: str, path: Path, places: Iterable[Path], table: str)
     """Patterns and queries read below the folders of the binding, and what it names."""
     return OUTSIDE.error(
         f"{who} reaches {path}",
-        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, which are "
-        f"{', '.join(dict.fromkeys(map(str, places)))}; a link is followed only to such a file",
+        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, and follows "
+        "a link only to such a file; here these are\n" + "\n".join(dict.fromkeys(map(str, places))),
         fix=f'if it is meant, name it, or a folder above it, in the binding: [{table}] files = ["{path}"]',
     )
 

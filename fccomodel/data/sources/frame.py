@@ -18,17 +18,12 @@ def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
     """A pandas DataFrame; a column's index and the frame's index do not count."""
     names = [str(name) for name in data.columns]
     demand_distinct(names, origin)
-    index = {name: position for position, name in enumerate(names)}
-
-    def load(name: str) -> RawColumn:
-        return _pandas_column(data.iloc[:, index[name]])
-
-    series = {name: data.iloc[:, index[name]] for name in names}
+    series = {name: column for name, (_, column) in zip(names, data.items(), strict=True)}
     return RawTable(
         origin=origin,
         n=len(data),
         numeric={name: _pandas_numeric(column) for name, column in series.items()},
-        load=load,
+        load=lambda name: _pandas_column(series[name]),
         vectors=frozenset(name for name, column in series.items() if _is_vector(column)),
     )
 

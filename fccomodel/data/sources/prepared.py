@@ -18,7 +18,11 @@ def _open(folder: Path, request: Request) -> RawTable:
     table = manifest["tables"].get(request.name)
     if table is None:
         refuse(errors.not_prepared(folder, request.name, list(manifest["tables"])))
-    ready = {name: _ready(folder, column) for name, column in table["columns"].items()}
+    used = [column["file"] for column in table["columns"].values()]
+    used += [file for files in table.get("indices", {}).values() for file in files.values()]
+    if unknown := next((file for file in used if file not in manifest["files"]), None):
+        refuse(errors.damaged(folder, unknown))
+    ready = {name: _ready(folder, column, table["n"]) for name, column in table["columns"].items()}
     return RawTable(
         origin=str(folder),
         n=table["n"],
@@ -31,10 +35,16 @@ def _open(folder: Path, request: Request) -> RawTable:
     )
 
 
-def _ready(folder: Path, column: dict[str, Any]) -> Ready:
-    """A column mapped from its file: what is written to it stays in memory, the file as it is."""
+def _ready(folder: Path, column: dict[str, Any], n: int) -> Ready:
+    """A column mapped from its file: what is written to it stays in memory, the file as it is. F0534 where it is not of ``n``
+    rows of numbers, or of positions among the labels."""
+    values, labels = _mapped(folder / column["file"]), column["labels"]
+    if values.ndim == 0 or len(values) != n or values.dtype.kind != ("f" if labels is None else "i"):
+        refuse(errors.damaged(folder, column["file"]))
+    if labels is not None and n and not 0 <= int(values.min()) <= int(values.max()) < len(labels):
+        refuse(errors.damaged(folder, column["file"]))
     return Ready(
-        values=_mapped(folder / column["file"]),
+        values=values,
         encoding=column["encoding"],
         names=None if column["names"] is None else tuple(column["names"]),
         labels=None if column["labels"] is None else tuple(column["labels"]),

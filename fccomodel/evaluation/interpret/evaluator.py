@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from fccomodel.core import ir
+from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import distributed, elements, errors, logarithms, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.draws import DRAWS
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
 from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
@@ -37,6 +36,8 @@ from fccomodel.library.reductions.sum import SUM
 CHUNK, BLOCK = 1 << 21, 1 << 17
 #: Elements whose order a tail mean may need.
 MOST_SORTED = 1 << 27
+#: Bytes that each of these takes: itself twice, its entry, and their order with what is sorted.
+SORTED_BYTES = 48
 
 
 def evaluate(
@@ -47,7 +48,7 @@ def evaluate(
     *,
     chunk: int = CHUNK,
     seed: int = 0,
-    draws: int = DRAWS,
+    draws: int | None = None,
     shortcuts: bool = True,
 ) -> torch.Tensor:
     """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order ..., event dims ...].
@@ -55,7 +56,7 @@ def evaluate(
     point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives them their gradients
     env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for an axis, or one id
     chunk   numbers held at once: it decides memory and time, never the value
-    seed, draws   of the fixed sample that stands for each distribution
+    seed, draws   of the fixed sample that stands for each distribution; as many as are bound unless given
     shortcuts     use the closed forms of ``pairs`` for means over many pairs
 
     Raises F0702 for a point that does not fit, F0703 to F0705 for what cannot be evaluated.
@@ -92,13 +93,14 @@ class Evaluator(Conditions):
         *,
         chunk: int = CHUNK,
         seed: int = 0,
-        draws: int = DRAWS,
+        draws: int | None = None,
         shortcuts: bool = True,
         cuts: Mapping[int, Handler] | None = None,
     ):
         super().__init__(bound)
         self.point = {name: _fitted(bound, name, value) for name, value in point.items()}
-        self.chunk, self.seed, self.draws, self.shortcuts = chunk, seed, draws, shortcuts
+        self.chunk, self.seed, self.shortcuts = chunk, seed, shortcuts
+        self.draws = bound.draws if draws is None else draws
         self.cuts = dict(cuts or {})
         self.inside = False  # within a block: no further blocks of pointwise nodes, no tables of row values
         self.partial = False  # within a block that is not the whole
@@ -277,8 +279,11 @@ class Evaluator(Conditions):
             return fast
         count = space.count if isinstance(space, Product) else space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
-        if reductions.of(node).tail and size > MOST_SORTED:
-            refuse(errors.too_many_to_sort(node, size), source=self.bound.problem.source)
+        if reductions.of(node).tail:
+            needed = SORTED_BYTES * size
+            left = min(memory.available(), SORTED_BYTES * MOST_SORTED) if size > MOST_SORTED else memory.lacking(needed)
+            if left is not None:
+                refuse(errors.too_many_to_sort(node, size, needed, left), source=self.bound.problem.source)
         if (dense := self.dense(node, space)) is not None:
             leaves, event = self.leaves(node.body, dense, inner)
             count, space = spread(Named(count, (dense.cell,)), dense.kept), dense

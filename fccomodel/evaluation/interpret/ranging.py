@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from fccomodel.core import ir
+from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.evaluation import draws, elements, errors, selections
 from fccomodel.evaluation.axes import Env, Named, new_axis
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: Combinations that conditions on several binders may list before the last one.
 MOST_LISTED = 1 << 26
+#: Bytes that each of these takes: its positions along three axes, the run of the next binder, and what both are made of.
+LISTED_BYTES = 64
 
 
 def space(evaluator: Evaluator, node: ir.Reduce, env: Env) -> tuple[Product | Listing, dict[ir.Binder, Named]]:
@@ -80,8 +82,11 @@ def listing(
             lengths=lengths, prefix=prefix, last_axis=last_axis, runs=runs, tests=part.masks,
         )  # fmt: skip
         if number < len(parts) - 1:
-            if space.total_size > MOST_LISTED:
-                refuse(errors.too_many_to_list(part.binder, space.total_size, node.span), source=evaluator.bound.problem.source)
+            needed = LISTED_BYTES * space.total_size
+            left = LISTED_BYTES * MOST_LISTED if space.total_size > MOST_LISTED else memory.lacking(needed)
+            if left is not None:
+                error = errors.too_many_to_list(part.binder, space.total_size, needed, left, node.span)
+                refuse(error, source=evaluator.bound.problem.source)
             prefix = {axis: index.numpy() for axis, index in replace(space, kept=(), over=()).whole().index.items()}
     return space, inner
 

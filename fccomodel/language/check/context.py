@@ -154,6 +154,7 @@ class Context:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     reported: set[tuple] = field(default_factory=set)
     statement: syntax.Node | None = None
+    binders: tuple[syntax.Node | None, dict[str, syntax.Binder]] | None = None  # those written in a statement
     calls: list[tuple[str, Span]] = field(default_factory=list)
     inlined: dict[tuple, ir.Expr | None] = field(default_factory=dict)
     kept: list[object] = field(default_factory=list)  # keeps the objects alive whose ids key ``inlined``

@@ -136,7 +136,7 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
             ctx.missing.add(name)
             _too_early(ctx, name, span)
         return
-    binder = next((b for b in binders_in(ctx.statement) if b.name == name), None)
+    binder = _written_binders(ctx).get(name)
     if binder is not None:
         ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
@@ -162,6 +162,16 @@ def _too_early(ctx: Context, name: str, span: Span) -> None:
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
+
+
+def _written_binders(ctx: Context) -> dict[str, syntax.Binder]:
+    """The binders written in the statement that is being checked, by name, the first of each; found once for a statement."""
+    if ctx.binders is None or ctx.binders[0] is not ctx.statement:
+        found: dict[str, syntax.Binder] = {}
+        for binder in binders_in(ctx.statement):
+            found.setdefault(binder.name, binder)
+        ctx.binders = ctx.statement, found
+    return ctx.binders[1]
 
 
 def binders_in(node: syntax.Node | None) -> Iterator[syntax.Binder]:

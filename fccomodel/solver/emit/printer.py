@@ -161,7 +161,7 @@ class Printer:
         """A loop over slices of one axis, as a function of the slice; what it names is known nowhere else."""
         axis, (body,) = val.attrs["axis"], val.args
         self.names.counters.setdefault(axis.name, 1)
-        needed = below([body])
+        needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
         given = self.given(here) if val.op is swept and self.autograd else []
         outside, saved, self.lines = dict(self.texts), self.lines, []
@@ -169,7 +169,7 @@ class Printer:
             if v.op is chunk:
                 self.texts[v.id] = axis.name
             else:
-                self.statement(v, [], set(needed))
+                self.statement(v, [], needed)
         result = self.ref(body)
         inner, self.lines = self.lines, saved
         self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
@@ -261,6 +261,18 @@ class Printer:
         pulls = list(pulls)
         alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
         return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
+
+
+def of_slice(body: Val) -> set[int]:
+    """What a slice of a loop computes, by its ids: all that its value is made of, but for what other loops give."""
+    seen: set[int] = set()
+    stack = [body]
+    while stack:
+        val = stack.pop()
+        if val.id not in seen and val.op is not chunked and val.op is not swept:
+            seen.add(val.id)
+            stack.extend(val.args)
+    return seen
 
 
 def stretches(val: Val, arg: Val) -> bool:

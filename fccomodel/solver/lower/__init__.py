@@ -12,6 +12,7 @@
     _together    operations of a step made as one
 """
 
+from fccomodel.solver.lower._bytes import Foreseen, foreseen
 from fccomodel.solver.lower._lowered import Block, BlockSteps, Constrained, Constraints, Layout, Lowered, VectorSteps, Whole
 from fccomodel.solver.lower._lowering import Lowering
 from fccomodel.solver.lower._program import lower
@@ -22,5 +23,5 @@ from fccomodel.solver.lower._together import together
 
 __all__ = [
     "Block", "BlockSteps", "Constrained", "Constraints", "Layout", "Lowered", "Lowering", "Shares", "State", "VectorSteps",
-    "Whole", "lower", "over_all_ranks", "together",
+    "Foreseen", "Whole", "foreseen", "lower", "over_all_ranks", "together",
 ]  # fmt: skip

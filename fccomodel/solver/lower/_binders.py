@@ -50,6 +50,7 @@ class Binders:
                 slot, part = self.noise.slot(sel.binder, env, parts, way.body)
             elif self.state.full:
                 flat = not way.dense and (not way.inside(sel) or single and all(p in way.binders for p in sel.parents))
+                flat = flat and not weighed(parts, sel, env)
                 slot, part, aliases = self.passes.slot(sel, env, way, way.chunk and not parts, averaged, flat)
             else:
                 slot, part, aliases = self.batches.slot(sel, env, way)
@@ -57,3 +58,9 @@ class Binders:
             env[sel.binder] = slot
             parts.append(part)
         return Ranged(env=env, parts=tuple(parts))
+
+
+def weighed(parts: Sequence[Part], sel: selections.Selection, env: Env) -> bool:
+    """Whether a binder before has weights along an axis of this one's parents: its rows cannot take that axis with them."""
+    axes = {axis for parent in sel.parents for axis in env[parent].ids.axes}
+    return any(part.weight is not None and axes.intersection(part.weight.axes) for part in parts)

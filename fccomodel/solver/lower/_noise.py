@@ -15,6 +15,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import draws, interpret
 from fccomodel.evaluation.axes import Named
 from fccomodel.library import distributions
+from fccomodel.plan.sizes import DRAWN, ENDLESS
 from fccomodel.solver import errors
 from fccomodel.solver.lower._records import Part, Slot
 from fccomodel.solver.lower._state import Env, Lower, State
@@ -24,8 +25,8 @@ from fccomodel.solver.operations.draws import fixed_noise, given_sample, noise
 from fccomodel.solver.operations.indexing import pick
 from fccomodel.solver.operations.sources import take
 
-#: draws of a distribution in a step, and of a sampler from Python that each element beside it meets
-DRAWN, BESIDE = 256, 16
+#: draws of a sampler from Python that each element beside it meets in a step
+BESIDE = 16
 #: draws of a sampler from Python that steps choose among
 POOL = 100_000
 
@@ -57,7 +58,7 @@ class Noise:
         if beside:
             axis, name = beside[0], state.unique(binder.name)
         else:
-            axis = state.graph.axis(state.unique(binder.name), state.batch(binder, 1 << 30, True) or DRAWN, "sample")
+            axis = state.graph.axis(state.unique(binder.name), state.batch(binder, ENDLESS, True) or DRAWN, "sample")
             name = axis.name
         draw = state.graph.make(noise, args, event=self.event(binder), family=domain.family, axis=axis, name=name)
         state.draws.append(draw)
@@ -68,7 +69,8 @@ class Noise:
         domain, g, event = binder.domain, self.state.graph, self.event(binder)
         assert isinstance(domain, ir.Distribution)
         around = {a for b in self.state.free(body) if b in env for a in env[b].ids.axes}
-        number = draws.count(draws.DRAWS, math.prod(a.size for a in around) * math.prod(event), math.prod(a.size for a in joint))
+        times = math.prod(a.size for a in around) * math.prod(event)
+        number = draws.count(self.state.bound.draws, times, math.prod(a.size for a in joint))
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         if domain.sampler:
@@ -93,7 +95,7 @@ class Noise:
         assert isinstance(domain, ir.Distribution)
         many = max(DRAWN, min(POOL, draws.MOST // max(1, math.prod(event))))
         key = state.ship(f"{domain.family}_draws", self.given(binder, many, 1))
-        size = state.batch(binder, 1 << 30, True) or (BESIDE if beside else DRAWN)
+        size = state.batch(binder, ENDLESS, True) or (BESIDE if beside else DRAWN)
         axis = state.graph.axis(state.unique(binder.name), size, "sample")
         position = state.graph.make(drawn, axis=axis, n=many, how="iid")
         state.draws.append(position)

@@ -48,6 +48,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     """Every value that the functions of a plan's program compute, on bound data; an error where one of them is in no program."""
     steps = vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
     lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
+    lowering.state.thinning.seconds = plan.budget.seconds
     reference = shared(reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem)
     exact = on_all_rows(lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres])
     whole = smoothed_problem(lowering, plan) if plan.whole else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from fccomodel.core import ir
 from fccomodel.evaluation import selections
 from fccomodel.library import reductions
@@ -25,9 +27,13 @@ from fccomodel.solver.operations.entrywise import number, spread
 from fccomodel.solver.operations.estimates import couple
 from fccomodel.solver.operations.indexing import pick
 from fccomodel.solver.operations.reductions import reduce
+from fccomodel.solver.operations.sources import arange
+from fccomodel.solver.operations.sources import chunk as chunk_of
 
 #: a full pass over more pairs than this goes through its outer binder in chunks
 DENSE = 1 << 21
+#: Outer elements that share a key, at least, for a reduction to be made once for each key.
+SHARED_BY = 2
 
 
 class Reductions:
@@ -51,6 +57,8 @@ class Reductions:
             return self.lower(form, env, linear)
         if (value := self.separated.by_runs(node, env)) is not None:
             return value
+        if (value := self.by_keys(node, env, linear)) is not None:
+            return value
         inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
         pairs = self.sizes.pairs(node, through=node.binders[0]) if state.full else 0.0
         chunk = state.full and not inside and pairs > DENSE
@@ -58,6 +66,29 @@ class Reductions:
             with state.thinning.over(pairs):
                 return self.reduced(node, env, linear, chunk)
         return self.reduced(node, env, linear, chunk)
+
+    def by_keys(self, node: ir.Reduce, env: Env, linear: Linear) -> Val | None:
+        """A reduction in a full pass whose rows are those with the keys of an outer element, and that depends on this element in
+        no other way: one value for each different key, read by every outer element. None of another one."""
+        state, outer = self.state, [b for b in self.state.free(node) if b in env]
+        if not state.full or len(outer) != 1 or not selections.listed(outer[0]):
+            return None
+        (binder,), slot = outer, env[outer[0]]
+        if slot.members is None or (keys := keys_alone(node, binder)) is None:
+            return None
+        codes = selections.key_codes(state.bound, binder, keys, slot.members)
+        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+        if SHARED_BY * len(first) > len(slot.members):
+            return None
+        rows = state.ship(state.unique(f"{binder.name}_keys"), slot.members[first])
+        value = self.lower(node, {binder: self.slots.listed(selections.Selection(binder=binder), rows)}, linear)
+        axes = [axis for axis in value.axes if axis.name.startswith(binder.name) and axis.size == len(first)]
+        if len(axes) != 1:
+            return value if not value.axes else None
+        place = np.zeros(state.total(binder), dtype=np.int64)
+        place[slot.members] = which.reshape(-1)
+        at = state.cells(state.unique(f"{binder.name}_key"), place, [slot.ids])
+        return state.graph.make(pick, [value, at], over=tuple(axes), fixed=(None,))
 
     def reduced(self, node: ir.Reduce, env: Env, linear: Linear, chunk: bool) -> Val:
         """A reduction over its binders' elements, those of the first in slices (``chunk``)."""
@@ -152,6 +183,8 @@ class Reductions:
     def all_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
         """The same in a full pass."""
         axes, parts = set(ranged.axes), combined(ranged)
+        if nested := any(p.segment is not None and not axes.intersection(p.segment.parents) for p in ranged.parts):
+            parts = [p for p in ranged.parts if p.axis is not None]  # flat rows of flat rows, cell by cell
         for weight in [p.weight for p in parts if p.weight is not None]:
             body = algebra.times(weight, body)
         for part in reversed(parts):
@@ -161,7 +194,7 @@ class Reductions:
                 body = gathered(self.state.graph, algebra.total(body, others), part.axis)
                 part = replace(part, axis=body.attrs["onto"])
             assert part.axis is not None
-            if part.segment is not None and not axes.intersection(part.segment.parents):
+            if part.segment is not None and nested:
                 body = self.over_part(True, body, replace(part, weight=None), algebra)
             else:
                 body = algebra.total(body, [part.axis])
@@ -201,8 +234,7 @@ class Reductions:
         g = self.state.graph
         for part in ranged.parts:
             if part.segment is not None and part.axis is not None and part.segment.parents[0] in mean.axes:
-                slot = ranged.env[part.binder]
-                rows = slot.ids.args[0]
+                rows = g.make(chunk_of if part.axis.kind == "chunk" else arange, axis=part.axis)
                 cell = self.state.take(part.segment.cells, rows, ())
                 mean = g.make(pick, [mean, cell], over=part.segment.parents, fixed=(None,))
         return mean
@@ -231,6 +263,20 @@ class Reductions:
         everyone = slot.pos if slot.pos.static else self.slots.all(part).ids
         share = len(slot.members) / slot.pos.axes[0].size
         return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
+
+
+def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
+    """The expressions of an outer element that a reduction's rows have equal keys to; None where it depends on this element in
+    another way."""
+    parts = selections.split(node.binders, node.condition)
+    elsewhere: list[ir.Expr] = [node.body, *node.options.values()]
+    for part in parts:
+        elsewhere += [*part.static, *part.masks, *(outer for _, _, outer in part.orders)]
+        elsewhere += [ir.Element(binder=other) for other in part.excludes]
+        elsewhere += [*getattr(part.binder.domain, "args", ())]
+    if any(binder in ir.free_binders(expr) for expr in elsewhere if not isinstance(expr, ir.Label)):
+        return None
+    return [outer for part in parts for _, outer in part.keys if binder in ir.free_binders(outer)]
 
 
 def plain_axes(ranged: Ranged) -> tuple[Axis, ...] | None:

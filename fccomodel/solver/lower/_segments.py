@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from fccomodel.core import ir
+from fccomodel.core import ir, memory
 from fccomodel.evaluation import selections
+from fccomodel.evaluation.errors import too_many_to_list
 from fccomodel.evaluation.selections import Selection
 from fccomodel.solver.lower._cells import Cells
 from fccomodel.solver.lower._records import Part, Segment, Slot, Way
@@ -19,6 +20,10 @@ from fccomodel.solver.operations import Axis, Val
 from fccomodel.solver.operations.sources import arange
 from fccomodel.solver.operations.sources import chunk as slices
 
+#: Bytes of a row in each of the arrays that rows which lie flat are made of, and how many arrays there are besides those of the
+#: binders around.
+ROW_BYTES = 8
+ARRAYS = 6
 #: a binder's slot and part, and the slots of binders around it along its axis
 Flat = tuple[Slot, Part, Mapping[ir.Binder, Slot]]
 
@@ -59,6 +64,10 @@ class Segments:
     ) -> Flat:  # fmt: skip
         """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along the parents' axes."""
         state, g, binder = self.state, self.state.graph, sel.binder
+        needed = ROW_BYTES * float(size.sum()) * (ARRAYS + len(moved))
+        if (left := memory.lacking(needed)) is not None:
+            error = too_many_to_list(binder, float(size.sum()), needed, left, binder.span)
+            state.refuse(error)
         here, cell, members = self.rows_of(sel, start, size)
         stem = state.unique(f"{binder.name}_by")
         axis = g.axis(state.unique(binder.name), len(cell), "chunk" if chunk else "all")

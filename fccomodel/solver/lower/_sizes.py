@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fccomodel.core import ir
-from fccomodel.evaluation import distributed, draws, elements, selections
+from fccomodel.evaluation import distributed, elements, selections
 from fccomodel.normal.separation import PiecewiseMean
 from fccomodel.solver.lower._cells import keyed
 from fccomodel.solver.lower._runs import AT_ONCE, Runs
@@ -112,7 +112,7 @@ class Sizes:
         flat: dict[ir.Binder, selections.Selection] = {}
         for sel in selections.split(node.binders, node.condition):
             if isinstance(sel.binder.domain, ir.Distribution):
-                extents[sel.binder] = Extent(length=8 if extents else draws.DRAWS)
+                extents[sel.binder] = Extent(length=8 if extents else self.state.bound.draws)
             elif not isinstance(sel.binder.domain, ir.VectorSet):
                 extent = self.extent(node, sel, flat)
                 extents |= {} if extent is None else {sel.binder: extent}

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-#: between stages, the exact problem is evaluated on at most so many pairs
+#: between stages, the exact problem is evaluated on at most so many pairs: of more, on some, and in single precision
 QUICK = 1 << 24
-#: more pairs than this are evaluated in single precision between stages
-HEAVY = 1 << 24
+#: seconds of a budget from which on these are so many; of a smaller one they are fewer in proportion, but at least
+FULL_BUDGET_S = 30.0
+FEWEST_PAIRS = 1 << 20
 #: rows of a set that are kept at least
 FEWEST = 256
 
@@ -21,11 +22,13 @@ class Thinning:
     passes  over which row sets, of which lengths, those over many pairs go, and over how many
     nests   the row sets, with their lengths, of the passes that are being lowered
     whole   row sets that are never thinned
+    seconds of the budget, if it is one of seconds
     """
 
     passes: list[tuple[dict[str, int], float]] = field(default_factory=list)
     nests: list[dict[str, int]] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
+    seconds: float | None = None
 
     @contextmanager
     def over(self, pairs: float) -> Iterator[None]:
@@ -37,20 +40,26 @@ class Thinning:
             self.passes.append((self.nests.pop(), pairs))
 
     @property
+    def quick(self) -> float:
+        """The pairs of an evaluation between stages, at most."""
+        share = 1.0 if self.seconds is None else min(self.seconds / FULL_BUDGET_S, 1.0)
+        return max(QUICK * share, min(QUICK, FEWEST_PAIRS))
+
+    @property
     def heavy(self) -> bool:
         """Pairs are many."""
-        return any(pairs > HEAVY for _, pairs in self.passes)
+        return any(pairs > self.quick for _, pairs in self.passes)
 
     @property
     def thin(self) -> dict[str, int]:
         """How many rows of each set a quick evaluation takes: of each pass the largest set is thinned first, until it takes at
-        most ``QUICK`` pairs."""
+        most ``quick`` pairs."""
         found: dict[str, int] = {}
         for axes, pairs in self.passes:
             sizes = {key: n for key, n in axes.items() if key not in self.whole}
-            while pairs > QUICK and sizes:
+            while pairs > self.quick and sizes:
                 key = max(sizes, key=lambda k: sizes[k])
-                kept = max(FEWEST, int(sizes[key] / max(2.0, min(pairs / QUICK, 8.0))))
+                kept = max(FEWEST, int(sizes[key] / max(2.0, min(pairs / self.quick, 8.0))))
                 if kept >= sizes[key]:
                     break
                 pairs *= kept / sizes[key]

@@ -25,10 +25,13 @@ import torch
 from fccomodel.core import arrays, files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import flush, make_folder
+from fccomodel.core.schema import anything, by_name, count, misfits, number, text
 from fccomodel.solver import errors
 
 FORMAT, KEPT = 1, 2
 MANIFEST, STATE, TENSORS = "manifest.json", "state.json", "tensors.npz"
+#: What a manifest says beside.
+NEEDED = {"identity": by_name(anything), "stage": text, "step": count, "seconds": number, "files": by_name(text)}
 #: what a file that is no checkpoint is read with
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError)
 
@@ -131,7 +134,7 @@ def _ours(place: Path) -> bool:
 
 def _read(place: Path) -> Checkpoint:
     """One of the checkpoints; an error of ``DAMAGES`` where it is not as it was written."""
-    manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
+    manifest = json.loads(files.regular_text(place / MANIFEST))
     if manifest != files.seal(manifest):
         raise ValueError("another manifest than was written")
     if manifest["format"] != FORMAT:
@@ -140,9 +143,10 @@ def _read(place: Path) -> Checkpoint:
         if files.digest(place / name) != known:
             raise ValueError(f"another {name} than was written")
     tensors = {name: torch.from_numpy(array) for name, array in arrays.read(place / TENSORS).items()}
-    return Checkpoint(
-        manifest=manifest, state=json.loads((place / STATE).read_text(encoding="utf-8")), tensors=tensors
-    )
+    state = json.loads(files.regular_text(place / STATE))
+    if misfits(manifest, NEEDED) or not isinstance(state, Mapping) or not set(manifest["files"]) >= {STATE, TENSORS}:
+        raise ValueError("another record than is written")
+    return Checkpoint(manifest=manifest, state=state, tensors=tensors)
 
 
 def _same(place: Path, manifest: Mapping[str, Any], identity: Mapping[str, Any]) -> None:

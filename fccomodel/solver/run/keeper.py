@@ -11,6 +11,8 @@ from typing import Any
 import torch
 
 from fccomodel.algorithms.runtime import keeping
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.solver import errors
 from fccomodel.solver.run import checkpoints
 from fccomodel.solver.run.checkpoints import Checkpoint, Checkpoints
 from fccomodel.solver.run.state import packed, put_back
@@ -64,7 +66,10 @@ class Keeper(keeping.Keeper):
 
     def back(self, held: Any, into: Any = None) -> Any:
         assert self.found is not None
-        return put_back(held, self.found.tensors, self.device, self.settings, into)
+        try:
+            return put_back(held, self.found.tensors, self.device, self.settings, into)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration):  # a part is another than it was
+            raise FccoError([errors.checkpoint_damaged(self.at.folder)]) from None
 
     # ----------------------------------------------------------------------------------------------------------------- files
     def write(self, stage: str, run: Any) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from math import inf
 from typing import Any
 
 import torch
 
-from fccomodel.core import process
+from fccomodel.core import memory, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
+from fccomodel.evaluation.errors import variables_too_long
 from fccomodel.solver import errors
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import ranks
@@ -80,9 +79,8 @@ def refuse_size(program: Program, bound: Bound, precision: str) -> None:
     """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
     length = max((stop for _, stop, _ in program.layout.values()), default=0)
     needed = VECTORS * length * getattr(torch, precision).itemsize
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else inf
-    if needed > memory:
-        refuse(errors.variables_too_long(length, VECTORS, needed, memory), source=bound.problem.source)
+    if (left := memory.lacking(needed)) is not None:
+        refuse(variables_too_long(length, VECTORS, needed, left), source=bound.problem.source)
 
 
 def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:

@@ -22,8 +22,8 @@
 How it is solved
 
   SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps, practical step sizes;
-    O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(212 / (212 * sqrt(569)), 1 / min(212,
-    569)) / eps^5 = 4.2e-02 / eps^5: 4.2e+13 at eps = 0.001
+    a stationary point in O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(212 / (212 *
+    sqrt(569)), 1 / min(212, 569)) / eps^5 = 4.2e-02 / eps^5: 4.2e+13 at eps = 0.001
   prox: 0.001 * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
   sorted: E_j g(w; i, j) (from sums over sorted rows: an exact pass meets 357 + 212 rows, not 75,684 pairs)
@@ -60,6 +60,14 @@ def read_data(path, sha256, mapped=False):
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+
+
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
 def increasing(x):

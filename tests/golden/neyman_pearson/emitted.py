@@ -18,8 +18,8 @@
 How it is solved
 
   SONEX (sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)), adam steps, practical step sizes;
-    O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(1 / (1 * sqrt(357)), 1 / min(1, 357)) /
-    eps^5 = 1.0e+00 / eps^5: 1.0e+15 at eps = 0.001
+    a stationary point in O(max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5) iterations, here max(1 / (1 * sqrt(357)),
+    1 / min(1, 357)) / eps^5 = 1.0e+00 / eps^5: 1.0e+15 at eps = 0.001
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: misses (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
@@ -55,6 +55,14 @@ def read_data(path, sha256, mapped=False):
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+
+
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
 SEED = 0

@@ -56,6 +56,14 @@ def read_data(path, sha256, mapped=False):
         raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
 
 
+def present(device):
+    """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
+    kind, _, number = device.partition(":")
+    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+        return device
+    raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
+
+
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0

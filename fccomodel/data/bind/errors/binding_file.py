@@ -28,6 +28,14 @@ def not_toml(place: str, message: str) -> Diagnostic:
     )
 
 
+def too_long(name: str, size: int, limit: int) -> Diagnostic:
+    """A binding file is written by a person; data are in files of their own."""
+    return BINDING_FILE.error(
+        f"{name} has {size / 1e6:,.0f} MB, and a binding file has at most {limit / 1e6:,.0f} MB",
+        fix="store its arrays in an .npz file, and name that",
+    )
+
+
 def nested_too_deeply(name: str) -> Diagnostic:
     """A binding file has sections and inline tables."""
     return BINDING_FILE.error(f"{name} is nested too deeply", fix="a binding file has sections and inline tables, nothing deeper")

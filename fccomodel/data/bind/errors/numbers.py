@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
+from fccomodel.data.bind.errors import words
 
 NO_VALUE = Code("F0519", "parameter without value")
 VALUE = Code("F0520", "parameter value")
@@ -32,6 +34,22 @@ def not_a_number(name: str, shown: str) -> Diagnostic:
 def shape(name: str, actual: tuple[int, ...], declared: tuple[int, ...]) -> Diagnostic:
     """A param has its declared shape, or is one number."""
     return VALUE.error(f"param {name} has shape {actual}, declared {declared}", fix="give values of the declared shape")
+
+
+def no_labels(name: str, shape: tuple[int | str, ...]) -> Diagnostic:
+    """Only an axis over a set of labels takes values by label."""
+    axes = ", ".join(map(str, shape))
+    what = f"param {name}[{axes}] has places, not labels" if shape else f"param {name} is one number"
+    return VALUE.error(f"{what}: values by label do not fit it", fix="give the numbers in order: a list, or .to_numpy()")
+
+
+def other_labels(name: str, given: Sequence[str], labels: Sequence[str]) -> Diagnostic:
+    """Values by label are of the set's labels, each once."""
+    missing = [label for label in labels if label not in given]
+    more = [label for label in given if label not in labels]
+    said = [f"lacks {words.listed(missing)}"] if missing else []
+    said += [f"has {words.listed(more)}, which the data do not have"] if more else []
+    return VALUE.error(f"param {name} {' and '.join(said)}", fix=f"give a value for each of {words.listed(labels)}")
 
 
 def not_finite(name: str, value: float) -> Diagnostic:

@@ -1,0 +1,36 @@
+"""Ctrl-C while the command is still being imported, when nothing can be lost: one line and exit status 130, no traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+#: Exit status of a command that was interrupted.
+INTERRUPTED = 130
+#: Names of the file that a process of the command runs, and how Python is told to run it as a module.
+COMMANDS = ("fccomodel", "fccomodel.exe", "fccomodel-script.py")
+AS_MODULE = ["-m", "fccomodel"]
+
+
+def is_command() -> bool:
+    """Whether this process is the command ``fccomodel``, not a program that imports the package."""
+    return os.path.basename(sys.argv[0] if sys.argv else "") in COMMANDS or sys.orig_argv[1:3] == AS_MODULE
+
+
+def end_at_once() -> None:
+    """From here on Ctrl-C ends the process, where it would raise KeyboardInterrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _end)
+
+
+def raise_again() -> None:
+    """From here on Ctrl-C raises KeyboardInterrupt again."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os.write(2, b"fccomodel: interrupted\n")
+    os._exit(INTERRUPTED)
