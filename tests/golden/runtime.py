@@ -15,6 +15,7 @@ class LoopSettings:
     once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     pass_step  size of a proximal step of full passes, where another run found it
+    powers     gradients that an estimate of curvature takes to begin with        halvings   of a first step, at most
     """
 
     eta: float = 0.0
@@ -33,6 +34,8 @@ class LoopSettings:
     once: bool = False
     kept: bool = False
     pass_step: float = 0.0
+    powers: int = 8
+    halvings: int = 40
 
     def copy(self) -> Self:
         """The same numbers, to be changed apart from these."""
@@ -338,6 +341,84 @@ def drawn(solver: BlockSolver, data, rng, count):
     return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
 
 
+def spare(h: LoopSettings, price, seconds):
+    """Fewer gradients before the first step where each takes so many counted seconds (``price``) that all which the start asks
+    for would take more than a fifth of the budget; of ``seconds`` None as many as ever."""
+    if seconds is not None:
+        most = 0.2 * seconds / max(price, 1e-9)
+        h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """Seconds that one thread takes, as measured once by ``tests/bench/rates.py``.
+
+    call     an operation of torch, its part in differentiation and the Python around it
+    byte     read or written            product  a multiplication and addition, in products of matrices and convolutions
+    curved   an entry of exp, log and the like        moved    an entry by its index       drawn    a random number
+    ordered  an entry that is sorted or searched; to find the largest, without an order, costs what moving does
+    """
+
+    call: float = 5e-6
+    byte: float = 5e-11
+    product: float = 5e-11
+    curved: float = 2.5e-9
+    moved: float = 5e-9
+    drawn: float = 4.5e-9
+    ordered: float = 1.2e-7
+
+
+def operation_price(operation, shapes, sizes, rates):
+    """Counted seconds of one operation of torch, by its name, the shapes of its tensors (the result's last), and their bytes."""
+    name, each = operation.partition(".")[0].strip("_"), 0.0
+    if name in ("index", "index_select", "gather", "take", "embedding", "masked_select"):  # not all of where they take from
+        shapes, sizes = shapes[1:], sizes[1:]
+    most = max((math.prod(shape) for shape in shapes), default=0)
+    if name in ("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "dot", "vdot", "matmul", "linear", "linalg_vecdot", "addbmm"):
+        length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
+        return rates.call + rates.byte * sum(sizes) + rates.product * length * math.prod(shapes[-1])
+    if name.startswith("conv"):
+        inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
+        return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
+    if name.startswith(("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")):
+        each = rates.curved
+    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked_s", "nonzero", "put", "topk", "kthvalue")):
+        each = rates.moved
+    elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
+        each = rates.drawn
+    elif name.startswith(("sort", "argsort", "searchsorted", "bucketize", "unique", "cum")):
+        each = rates.ordered
+    return rates.call + rates.byte * sum(sizes) + each * most
+
+
+def priced(work, rates=None):
+    """What ``work()`` returns, and the counted seconds of its operations of torch, of their differentiation too."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    rates, spent = rates or Rates(), [0.0]
+
+    class Counting(TorchDispatchMode):
+        @classmethod
+        def _should_skip_dynamo(cls):  # else torch loads its compiler, which takes a second
+            return False
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            result = func(*args, **(kwargs or {}))
+            held = [*args, *(kwargs or {}).values(), *(result if isinstance(result, list | tuple) else [result])]
+            held = [x for part in held for x in (part if isinstance(part, list | tuple) else [part])]
+            held = [x for x in held if isinstance(x, torch.Tensor)]
+            if func.is_view:
+                spent[0] += 0.3 * rates.call
+            else:
+                sizes = [x.numel() * x.element_size() for x in held]
+                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in held], sizes, rates)
+            return result
+
+    with Counting():
+        result = work()
+    return result, spent[0]
+
+
 def summary(values):
     """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
@@ -442,7 +523,7 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
     if not penalties:
         return
     begin = w.to(dtype)
-    curvature, free, h.steep = smoothness(G, begin), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
+    curvature, free, h.steep = smoothness(G, begin, h.powers), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)
@@ -462,12 +543,12 @@ def copy_state(state):
     return SimpleNamespace(**{name: copied(x) for name, x in vars(state).items()})
 
 
-def inverse_smoothness(solver: BlockSolver, G, w, value=None):
+def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings=40):
     """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
     gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
-    largest = max(smoothness(G, w), smoothness(lambda x: G(x, 1.0), w) if solver.centred else 0.0)
+    largest = max(smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0)
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
-    for _ in range(40):
+    for _ in range(halvings):
         ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
         if float(G(ahead) @ slope) >= 0 or (value is not None and value(ahead) <= value(w) - fall):
             break
@@ -489,7 +570,7 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
 
     def inverse(jumps=False):
         value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
-        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value)
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value, h.powers, h.halvings)
 
     solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
@@ -502,76 +583,6 @@ def pricing(look=0.0, step=0.0):
     """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, of
     all looks so far, and before the first step (``start``); ``timed``: the clock ended it."""
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rates:
-    """Seconds that one thread takes, as measured once by ``tests/bench/rates.py``.
-
-    call     an operation of torch, its part in differentiation and the Python around it
-    byte     read or written            product  a multiplication and addition, in products of matrices and convolutions
-    curved   an entry of exp, log and the like        moved    an entry by its index       drawn    a random number
-    ordered  an entry that is sorted or searched; to find the largest, without an order, costs what moving does
-    """
-
-    call: float = 5e-6
-    byte: float = 5e-11
-    product: float = 5e-11
-    curved: float = 2.5e-9
-    moved: float = 5e-9
-    drawn: float = 4.5e-9
-    ordered: float = 1.2e-7
-
-
-def operation_price(operation, shapes, sizes, rates):
-    """Counted seconds of one operation of torch, by its name, the shapes of its tensors (the result's last), and their bytes."""
-    name, each = operation.partition(".")[0].strip("_"), 0.0
-    if name in ("index", "index_select", "gather", "take", "embedding", "masked_select"):  # not all of where they take from
-        shapes, sizes = shapes[1:], sizes[1:]
-    most = max((math.prod(shape) for shape in shapes), default=0)
-    if name in ("mm", "mv", "bmm", "addmm", "addmv", "baddbmm", "dot", "vdot", "matmul", "linear", "linalg_vecdot", "addbmm"):
-        length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
-        return rates.call + rates.byte * sum(sizes) + rates.product * length * math.prod(shapes[-1])
-    if name.startswith("conv"):
-        inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
-        return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
-    if name.startswith(("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")):
-        each = rates.curved
-    elif name.startswith(("index", "gather", "scatter", "take", "embedding", "masked_s", "nonzero", "put", "topk", "kthvalue")):
-        each = rates.moved
-    elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
-        each = rates.drawn
-    elif name.startswith(("sort", "argsort", "searchsorted", "bucketize", "unique", "cum")):
-        each = rates.ordered
-    return rates.call + rates.byte * sum(sizes) + each * most
-
-
-def priced(work, rates=None):
-    """What ``work()`` returns, and the counted seconds of its operations of torch, of their differentiation too."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-
-    rates, spent = rates or Rates(), [0.0]
-
-    class Counting(TorchDispatchMode):
-        @classmethod
-        def _should_skip_dynamo(cls):  # else torch loads its compiler, which takes a second
-            return False
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            result = func(*args, **(kwargs or {}))
-            held = [*args, *(kwargs or {}).values(), *(result if isinstance(result, list | tuple) else [result])]
-            held = [x for part in held for x in (part if isinstance(part, list | tuple) else [part])]
-            held = [x for x in held if isinstance(x, torch.Tensor)]
-            if func.is_view:
-                spent[0] += 0.3 * rates.call
-            else:
-                sizes = [x.numel() * x.element_size() for x in held]
-                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in held], sizes, rates)
-            return result
-
-    with Counting():
-        result = work()
-    return result, spent[0]
 
 
 def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
@@ -946,6 +957,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
+    spare(h, priced(lambda: G(w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
@@ -1086,11 +1098,11 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
     )  # fmt: skip
 
 
-def first_step(G, F, w):
+def first_step(G, F, w, powers=8, halvings=40):
     """One over the gradient's Lipschitz constant near w, and along the first step."""
-    largest, slope = smoothness(G, w), G(w)
+    largest, slope = smoothness(G, w, powers), G(w)
     eta = 1.0 / largest if largest > 0 else 0.05
-    for _ in range(40):
+    for _ in range(halvings):
         ahead = F.prox(w - eta * slope, eta)
         if eta * float((G(ahead) - slope).norm()) <= 1.01 * float((ahead - w).norm()):
             break
@@ -1104,7 +1116,7 @@ def set_out(run, solver: VectorSolver, data, F, h: VectorSettings, c, G):
     if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), c, h, G, w.dtype)
     if h.eta <= 0:
-        h.eta = first_step(G, F, w)
+        h.eta = first_step(G, F, w, h.powers, h.halvings)
     run.eta, h.weight = h.eta, h.weight or 0.1 * h.rho
 
 
@@ -1229,6 +1241,7 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
+    spare(h, priced(lambda: G(state.w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
     run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
@@ -1507,7 +1520,19 @@ def excess(solver: Solver, data, w):
     return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
 
 
-def least_violation(solver: Solver, data, w, limit, count, most=2000):
+def noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
+    """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
+    rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
+    sums = []
+    for _ in range(times):
+        x = w * (1 + 2 * rounding * torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype))
+        values = excess(solver, data, x)
+        sums.append(sum(float((weights[label] * (values[label].abs() - weights[label]).abs()).sum()) for label in weights))
+    worst = max(sums, default=0.0)
+    return 4 * worst
+
+
+def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1.2e-16):
     """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
 
     Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
@@ -1529,11 +1554,16 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000):
     last = count.passes + most
     x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
     moved = forward_backward(at, prox, x, step)
-    x, normal = moved.new, -moved.move / moved.step - moved.gradient
-    left = float((at(x)[1] + normal).norm())
+    x, blur = moved.new, rounding * (moved.w.abs() + moved.new.abs()) / moved.step
+    inside = moved.new == moved.w - moved.step * moved.gradient  # no set has moved these entries: no normal there
+    normal = torch.where(inside, torch.zeros_like(x), -moved.move / moved.step - moved.gradient)
+    gradient = at(x)[1]
+    off = gradient.abs() * (100 * rounding) + torch.where(inside, torch.zeros_like(x), blur)
+    left = float((gradient + normal).norm() + off.norm())
     weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    squares = max(squares - noise(solver, data, x, weights), 0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
 
 
@@ -1542,7 +1572,10 @@ def conflict(least, enough, far=0.0):
     ``far`` times its size (all where constraints are convex)."""
     if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
         return None
-    return {"kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest}
+    size = float(least.w.norm())
+    return {
+        "kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest, "size": size,
+    }  # fmt: skip
 
 
 def first_point(full, history, step=0.0, times=8):
@@ -1601,6 +1634,35 @@ def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
     return least > 0.01 * most or place(least) < apart * place(most) or full.late()
 
 
+def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
+    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors: to |w| = 1e12 at least.
+
+    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a constraint or a set ends the way;
+    ``unattained`` where a hundredfold way brings less than half of what the way before it brought.
+    """
+    solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
+    here, gain, last = summary(solver.evaluate(data, w)), fallen[1] - fallen[0], fallen[1]
+    for far in further:
+        if full.late():
+            return None
+        way = 100.0 * far * size
+        x = w + d * (way / length)
+        inside = x.clone()
+        solver.project(inside, 0.0)
+        value = summary(solver.evaluate(data, x))
+        if not math.isfinite(value[0]):  # beyond double precision
+            break
+        if value[2] > max(full.tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+            return None
+        now = here[0] - merit(value, full.h.weight)
+        if now < (1 - 1e-6) * last - 1e-9 * abs(here[0]):
+            return None
+        if now - last < 0.5 * gain:
+            kind = "unattained"
+        gain, last = now - last, max(last, now)
+    return kind
+
+
 def falls_for_ever(full, w, d):
     """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
     ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
@@ -1633,9 +1695,12 @@ def falls_for_ever(full, w, d):
             return None
         if fallen[-1] < (1 - 1e-6) * max(fallen) - 1e-12 * abs(here[0]):
             return None
+    kind = "unattained"
     if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
-        return "unbounded"
-    return None if straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)) else "unattained"
+        kind = "unbounded"
+    elif straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)):
+        return None
+    return goes_on(full, w, d, kind, fallen[-2:]) if straight else kind
 
 
 def raise_penalty(now, full, violation):
@@ -1647,7 +1712,7 @@ def raise_penalty(now, full, violation):
         return
     now.searched, least = True, least_violation(full.solver, full.data, now.w, full.limit, full.count)
     if least.violation > max(1e-2 * full.tol, 1e-3 * violation) and not full.limit():
-        now.best, now.failure = least.w, conflict(least, 0.0)
+        now.best, now.failure = least.w, conflict(least, 0.0, far=1.0)
     else:
         now.w = least.w
 
@@ -1682,13 +1747,23 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and falls_for_ever(full, now.w, moved) == "unbounded":
-        now.failure = {"kind": "unbounded", "direction": moved}
+    if count.passes > now.last and not full.solver.attained and falls_for_ever(full, now.w, moved) == "unbounded":
+        now.failure = {"kind": "unbounded", "direction": moved, "far": float(now.w.norm())}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
     now.shifts = shifts
     now.enough = max(tol, min(now.enough, 0.3 * (now.error if full.solver.resume is None else now.off)))
     return True
+
+
+def allowed_further(full, w, end, times=1e4, share=1e-3):
+    """That sets and constraints allow so many ``times`` the way from w to ``end``, up to a share of it."""
+    solver, way = full.solver, times * float((end - w).norm())
+    x = w + times * (end - w)
+    inside = x.clone()
+    solver.project(inside, 0.0)
+    value = summary(solver.evaluate(full.data, inside))
+    return float((x - inside).norm()) <= share * way and not share * way < value[2] < math.inf
 
 
 def drifts(full, w, d, again):
@@ -1710,7 +1785,9 @@ def drifts(full, w, d, again):
             return None
         last = merit(value, h.weight) + 1e-12 * abs(here[0])
         ends.append(x)
-    return None if levels_off(full, w, ends[0]) else {"kind": "unattained", "direction": d}
+    if levels_off(full, w, ends[0]) or not allowed_further(full, w, ends[-1]):
+        return None
+    return {"kind": "unattained", "direction": d, "far": float(ends[-1].norm())}
 
 
 def without_end(full, w, further):
@@ -1718,7 +1795,7 @@ def without_end(full, w, further):
     for d in (further - w, w):
         kind = falls_for_ever(full, w, d)
         if kind:
-            return {"kind": kind, "direction": d}
+            return {"kind": kind, "direction": d, "far": 1e12 * (1 + float(w.norm()))}
     return None
 
 
