@@ -347,7 +347,8 @@ def ended(
     if first is not None and solution is not None:
         gap, solution = first.report.gap, first.solution
         near = _settled(first) and gap is not None and _small(first.report, gap.value)
-        if solution.interrupted or draws.drawn(planned.problem) or near and solution.failure is None:
+        ended = solution.interrupted or draws.drawn(planned.problem)
+        if ended or near and solution.failure is None:
             return first
     if (route := built()) is None:  # it was one for other numbers
         if first is not None and first.solution.failure is not None:

@@ -49,11 +49,11 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
     weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
-    squares = max(squares - noise(solver, data, x, weights), 0.0)
+    squares = max(squares - violation_noise(solver, data, x, weights), 0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
 
 
-def noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
+def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
     """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
     rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
     sums = []
