@@ -107,7 +107,7 @@ def judge_exactly(model: exact.Model, seen: Counter[str]) -> None:
             wrong = wrong or ("accuracy" if "high accuracy" in said else "")
         elif known and true > Fraction(gap.value):
             wrong = "false gap"
-        elif known and found.verdict.startswith("Solved to high accuracy") and true > max(start / 100, Fraction(NONE)):
+        elif known and found.verdict.startswith("Solved to high accuracy") and true > max(start / 100, Fraction(NONE * max(1.0, 1e3 * abs(found.objective)))):
             wrong = "false words"
         seen["exact, with a gap"] += known
         seen["exact, solved"] += found.solved
