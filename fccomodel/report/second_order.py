@@ -24,6 +24,7 @@ import torch
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
+from fccomodel.evaluation.axes import STEEPEST
 from fccomodel.report.active import HELD, conditions_of_sets
 from fccomodel.report.lagrangian import Term, differentiable_sum, gradient, roots
 from fccomodel.report.optimality import Optimum
@@ -157,7 +158,7 @@ class _Search:
     # ---------------------------------------------------------------------------------------------------------- curvature
     def _whole(self) -> _Spectrum:
         basis = self.tangent.basis()
-        columns = np.stack([self.product(direction) for direction in basis.T], axis=1)
+        columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
         return _eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[_Spectrum]:
@@ -328,7 +329,7 @@ class _Tangent:
         return self.free.sum() <= DENSE
 
     def project(self, direction: Array) -> Array:
-        inside = direction * self.free
+        inside = np.where(self.free > 0, direction, 0.0)
         return inside - self.normals.T @ (self.normals @ inside)
 
     def basis(self) -> Array:
@@ -341,13 +342,18 @@ class _Tangent:
 
 
 def _free(system: System, slope: Array, held: float) -> Array:
-    """1 for entries that no bound holds with a multiplier, 0 for the others."""
-    parts = []
+    """1 for entries that no bound holds with a multiplier, 0 for the others; an infinite slope holds too, as of a root at 0."""
+    parts, steep = [], {}
+    if system.roots and system.f.requires_grad:
+        own = torch.autograd.grad(system.f, system.leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
+        steep = {name: part.abs() > STEEPEST for name, part in zip(system.names, own, strict=True)}
     for name, part in system.split(slope).items():
         free = torch.ones_like(part)
         for simple, args in system.sets_of(name):
             normals = simple.normals(system.point[name], *args, tolerance=AT_BOUND)
             free = free * ~(normals.low & normals.high)
+            if name in steep:
+                free = free * ~(steep[name] & (normals.low | normals.high))
             free = free * ~(normals.low & (part > held)) * ~(normals.high & (part < -held))
         parts.append(free.reshape(-1))
     return torch.cat(parts).numpy() if parts else np.zeros(0)

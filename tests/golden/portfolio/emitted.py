@@ -84,7 +84,7 @@ no_grad = torch.inference_mode
 # ---- settings
 
 
-# runtime.py: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
+# the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
 
 
 @dataclass(kw_only=True)
@@ -314,7 +314,7 @@ def constraint_values(data, w):
 # ---- the loop
 
 
-# runtime.py: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
+# the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
 #   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
 #   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
@@ -340,4 +340,4 @@ SOLVER = BlockSolver(
 # ---- checkpoints
 
 
-# runtime.py: put_back, Keeper, FileKeeper, kept, main
+# the source: put_back, Keeper, FileKeeper, kept, main
