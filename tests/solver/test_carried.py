@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import inspect
+import pkgutil
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,3 +114,15 @@ def test_the_runtime_needs_nothing_else() -> None:
         imports += "from collections.abc import Callable, Mapping\n"
         imports += "from dataclasses import dataclass, field\nfrom types import SimpleNamespace\nfrom typing import Any, Self\n"
         assert not undefined(imports + "\n\n".join(map(source, parts)))
+
+
+def test_names_are_distinct() -> None:
+    """Of all that a program may carry: of two functions with one name it would have one alone, under the calls of both."""
+    runtime = [f"{algorithms.runtime.__name__}.{m.name}" for m in pkgutil.iter_modules(algorithms.runtime.__path__)]
+    others = ["library.distances", "library.distributions._noise", "library.reductions._tail"]
+    names = [*runtime, *(f"fccomodel.{name}" for name in others)]
+    known: dict[str, object] = {}
+    for module in (importlib.import_module(name) for name in names if not name.endswith("vector_loop")):  # or the block loop
+        for name, thing in vars(module).items():
+            own = inspect.isfunction(thing) and thing.__module__ == module.__name__
+            assert not own or known.setdefault(name, thing) is thing, f"{name} of {module.__name__}"

@@ -14,7 +14,7 @@ from fccomodel.app import errors
 from fccomodel.app.notebook.shown import Shown
 from fccomodel.app.results.reading import Stored
 from fccomodel.app.results.record import VARIABLES, plain, report_json, without_encoding
-from fccomodel.core import ir, lazy
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
@@ -84,7 +84,6 @@ def evaluate(
     show: Iterable[str] = (),
 ) -> Evaluation:
     """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
-    lazy.load("torch")
     from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
     from fccomodel.report import estimated

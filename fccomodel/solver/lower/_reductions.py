@@ -171,14 +171,19 @@ class Reductions:
 
     def some_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
         """In a step, where one binder's range depends on another of the same reduction: every combination weighs alike."""
-        parts = combined(ranged)
+        axes = set(ranged.axes)
+        cells = [p for p in ranged.parts if p.segment is not None and not axes.intersection(p.segment.parents)]
+        parts = [p for p in ranged.parts if p.axis is not None] if cells else combined(ranged)
         for weight in [*(p.weight for p in parts if p.weight is not None), *(p.count for p in parts)]:
             body = algebra.times(weight, body)
-        body = body if count is None else algebra.over(body, count)
+        body = body if count is None or cells else algebra.over(body, count)
         for part in reversed(parts):
             assert part.axis is not None
-            body = algebra.average(body, [part.axis])
-        return body
+            if part in cells:  # all rows of the cells around: each belongs to its own
+                body = self.over_part(True, body, replace(part, weight=None), algebra)
+            else:
+                body = algebra.average(body, [part.axis])
+        return body if count is None or not cells else algebra.over(body, count)
 
     def all_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
         """The same in a full pass."""
