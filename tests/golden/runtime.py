@@ -341,12 +341,18 @@ def drawn(solver: BlockSolver, data, rng, count):
     return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
 
 
-def spare(h: LoopSettings, price, seconds):
-    """Fewer gradients before the first step where each takes so many counted seconds (``price``) that all which the start asks
-    for would take more than a fifth of the budget; of ``seconds`` None as many as ever."""
-    if seconds is not None:
-        most = 0.2 * seconds / max(price, 1e-9)
-        h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
+def spare(h: LoopSettings, few, price, seconds):
+    """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one takes so many counted
+    seconds (``price``) that all which the start asks for would take more than a fifth of the budget, or one more than a
+    hundredth; of ``seconds`` None as many as ever."""
+    if seconds is None:
+        return
+    if few and price > 0.01 * seconds:
+        kept = max(int(len(few) * 0.01 * seconds / price), 1)
+        price *= kept / len(few)
+        del few[kept:]
+    most = 0.2 * seconds / max(price, 1e-9)
+    h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,12 +438,12 @@ def value_at(solver: Solver, data, w):
     return summary(solver.evaluate(data, w.to(data.dtype)))
 
 
-def starting_value(solver: Solver, data, w, G, rng):
+def starting_value(solver: Solver, data, w, G, rng, most=40):
     """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
     finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
     Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
     would ever leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as factors beside offsets;
-    those that have no influence there either stay."""
+    those that have no influence there either stay. At ``most`` so many points are tried."""
 
     def scattered():
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
@@ -455,7 +461,7 @@ def starting_value(solver: Solver, data, w, G, rng):
         small = scattered() * w.numel() ** -0.5 * idle
         small *= (G(w + small) != 0) | (not slope)
         trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
-    for size, way in trials:
+    for _, (size, way) in zip(range(most), trials, strict=False):
         x = w + size * way
         solver.project(x, 0.0)
         found = value_at(solver, data, x)
@@ -957,8 +963,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    spare(h, priced(lambda: G(w))[1], seconds if share is None else share)
-    run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
+    spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
+    run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if price is not None and passes_first(price, work.step, G(w), tol, room):
@@ -1241,8 +1247,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    spare(h, priced(lambda: G(state.w))[1], seconds if share is None else share)
-    run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    spare(h, few, priced(lambda: G(state.w))[1], seconds if share is None else share)
+    run.value, first = starting_value(solver, quick, state.w, G, rng, h.halvings), state.w.clone()
     run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
