@@ -95,6 +95,7 @@ def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -
     """The table of a quantity, with these columns alone, bound as before; how many rows were read for it."""
     from fccomodel.data import bind
     from fccomodel.data.bind.errors.words import UNSEEN
+    from fccomodel.report import cautions
 
     problem, name = _alone(wanted, columns), wanted.table.name
     learned = {column: record for column, record in known.encoding.get(name, {}).items() if column in columns}
@@ -109,9 +110,9 @@ def _bound(known: Fitted, wanted: Quantity, data: Any, columns: Sequence[str]) -
             params={**numbers, **sizes},
             encoding={name: learned},
         )
-    for note in bound.notes:
-        if UNSEEN in note:
-            warnings.warn(note, stacklevel=4)
+    unseen = [note for note in bound.notes if UNSEEN in note]
+    for note in (*unseen, *cautions.all()["other units"].find(cautions.Subject(bound=bound))):
+        warnings.warn(note, stacklevel=4)
     return bound.tables[name], bound.sources[name]["rows_read"]
 
 

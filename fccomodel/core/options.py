@@ -12,6 +12,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,14 +159,26 @@ def check_value(name: str, value: Any, origin: str) -> Any:
 def _number(name: str, value: Any, origin: str) -> float:
     """A number of the kind and in the range that the option has."""
     whole, low, high = NUMBERS[name]
-    finite = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not finite or not low <= value <= high or whole and value != int(value):
+    number = _as_float(value)
+    if not math.isfinite(number) or not low <= number <= high or whole and not number.is_integer():
         least = "above 0" if low == ABOVE_ZERO else f"of at least {low:g}"
         kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
             f" and at most {high:g}" if math.isfinite(high) else ""
         )
         refuse(errors.not_in_range(name, value, origin, kind))
-    return int(value) if whole else value
+    if whole:
+        return int(number)
+    return value if isinstance(value, int | float) else number
+
+
+def _as_float(value: Any) -> float:
+    """A number of any type; NaN for anything else, and for what 64 bits do not hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.nan
 
 
 def _share(name: str, value: Any, origin: str, kind: str) -> float:
@@ -177,7 +190,7 @@ def _share(name: str, value: Any, origin: str, kind: str) -> float:
 
 def _seed(value: Any, origin: str) -> int:
     """A seed that every random generator used takes: 0 .. 2^63 - 1."""
-    whole = isinstance(value, int) and not isinstance(value, bool) or isinstance(value, float) and value.is_integer()
+    whole = isinstance(value, Integral | float) and not isinstance(value, bool) and value == value // 1
     if not whole or not 0 <= value < 2**63:
         refuse(errors.not_a_seed(value, origin))
     return int(value)

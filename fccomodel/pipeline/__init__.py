@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.core import garbage, ir, lazy, options
+from fccomodel.core import ir, options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.source import Source
 from fccomodel.core.work import Meter
@@ -65,7 +65,6 @@ def compile_model(source: Source) -> Compiled:
     return Compiled(source=source, model=model, problem=check(model, source))
 
 
-@garbage.rarely_collected()
 def bind(
     compiled: Compiled,
     binding: Binding,
@@ -78,7 +77,6 @@ def bind(
 ) -> Bound:
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
-    lazy.load("torch")
     from fccomodel.data import bind as data
     from fccomodel.evaluation import claims, domains, sizes
 
@@ -184,7 +182,6 @@ def settled(choice: Choice) -> Plan:
         return settle(choice, choice.chosen.normal)
 
 
-@garbage.rarely_collected()
 def plan(
     compiled: Compiled,
     binding: Binding,
@@ -218,7 +215,6 @@ def rows(compiled: Compiled, binding: Binding, chosen: options.Origins) -> tuple
     return divide(compiled, binding, out, seed=_seed(chosen))
 
 
-@garbage.rarely_collected()
 def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
     chosen, aside = machine.at_hand(chosen)
@@ -406,7 +402,6 @@ def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
     return judging.failed(kkt, failure, convex=convex, feasible=feasible)
 
 
-@garbage.rarely_collected()
 def solve(
     planned: Planned,
     progress: Callable[[Progress], None] | None = None,

@@ -346,10 +346,13 @@ def ended(
             failed, solution = error, None
     if first is not None and solution is not None:
         gap, solution = first.report.gap, first.solution
-        ended = solution.interrupted or solution.failure is not None or draws.drawn(planned.problem)
-        if ended or _settled(first) and gap is not None and _small(first.report, gap.value):
+        near = _settled(first) and gap is not None and _small(first.report, gap.value)
+        ended = solution.interrupted or draws.drawn(planned.problem)
+        if ended or near and solution.failure is None:
             return first
     if (route := built()) is None:  # it was one for other numbers
+        if first is not None and first.solution.failure is not None:
+            return first
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
     from fccomodel.solver import conic
     from fccomodel.solver.run.machine import interruptible
@@ -369,6 +372,8 @@ def ended(
             if first is not None:
                 return first
             return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
+        if solution is not None and solution.status in ("unbounded", "unattained") and not _attained(second):
+            return first or _judged(planned, program, solution, sensitive, until)
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
@@ -382,6 +387,13 @@ def ended(
     if failed is not None or solution is None:
         raise failed or AssertionError(found)
     return _without_optimum(planned, program, solution, first, route, found, progress, sensitive, until)
+
+
+def _attained(found: Found) -> bool:
+    """The report finds a solution, and proves that there is one."""
+    from fccomodel import report as judging
+
+    return found.report.solved and bool(judging.excluded(found.planned.analysis, found.report.gap, "unattained"))
 
 
 def _without_optimum(

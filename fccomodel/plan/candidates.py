@@ -150,11 +150,13 @@ class Candidate:
         return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
 
     def adds(self) -> list[str]:
-        """What its steps do where they go beyond the theorem."""
+        """What its steps do where they go beyond the theorem: one sentence for assumptions that fail for the same reason."""
+        alike: dict[tuple[str, str], list[str]] = {}
+        for name, finding in self.beyond.items():
+            assumed = f"{assumptions.ALL[name].meaning} ({self.record.requires[name]})"
+            alike.setdefault((finding.why, self._practice(name, finding)), []).append(assumed)
         return [
-            f"{finding.why}: {self._practice(name, finding)}; the theorem assumes {assumptions.ALL[name].meaning} "
-            f"({self.record.requires[name]})"
-            for name, finding in self.beyond.items()
+            f"{why}: {practice}; the theorem assumes {', and '.join(assumed)}" for (why, practice), assumed in alike.items()
         ]
 
 

@@ -3,7 +3,7 @@
 At a minimum, d'Hd >= 0 for the Hessian H of the Lagrangian and every direction d along which the active constraints with a
 multiplier stay as they are (J. Nocedal, S. Wright, Numerical Optimization, 2006, section 12.5). H is known by its products with
 vectors, gradients of ``gradient . d``: all of them where the variables are few, else those of Lanczos' method from a random
-direction (C. Lanczos, 1950). Three kinds of steps are tried, in this order, each judged by the functions' values at its end alone:
+direction (C. Lanczos, 1950). Three kinds of steps are tried, each judged by the functions' values at its end alone:
 
     Newton         -H^+ g, g the Lagrangian's gradient: what a badly scaled gradient does not show
     curvature      both ways along the eigenvectors of the most negative eigenvalues
@@ -24,6 +24,7 @@ import torch
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
+from fccomodel.evaluation.axes import STEEPEST
 from fccomodel.report.active import HELD, conditions_of_sets
 from fccomodel.report.lagrangian import Term, differentiable_sum, gradient, roots
 from fccomodel.report.optimality import Optimum
@@ -45,6 +46,8 @@ VANISHING = 1e-9
 NEWTON_CUTS = (0.0, 1e-12, 1e-8)
 #: The share of a gain that counts from which on Newton's step says that a point is not one of high accuracy.
 ACCURATE = 1e-3
+#: The shares of such a step that are tried, the whole first.
+NEWTON_SHARES = (1.0, 0.5, 0.1)
 #: Eigenvectors of negative eigenvalues, and random directions without curvature, that are tried.
 NEGATIVE_DIRECTIONS = 4
 RANDOM_DIRECTIONS = 6
@@ -56,6 +59,9 @@ DOUBLINGS = 10
 RESTORATIONS = 20
 #: Entries of a direction that are named.
 NAMED = 3
+
+#: A number beyond all bounds of variables.
+FAR = 1e300
 
 TOO_MUCH_WORK = "its second derivatives take more work than a report has"
 NOT_FINITE = "its second derivatives are not finite here"
@@ -77,7 +83,8 @@ class Examined:
 def examined(
     system: System, optimal: Optimum, rows: Array | None, counts: float, meter: Meter, *, convex: bool
 ) -> Examined:
-    """Search for a point that is better by ``counts`` at least along curvature, or by ``ACCURATE`` of it by Newton's step.
+    """Search for a point that is better by ``counts`` at least along curvature, or by ``ACCURATE`` of it by Newton's step
+    if no expectation is sampled.
 
     rows    gradients of the constraints that may have multipliers, (constraints, entries); None if they are not known
     convex  no direction has negative curvature, so that only Newton's step is tried
@@ -113,6 +120,7 @@ class _Search:
 
     def __init__(self, system: System, optimal: Optimum, rows: Array | None, counts: float, meter: Meter):
         self.system, self.counts, self.meter = system, counts, meter
+        self.fine = counts if system.evaluator.sampled else ACCURATE * counts  # other draws have another optimum
         self.rows = np.zeros((0, system.d)) if rows is None else rows
         self.multipliers = np.abs(optimal.multipliers)
         self.at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
@@ -135,22 +143,22 @@ class _Search:
             return Examined(why=TOO_MUCH_WORK)
         if not all(np.isfinite(spectrum.values).all() for spectrum in spectra):
             return Examined(why=NOT_FINITE)
-        for better in self._found(spectra, convex=convex):
-            return Examined(better=better)
-        return Examined()
-
-    def _found(self, spectra: list[_Spectrum], *, convex: bool) -> Iterator[Better]:
-        for spectrum in spectra:
-            yield from self._newton(spectrum)
+        found = [better for spectrum in spectra for better in self._newton(spectrum)]
         if not convex:
-            for spectrum in spectra:
-                yield from self._negative(spectrum)
-            yield from self._degenerate(spectra)
+            down = next(self._down(spectra), None)
+            found += [] if down is None else [down]
+        return Examined(better=max(found, key=lambda better: better.gain, default=None))
+
+    def _down(self, spectra: list[_Spectrum]) -> Iterator[Better]:
+        """Points that first-order conditions know nothing of."""
+        for spectrum in spectra:
+            yield from self._negative(spectrum)
+        yield from self._degenerate(spectra)
 
     # ---------------------------------------------------------------------------------------------------------- curvature
     def _whole(self) -> _Spectrum:
         basis = self.tangent.basis()
-        columns = np.stack([self.product(direction) for direction in basis.T], axis=1)
+        columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
         return _eigen(basis.T @ columns, basis)
 
     def _lanczos(self, *, convex: bool) -> Iterator[_Spectrum]:
@@ -164,24 +172,42 @@ class _Search:
 
     # -------------------------------------------------------------------------------------------------------------- steps
     def _newton(self, spectrum: _Spectrum) -> Iterator[Better]:
-        """Newton's steps on the eigenvectors of positive eigenvalues, if they promise enough."""
-        along = spectrum.vectors.T @ self.slope
+        """The best of Newton's steps on the eigenvectors of positive eigenvalues, if they promise enough."""
+        steps = [step for cut in NEWTON_CUTS for step in self._newton_steps(spectrum, cut)]
         best: Better | None = None
-        for cut in NEWTON_CUTS:
-            used = spectrum.values > max(cut, np.finfo(float).eps) * spectrum.size
-            promised = float((along[used] ** 2 / (2 * spectrum.values[used])).sum())
-            if not promised >= ACCURATE * self.counts:
-                continue
-            step = -spectrum.vectors[:, used] @ (along[used] / spectrum.values[used])
-            for share in (1.0, 0.5, 0.1):
+        for step, promised in steps:
+            for share in NEWTON_SHARES:
                 found = self._gain(share * step)
-                if found is None or found[0] < max(ACCURATE * self.counts, SHARE * promised * share * (2 - share)):
+                if found is None or found[0] < max(self.fine, SHARE * promised * share * (2 - share)):
                     continue
                 if best is None or found[0] > best.gain:
                     best = Better(gain=found[0], where="by Newton's step", point=found[1])
                 break
         if best is not None:
             yield best
+
+    def _newton_steps(self, spectrum: _Spectrum, cut: float) -> Iterator[tuple[Array, float]]:
+        """Newton's step, and that of the quadratic model within the variables' bounds, each with the gain that it promises."""
+        used = spectrum.values > max(cut, np.finfo(float).eps) * spectrum.size
+        values, vectors = spectrum.values[used], spectrum.vectors[:, used]
+        along = vectors.T @ self.slope
+        promised = float((along**2 / (2 * values)).sum())
+        if not promised >= self.fine:
+            return
+        step = -vectors @ (along / values)
+        low, high = _bounds(self.system)
+        if not self.tangent.bounds_alone or not self.tangent.few or not ((step < low) | (step > high)).any():
+            yield step, promised
+            return
+        places = np.flatnonzero(self.tangent.free)
+        roots = np.sqrt(values)
+        inside = bounded_least_squares(roots[:, None] * vectors[places].T, -along / roots, low[places], high[places])
+        step = np.zeros(self.system.d)
+        step[places] = inside
+        curved = vectors.T @ step
+        promised = -float(along @ curved + (values * curved**2).sum() / 2)
+        if promised >= self.fine:
+            yield step, promised
 
     def _negative(self, spectrum: _Spectrum) -> Iterator[Better]:
         """Steps along directions of negative curvature, the most negative first."""
@@ -275,6 +301,7 @@ class _Tangent:
     def __init__(self, system: System, optimal: Optimum, rows: Array):
         held = HELD * max(1.0, optimal.plain)
         self.free = _free(system, optimal.lagrangian, held)
+        self.entrywise = all(simple.entrywise for name in system.names for simple, _ in system.sets_of(name))
         lengths = np.linalg.norm(rows, axis=1)
         equal = np.array(system.equal, dtype=bool)[system.kept]
         active = equal | (np.abs(optimal.multipliers[system.kept]) * lengths > held)
@@ -289,6 +316,11 @@ class _Tangent:
         self.dimension = int(self.free.sum()) - len(self.normals)
 
     @property
+    def bounds_alone(self) -> bool:
+        """Whether bounds of single entries are all that holds them."""
+        return self.entrywise and not len(self.normals)
+
+    @property
     def empty(self) -> bool:
         return self.dimension <= 0
 
@@ -297,7 +329,7 @@ class _Tangent:
         return self.free.sum() <= DENSE
 
     def project(self, direction: Array) -> Array:
-        inside = direction * self.free
+        inside = np.where(self.free > 0, direction, 0.0)
         return inside - self.normals.T @ (self.normals @ inside)
 
     def basis(self) -> Array:
@@ -310,16 +342,49 @@ class _Tangent:
 
 
 def _free(system: System, slope: Array, held: float) -> Array:
-    """1 for entries that no bound holds with a multiplier, 0 for the others."""
-    parts = []
+    """1 for entries that no bound holds with a multiplier, 0 for the others; an infinite slope holds too, as of a root at 0."""
+    parts, steep = [], {}
+    if system.roots and system.f.requires_grad:
+        own = torch.autograd.grad(system.f, system.leaves, retain_graph=True, allow_unused=True, materialize_grads=True)
+        steep = {name: part.abs() > STEEPEST for name, part in zip(system.names, own, strict=True)}
     for name, part in system.split(slope).items():
         free = torch.ones_like(part)
         for simple, args in system.sets_of(name):
             normals = simple.normals(system.point[name], *args, tolerance=AT_BOUND)
             free = free * ~(normals.low & normals.high)
+            if name in steep:
+                free = free * ~(steep[name] & (normals.low | normals.high))
             free = free * ~(normals.low & (part > held)) * ~(normals.high & (part < -held))
         parts.append(free.reshape(-1))
     return torch.cat(parts).numpy() if parts else np.zeros(0)
+
+
+def _bounds(system: System) -> tuple[Array, Array]:
+    """The least and the largest step of each entry within the sets of bounds; infinite where a variable has none."""
+    low, high = [], []
+    for name, value in system.point.items():
+        ends = [torch.full_like(value, -FAR), torch.full_like(value, FAR)]
+        for simple, args in system.sets_of(name):
+            if simple.entrywise:
+                ends = [simple.project(end, *simple.prepare(*args)) for end in ends]
+        low.append(torch.where(ends[0] <= -FAR, -math.inf, ends[0] - value).reshape(-1))
+        high.append(torch.where(ends[1] >= FAR, math.inf, ends[1] - value).reshape(-1))
+    return torch.cat(low).numpy(), torch.cat(high).numpy()
+
+
+def bounded_least_squares(matrix: Array, right: Array, low: Array, high: Array) -> Array:
+    """The x with low <= x <= high for which |matrix x - right| is least (P. Stark, R. Parker, Bounded-variable least squares: an
+    algorithm and applications, 1995)."""
+    from scipy.optimize import lsq_linear  # loads much
+
+    low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+    apart = high > low
+    found = np.zeros(matrix.shape[1])
+    if apart.any():
+        scale = np.maximum(np.linalg.norm(matrix[:, apart], axis=0), 1e-300)
+        bounds = (low[apart] * scale, high[apart] * scale)
+        found[apart] = lsq_linear(matrix[:, apart] / scale, right, bounds, method="bvls", tol=1e-14).x / scale
+    return np.clip(found, low, high)
 
 
 class _Product:

@@ -61,10 +61,10 @@ NEARLY = 0.99
 NO_GAP = 1e-12
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
-#: What to do about an objective without a bound.
-UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
 #: The standard errors of the objective, relative to its size, and of constraints, up to which an estimate is called so.
 ESTIMATES: tuple[tuple[float, str], ...] = ((1e-2, "Solved"), (1e-1, "Solved roughly"), (math.inf, "Not solved yet"))
+#: What to do about an objective without a bound.
+UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,7 +308,7 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
         case "infeasible" if failure.fixed:
             words = ("has", "is", "") if len(failure.conflict) == 1 else ("have", "are", "up to ")
             worst = "{} no variable, and {} violated by {}{:.3g}".format(*words, max(failure.conflict.values()))
-            sentence = f"Infeasible, proved: {_shown(failure)} {worst}."
+            sentence = f"Infeasible, {_standing(report)}: {_shown(failure)} {worst}."
             advice = "Correct the data and params of what has no variable, or leave it out."
         case "infeasible" if report.relative.get("feasibility", report.feasibility) <= FEASIBLE:
             return report  # the point itself meets the constraints
@@ -323,13 +323,13 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "unbounded" if failure.proved:
             sentence = (
-                f"Unbounded, proved: the objective is {report.objective:.1e} here and goes on without end along a ray of "
-                f"feasible points, as {_moving(failure)}."
+                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes on without end "
+                f"along a ray of feasible points, as {_moving(failure)}."
             )
             advice = UNBOUNDED
         case "unbounded":
             sentence = (
-                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves as fast "
+                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves "
                 f"{_seen(failure)}as {_moving(failure)}."
             )
             advice = UNBOUNDED
@@ -342,6 +342,11 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
     gap = report.gap if failure.kind == "unattained" else None
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
+
+
+def _standing(report: KKTReport) -> str:
+    """How sure a finding about all points is: none is proved where expectations are estimated."""
+    return "proved" if report.exact else "estimated"
 
 
 def unfinished(report: KKTReport, reason: str) -> KKTReport:
@@ -362,10 +367,10 @@ def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport
     if max(failure.radius, failure.nearest) <= 0 or not (convex or failure.proved):
         sentence = f"Infeasible near this point, and constraints are not convex. {least}"
     elif math.isinf(failure.radius):
-        sentence, name = f"Infeasible, proved: every point violates a constraint. {least}", "infeasible"
+        sentence, name = f"Infeasible, {_standing(report)}: every point violates a constraint. {least}", "infeasible"
     else:
         where = f"has |w| <= {_down(failure.radius)}" if failure.radius > 0 else f"is within {_down(failure.nearest)} of this one"
-        sentence = f"Not solved: no feasible point {where}, proved; further away there may be some. {least}"
+        sentence = f"Not solved: no feasible point {where}, {_standing(report)}; further away there may be some. {least}"
     advice = "Loosen one of them, or give them a weight in the objective instead."
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=None, solved=False, failure=name)

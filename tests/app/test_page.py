@@ -79,6 +79,24 @@ def test_the_page(folder, tmp_path, capsys):
     assert "http" not in re.sub(r'"http://www.w3.org[^"]*"', "", text)
 
 
+def test_names_of_data_are_texts_not_elements(tmp_path):
+    """A column, a label, a comment and a set's element that are named like elements of a page."""
+    script, picture = "<script>alert(1)</script>", "</style><img src=x onerror=alert(1)>"
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({script: rng.normal(size=40), "y": rng.normal(size=40), "g": [script, picture] * 20})
+    model = fccomodel.compile(
+        "dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d]; var t[G];\n# <script>alert(1)</script>\n"
+        "minimize E[z ~ D] (dot(w, z.x) + t[z.g] - z.y)^2; subject to fair[k in G]: t[k] <= 1;"
+    )
+    bound = model.bind(spec={"D": {"x": {"columns": [script]}}}, D=rows)
+    result = bound.solve(budget="20it", polish=False)
+    result.save(tmp_path / "out")
+    shown = [fccomodel.app.page.html(fccomodel.load(tmp_path / "out"))]
+    shown += [x._repr_html_() for x in (model, bound, bound.plan(), result, fccomodel.evaluate(tmp_path / "out", D=rows))]
+    assert all("<script>alert" not in text and "<img src=x" not in text for text in shown)
+    assert any("&lt;script&gt;alert" in text for text in shown)
+
+
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
 def test_a_browser_shows_it(folder, tmp_path):
     """Real elements: mathematics and pictures have a size, nothing is wider than a phone or cut off; print unfolds all."""

@@ -28,6 +28,14 @@ minimize mean[k in G] c[k] * (E[z ~ D | z.g == k] log1pexp((1 - 2 * z.y) * dot(w
 """
 
 
+SCORED = """dim d;
+data D : table(x: real[d], y: {0, 1});
+var w[d];
+def score(x) = dot(w, x);
+minimize E[z ~ D] log1pexp((1 - 2 * z.y) * score(z.x)) + 0.1 * sumsq(w);
+"""
+
+
 @pytest.fixture(scope="module")
 def problem() -> Any:
     return fc.compile(MODEL).bind(spec=BINDING)
@@ -214,3 +222,24 @@ def test_the_values_of_params_are_in_the_report_where_they_differ(problem: Any) 
     assert result.json["param_origins"]["tau"] == {"origin": "keyword argument", "default": 0.05}
     assert "--param tau=0.1" in result.json["again"] and "--param tau=0.1" in " ".join(result.details.split())
     assert ">tau<" in result.html().split('id="params"')[1][:80]
+
+
+# -------------------------------------------------------------------------------------------------------------- new rows
+def test_rows_in_other_units_are_told_of() -> None:
+    data = frame()
+    spec = {"D": {"x": {"columns": ["x_0", "x_1"], "scale": "standard"}}}
+    result = fc.compile(SCORED).bind(D=data, spec=spec).solve(budget="20it")
+    with pytest.warns(UserWarning, match="`x_0` is on average more than 20 standard deviations"):
+        result.predict(data.assign(x_0=1000 * (1 + data.x_0)))
+    judged = fc.evaluate(result, D=data.assign(x_0=1000 * (1 + data.x_0)))
+    assert "other units" in " ".join(str(judged).split()) and judged.to_json()["cautions"]
+
+
+def test_a_sweep_over_what_nothing_uses_is_refused() -> None:
+    model = fc.compile("param k >= 0 default 1;\nvar x;\nminimize (x - 1)^2;").bind()
+    assert code(lambda: model.sweep(k=[1, 2])) == "F0805"
+
+
+def test_numbers_of_numpy_are_numbers(problem: Any) -> None:
+    made = problem.plan(seed=np.int64(3), inner_batch=np.int64(16), eta=np.float32(0.25))
+    assert [made.options[name][0] for name in ("seed", "inner_batch", "eta")] == [3, 16, 0.25]

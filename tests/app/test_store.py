@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -97,6 +98,94 @@ def test_what_was_taken_elsewhere_is_not_asked_for(folder: Path, answers: list[R
 def test_variables_are(folder: Path) -> None:
     (folder / "variables.npz").unlink()
     assert "variables.npz" in refusal(folder)
+
+
+def reseal(folder: Path, change: Any = None) -> None:
+    """The folder as if a solve had written it so: every hash is right."""
+    record = json.loads((folder / "result.json").read_text())
+    if change is not None:
+        change(record)
+    if isinstance(record.get("files"), dict):
+        record["files"] = {name: digest(folder / name) if (folder / name).is_file() else "" for name in record["files"]}
+    text = store.json_text({name: entry for name, entry in record.items() if name != "sha256"})
+    record["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "result.json").write_text(store.json_text(record))
+
+
+ODD = {
+    "complex": lambda v: v * 1j,
+    "no number": lambda v: v * np.nan,
+    "infinite": lambda v: v * np.inf,
+    "shorter": lambda v: v[:-1],
+    "with an axis": lambda v: v[None],
+    "texts": lambda v: v.astype(str),
+    "times": lambda v: v.astype("M8[s]"),
+    "not there": lambda v: None,
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_variables_of_another_kind_behind_right_hashes(answers: list[Result], tmp_path: Path, odd: str) -> None:
+    folder = answers[0].save(tmp_path / "out")
+    (name, value), *_ = fccomodel.load(folder).variables.items()
+    made = ODD[odd](np.asarray(value))
+    np.savez(folder / "variables.npz", **({} if made is None else {name: made}))
+    reseal(folder)
+    assert name in refusal(folder)
+    bound = fccomodel.compile(kills.MODELS[0]).bind(data={"D": {"x": np.ones((3, 5)), "y": np.ones(3)}})
+    rows = {"x": np.ones((3, 5)), "y": np.ones(3)}
+    for use in (lambda: fccomodel.evaluate(folder, D=rows), lambda: bound.solve(start=folder)):
+        with pytest.raises(FccoError, match="F0810"):
+            use()
+
+
+CHANGES = {
+    "no numbers of the report": lambda r: r.pop("kkt"),
+    "a text for a number": lambda r: r.update(objective="low"),
+    "a seed without end": lambda r: r.update(seed=10**30),
+    "axes of another shape": lambda r: r["axes"]["variables"].update(w=[["d", None], ["e", None]]),
+    "names that are too few": lambda r: r["axes"]["variables"].update(w=[["d", ["a"]]]),
+    "a list for a mapping": lambda r: r.update(sources=[]),
+    "a binding of numbers": lambda r: r["binding"].update(data={"D": 3}),
+    "sizes of texts": lambda r: r.update(sizes={"d": "5"}),
+    "a file upwards": lambda r: r["files"].update({"../secret": ""}),
+    "a file elsewhere": lambda r: r["files"].update({"/etc/passwd": ""}),
+    "files in a list": lambda r: r.update(files=["variables.npz"]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_record_of_another_kind_behind_a_right_hash(answers: list[Result], tmp_path: Path, change: str) -> None:
+    folder = answers[0].save(tmp_path / "out")
+    reseal(folder)
+    fccomodel.load(folder)
+    reseal(folder, CHANGES[change])
+    refusal(folder)
+
+
+@pytest.mark.parametrize("name", ["variables.npz", "data.pt", "result.json"])
+def test_a_pipe_in_place_of_a_file(answers: list[Result], tmp_path: Path, name: str) -> None:
+    folder = answers[0].save(tmp_path / "out")
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(FccoError, match="pipe or a device"):
+        fccomodel.load(folder)
+
+
+@pytest.mark.parametrize("name", [".written", ".writing", "result.json", "solver.py"])
+def test_links_in_the_folder_lead_nowhere(answers: list[Result], tmp_path: Path, name: str) -> None:
+    """What they point to is neither read as the folder's, nor moved into it, nor written to."""
+    folder, outside = answers[0].save(tmp_path / "out"), tmp_path / "outside"
+    outside.mkdir()
+    for file in ("result.json", "solver.py", "kept.txt"):
+        (outside / file).write_text("kept")
+    (folder / name).unlink(missing_ok=True)
+    (folder / name).symlink_to(outside if name.startswith(".") else outside / name)
+    try:
+        answers[1].save(folder)
+    except FccoError as error:
+        assert {d.code for d in error.diagnostics} == {"F0806"} and name.startswith(".")
+    assert {p.name: p.read_text() for p in outside.iterdir()} == dict.fromkeys(("result.json", "solver.py", "kept.txt"), "kept")
 
 
 def test_included_files_and_odd_names(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ from fccomodel.app import page, store
 from fccomodel.core import files
 from fccomodel.solver.run import checkpoints
 
-TABLE = "dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + a * sumsq(w);"
+TABLE = (
+    "dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; "
+    "minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + a * sumsq(w);"
+)
 ARRAY = "dim d; data c : real[d]; param a default 1; var w[d]; minimize sumsq(w - c) + a * sumsq(w);"
 ANSWERED = (
     "dim d; set G; data D : table(x: real[d], y: real, g: G); param a > 0 default 0.1; var w[d]; var t[G]; "
@@ -48,8 +51,39 @@ ODD: list[Any] = [
     None, True, -1, 0, 1e308, 10**30, "", "x", "../x", "/etc/passwd", "\x00", [], {}, [[]], [None], {"": None}, [1, "a"],
     "<script>", "9" * 5000,
 ]  # fmt: skip
-TEXTS = ["1", "-2.5", "nan", "inf", "9" * 5000, "", " ", '"', "'", "\x00", "é", "\ufeff", "<script>", "1,2", "\r", "1e999", "0x1p3"]
-PATTERNS = ["/**/*", "**/*.csv", "/*/*/*/*", "*", "?ows.csv", "/etc/*", "../*.csv", "[", "*/../*/../*/*.csv", "~/*", "/dev/*", "/proc/*/mem"]
+TEXTS = [
+    "1",
+    "-2.5",
+    "nan",
+    "inf",
+    "9" * 5000,
+    "",
+    " ",
+    '"',
+    "'",
+    "\x00",
+    "é",
+    "\ufeff",
+    "<script>",
+    "1,2",
+    "\r",
+    "1e999",
+    "0x1p3",
+]
+PATTERNS = [
+    "/**/*",
+    "**/*.csv",
+    "/*/*/*/*",
+    "*",
+    "?ows.csv",
+    "/etc/*",
+    "../*.csv",
+    "[",
+    "*/../*/../*/*.csv",
+    "~/*",
+    "/dev/*",
+    "/proc/*/mem",
+]
 QUERIES = [
     "SELECT 1.0 AS x0, 2.0 AS y; COPY (SELECT 1) TO '{outside}/w.csv'",
     "COPY (SELECT 1) TO '{outside}/w.csv'",
@@ -114,7 +148,13 @@ class Hostile:
     # ----------------------------------------------------------------------------------------------------------- data files
     def table(self, source: str) -> Callable[[], Any]:
         """A binding file that names a source, bound or prepared."""
-        keys = ['x = ["x0", "x1"]', 'missing = "drop"', 'where = "y > 0"', 'separator = ";"', 'x = { columns = "*", scale = "standard" }']
+        keys = [
+            'x = ["x0", "x1"]',
+            'missing = "drop"',
+            'where = "y > 0"',
+            'separator = ";"',
+            'x = { columns = "*", scale = "standard" }',
+        ]
         chosen = "\n".join(self.random.sample(keys, self.random.randrange(3)))
         self.write("m.toml", f"[D]\nsource = {json.dumps(source)}\n{chosen}\n".encode())
         if self.random.random() < 0.3:
@@ -129,7 +169,11 @@ class Hostile:
         """The same with a few bytes changed, cut off, or put in."""
         changed = bytearray(content)
         for _ in range(self.random.randrange(1, 6)):
-            place = self.random.randrange(len(changed) + 1) if self.random.random() < 0.6 else max(0, len(changed) - self.random.randrange(400))
+            place = (
+                self.random.randrange(len(changed) + 1)
+                if self.random.random() < 0.6
+                else max(0, len(changed) - self.random.randrange(400))
+            )
             match self.random.randrange(4):
                 case 0:
                     del changed[place:]
@@ -140,9 +184,30 @@ class Hostile:
         return bytes(changed)
 
     def npy(self) -> bytes:
-        shapes = ["(4,)", "(1000000000000,)", "(1000000000, 1000000000)", "(-4,)", "(0, 5)", "(4, 10000000000000000000000)", "()", "(2, 2)"]
+        shapes = [
+            "(4,)",
+            "(1000000000000,)",
+            "(1000000000, 1000000000)",
+            "(-4,)",
+            "(0, 5)",
+            "(4, 10000000000000000000000)",
+            "()",
+            "(2, 2)",
+        ]
         shapes += ["(1,)" * 30, "(" + "1, " * 40 + ")", "[4]", "4", "(4.0,)", "(True,)", "(" * 300, "9" * 5000]
-        types = ["'<f8'", "'|O'", "'<c16'", "'|S8'", "'<U2'", "'|b1'", "'<M8[s]'", "'|V8'", "[('a', '<f8')]", "'<f2'", "('<f8', (10000,))"]
+        types = [
+            "'<f8'",
+            "'|O'",
+            "'<c16'",
+            "'|S8'",
+            "'<U2'",
+            "'|b1'",
+            "'<M8[s]'",
+            "'|V8'",
+            "[('a', '<f8')]",
+            "'<f2'",
+            "('<f8', (10000,))",
+        ]
         types += ["'|V9999999999'", "None", "__import__('os')", "'>i8'", "'<f16'"]
         match self.random.randrange(4):
             case 0:
@@ -150,7 +215,9 @@ class Hostile:
             case 1:
                 return header("(4,)", self.random.choice(types)) + bytes(32)
             case 2:
-                return header(self.random.choice(shapes), self.random.choice(types), self.random.choice(["True", "False", "1"])) + bytes(32)
+                return header(
+                    self.random.choice(shapes), self.random.choice(types), self.random.choice(["True", "False", "1"])
+                ) + bytes(32)
             case _:
                 return self.damaged(header("(4,)") + np.arange(4.0).tobytes())
 
@@ -203,7 +270,9 @@ class Hostile:
     def renamed(self) -> str:
         """A file of one kind by the name of another."""
         content = self.random.choice([self.npy, self.csv, self.parquet, lambda: self.random.randbytes(500), lambda: b""])()
-        return self.write("rows" + self.random.choice([".csv", ".npz", ".npy", ".parquet", ".csv.gz", ".tsv", ".pq", ".txt"]), content)
+        return self.write(
+            "rows" + self.random.choice([".csv", ".npz", ".npy", ".parquet", ".csv.gz", ".tsv", ".pq", ".txt"]), content
+        )
 
     def no_file(self) -> str:
         """Links, pipes, devices, sockets and folders where a file is named."""
@@ -226,7 +295,18 @@ class Hostile:
             case 6:
                 return self.random.choice(["/dev/zero", "/dev/stdin", "/dev/random", "/proc/self/environ", "/proc/kmsg", "/"])
             case _:
-                return self.random.choice(["a" * 5000, "rows\x00.csv", "~nobody/x.csv", "~", ".", "..", "", "\ud800.csv".encode("unicode_escape").decode()])
+                return self.random.choice(
+                    [
+                        "a" * 5000,
+                        "rows\x00.csv",
+                        "~nobody/x.csv",
+                        "~",
+                        ".",
+                        "..",
+                        "",
+                        "\ud800.csv".encode("unicode_escape").decode(),
+                    ]
+                )
         return path.name
 
     def pattern(self) -> str:
@@ -239,14 +319,44 @@ class Hostile:
     def toml(self) -> Callable[[], Any]:
         self.write("rows.csv", b"x0,x1,y\n1,2,3\n4,5,6\n")
         texts = [
-            "a = " + "[" * 20_000, "x." * 20_000 + "x = 1", "[" + "a." * 5000 + "b]", "a = " + "9" * 5000, "a = 0x" + "f" * 50_000,
-            "a = nan", "a = 1e999", "a = 1979-05-27", "a = [" + "1, " * 100_000 + "]", "é" * 100_000, '"' + "a" * 100_000, "'''", "a = {",
-            "source = 3", "x = 3", "files = 3", 'files = ["/"]', 'files = ["rows.csv", "/dev/zero"]', 'separator = ""', "na = [[]]",
-            "map = {}", "\x00", "a b c d " * 20_000, "[params]\na = " + "9" * 5000, "[params]\na = [1]", "[nets]\ns = 'mlp(" + "9" * 5000 + ")'",
-            "[sets]\nG = [" + "9" * 5000 + "]", "[dims]\nd = " + "9" * 400, "[[D]]", "[D.x]\ncolumns = [" + "'x0'," * 5000 + "]",
-            "[D.y]\nmap = { a = " + "9" * 5000 + " }", 'where = "' + "(" * 5000 + '"', 'where = "y == ' + "9" * 5000 + '"', "a = -" + "9" * 4000,
-            "[D.y]\ncolumn = 'y'\nmap = { a = " + "9" * 400 + " }", "min_rows = " + "9" * 100, "[params]\na = " + "9" * 400,
-        ]  # fmt: skip
+            "a = " + "[" * 20_000,
+            "x." * 20_000 + "x = 1",
+            "[" + "a." * 5000 + "b]",
+            "a = " + "9" * 5000,
+            "a = 0x" + "f" * 50_000,
+            "a = nan",
+            "a = 1e999",
+            "a = 1979-05-27",
+            "a = [" + "1, " * 100_000 + "]",
+            "é" * 100_000,
+            '"' + "a" * 100_000,
+            "'''",
+            "a = {",
+            "source = 3",
+            "x = 3",
+            "files = 3",
+            'files = ["/"]',
+            'files = ["rows.csv", "/dev/zero"]',
+            'separator = ""',
+            "na = [[]]",
+            "map = {}",
+            "\x00",
+            "a b c d " * 20_000,
+            "[params]\na = " + "9" * 5000,
+            "[params]\na = [1]",
+            "[nets]\ns = 'mlp(" + "9" * 5000 + ")'",
+            "[sets]\nG = [" + "9" * 5000 + "]",
+            "[dims]\nd = " + "9" * 400,
+            "[[D]]",
+            "[D.x]\ncolumns = [" + "'x0'," * 5000 + "]",
+            "[D.y]\nmap = { a = " + "9" * 5000 + " }",
+            'where = "' + "(" * 5000 + '"',
+            'where = "y == ' + "9" * 5000 + '"',
+            "a = -" + "9" * 4000,
+            "[D.y]\ncolumn = 'y'\nmap = { a = " + "9" * 400 + " }",
+            "min_rows = " + "9" * 100,
+            "[params]\na = " + "9" * 400,
+        ]
         parts = ['[D]\nsource = "rows.csv"', *self.random.sample(texts, self.random.randrange(1, 3))]
         self.random.shuffle(parts)
         content = "\n".join(parts).encode()
@@ -255,15 +365,35 @@ class Hostile:
 
     def net(self) -> Callable[[], Any]:
         self.write("n.py", b"raise SystemExit(3)")
-        spec = self.random.choice(["n.py:Net", "/dev/zero:Net", "../n.py:Net", "mlp(" + "9" * 5000 + ")", "mlp" + "(" * 5000, "mlp(1" + ", 1" * 10**5 + ")"])
-        text = "dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s); minimize E[z ~ D] (s(v; z.x) - z.y)^2;"
+        spec = self.random.choice(
+            [
+                "n.py:Net",
+                "/dev/zero:Net",
+                "../n.py:Net",
+                "mlp(" + "9" * 5000 + ")",
+                "mlp" + "(" * 5000,
+                "mlp(1" + ", 1" * 10**5 + ")",
+            ]
+        )
+        text = (
+            "dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s); "
+            "minimize E[z ~ D] (s(v; z.x) - z.y)^2;"
+        )
         return lambda: fccomodel.compile(text).bind(data={"D": self.sound / "rows.csv"}, nets={"s": spec})
 
     def model(self) -> Callable[[], Any]:
         number = "9" * 5000
-        texts = [f"var x; minimize {number} * x^2;", f"var x; minimize x^{number};", f"dim d = {number}; var x[d]; minimize sumsq(x);"]
-        texts += [f"var x[{number}]; minimize sumsq(x);", f"var x; minimize x^2 + 1e{number};", f"set T = 0 .. {number}; var x[T]; minimize sumsq(x);"]
-        texts += [f"var x >= {number}; minimize x^2;", f"param a default {number}; var x; minimize a * x^2;", f"var x[3]; minimize x[{number}]^2;"]
+        texts = [
+            f"var x; minimize {number} * x^2;",
+            f"var x; minimize x^{number};",
+            f"dim d = {number}; var x[d]; minimize sumsq(x);",
+            f"var x[{number}]; minimize sumsq(x);",
+            f"var x; minimize x^2 + 1e{number};",
+            f"set T = 0 .. {number}; var x[T]; minimize sumsq(x);",
+            f"var x >= {number}; minimize x^2;",
+            f"param a default {number}; var x; minimize a * x^2;",
+            f"var x[3]; minimize x[{number}]^2;",
+        ]
         text = self.random.choice(texts)
         return lambda: fccomodel.compile(text).bind()
 
@@ -299,7 +429,11 @@ class Hostile:
         for name in list(manifest.get("files") or []) if isinstance(manifest.get("files"), dict) else []:
             if (folder / name).is_file() and self.random.random() < 0.9:
                 status = (folder / name).stat()
-                manifest["files"][name] = {"size": status.st_size, "time": status.st_mtime_ns, "sha256": files.digest(folder / name)}
+                manifest["files"][name] = {
+                    "size": status.st_size,
+                    "time": status.st_mtime_ns,
+                    "sha256": files.digest(folder / name),
+                }
         (folder / "manifest.json").write_text(json.dumps(files.seal(manifest)))
         self.write("m.toml", b'[D]\nsource = "prepared"\n')
         return lambda: fccomodel.compile(TABLE).bind(spec=self.folder / "m.toml")
@@ -376,10 +510,20 @@ class Hostile:
         """An answer whose hashes are right and whose variables are not."""
         folder = self.copied("answer")
         odd: list[Callable[[np.ndarray], Any]] = [
-            lambda w: w * 1j, lambda w: w * np.nan, lambda w: w * np.inf, lambda w: w[:-1], lambda w: np.stack([w, w]), lambda w: w.astype(str),
-            lambda w: w.astype("M8[s]"), lambda w: np.zeros(0), lambda w: np.float64(1), lambda w: w > 0, lambda w: w.astype(np.int8),
-            lambda w: np.full(w.shape, 1e308), lambda w: w.astype(object),
-        ]  # fmt: skip
+            lambda w: w * 1j,
+            lambda w: w * np.nan,
+            lambda w: w * np.inf,
+            lambda w: w[:-1],
+            lambda w: np.stack([w, w]),
+            lambda w: w.astype(str),
+            lambda w: w.astype("M8[s]"),
+            lambda w: np.zeros(0),
+            lambda w: np.float64(1),
+            lambda w: w > 0,
+            lambda w: w.astype(np.int8),
+            lambda w: np.full(w.shape, 1e308),
+            lambda w: w.astype(object),
+        ]
         with np.load(folder / "variables.npz") as archive:
             arrays = {name: archive[name] for name in archive.files}
         name = self.random.choice(list(arrays))
@@ -410,7 +554,9 @@ class Hostile:
             if (place / name).is_file():
                 manifest["files"][name] = files.digest(place / name)
         (place / checkpoints.MANIFEST).write_text(json.dumps(files.seal(manifest)))
-        return lambda: fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").solve(budget="40it", polish=False, checkpoint=folder)
+        return lambda: (
+            fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").solve(budget="40it", polish=False, checkpoint=folder)
+        )
 
     def data_of_program(self) -> Callable[[], Any]:
         from fccomodel.algorithms.runtime import support
@@ -426,7 +572,12 @@ class Hostile:
         """Saving into a folder that is prepared for it."""
         out = self.copied("answer")
         outside = self.sound.parent / "outside"
-        links: dict[str, Any] = {"result.json": outside / "kept.txt", ".written": outside, ".writing": outside, "solver.py": outside / "kept.txt"}
+        links: dict[str, Any] = {
+            "result.json": outside / "kept.txt",
+            ".written": outside,
+            ".writing": outside,
+            "solver.py": outside / "kept.txt",
+        }
         name = self.random.choice(list(links))
         (out / name).unlink(missing_ok=True)
         (out / name).symlink_to(links[name])

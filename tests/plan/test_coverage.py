@@ -190,8 +190,8 @@ CASES = {
     ),
     "weights of groups by KL": Case(
         text=f"{BALL}minimize {ADVERSARY}kl(q, uniform(K)));",
-        statement="hscg-2020, (3): phi(u) = max <u, y> - psi(y) with psi = entropy", covered=("hscg", "ascvrg"), beyond=("alexr",),
-        says={"quadratic dual": "psi = f*"},
+        statement="hscg-2020, (3): phi(u) = max <u, y> - psi(y) with psi = entropy", covered=("hscg", "ascvrg"),
+        beyond=("alexr",), says={"quadratic dual": "psi = f*"},
     ),
     "log-mean-exp over groups": Case(
         text=f"{BALL}minimize logmeanexp(theta = 2)[k in K] {LOGISTIC};",
@@ -268,6 +268,17 @@ def test_near_stationarity_is_of_the_smoothed_objective_where_g_has_kinks() -> N
     assert smooth.guarantee == "stationarity"
 
 
+def test_a_sum_that_steps_take_in_part_is_a_level_of_its_own() -> None:
+    """alexr-2025, (1): f_i is deterministic. log(sum[k in K] exp(E ..)) is f of all groups only where each step has them all."""
+    rng = np.random.default_rng(0)
+    model = fccomodel.compile(HEAD + CASES["log-sum-exp over groups, strongly convex"].text).bind(
+        D={"x": rng.normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0}
+    )
+    assert model.plan(algorithm="alexr").plan.guarantee == "optimum"
+    with pytest.raises(FccoError, match="steps take 2 of 3 members of the sum"):
+        model.plan(algorithm="alexr", outer_batch=2)
+
+
 def test_theorems_about_penalties_cite_what_makes_them_about_constraints() -> None:
     """hscg-2020 has no constraints: sonex-alexr2-2025, Proposition 5.2, of its penalty."""
     all_of = found(CASES["constraints that may be independent"].text)
@@ -288,7 +299,7 @@ def test_a_schedule_by_constants_that_are_infinite_is_refused(name: str) -> None
 
 
 def test_a_conic_model_has_the_theorem_of_the_interior_point_method() -> None:
-    """No stochastic algorithm's assumptions hold: exp(1000 x) has no Lipschitz constant on any range that is taken for granted."""
+    """No stochastic algorithm's assumptions hold: exp(1000 x) has no Lipschitz constant on ranges that are taken for granted."""
     model = fccomodel.compile("var x;\nminimize exp(1000*(x+1)) + x^2;").bind()
     result = model.solve()
     assert result.report.solved and result.json["algorithm"] == "interior_point" and result.json["guarantee"] == "optimum"
@@ -313,4 +324,5 @@ def test_what_the_interior_point_method_needs_is_refused_by_name() -> None:
     model = fccomodel.compile("var x;\nminimize (x^2 - 1)^2;").bind()
     with pytest.raises(FccoError, match="F0604"):
         model.plan(algorithm="interior_point")
-    assert interior.bound_without_data(structure.analyse(pipeline.compile_model(Source(text="var x;\nminimize x^2;", name="m")).problem))
+    problem = pipeline.compile_model(Source(text="var x;\nminimize x^2;", name="m")).problem
+    assert interior.bound_without_data(structure.analyse(problem)) is not None

@@ -172,7 +172,7 @@ def test_treatment_says_what_became_of_each_part() -> None:
 
 def test_kinks_inside_expectations_are_smoothed_too() -> None:
     chosen = made("var w[d];\nminimize E[z ~ D] pos(1 - dot(w, z.x));")
-    assert "nested Moreau smoothing" in chosen.via
+    assert "Moreau smoothing inside expectations" in chosen.via
 
 
 @pytest.mark.parametrize("objective", ["prob[z ~ D] (dot(w, z.x) >= 0.5)", "E[z ~ D] sign(dot(w, z.x))"])

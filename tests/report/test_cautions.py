@@ -106,7 +106,8 @@ def test_they_stand_in_the_report_and_in_the_record() -> None:
     result = problem.solve(budget="50it")
     assert "D.y is 1 in all 400 rows." in str(result)
     assert {"name": "one class", "message": "D.y is 1 in all 400 rows."} in result.json["cautions"]
-    assert "D.y is 1 in all 400 rows." in str(problem.explain()) and "D.y is 1 in all 400 rows." in problem.explain().json["warnings"]
+    explained = problem.explain()
+    assert "D.y is 1 in all 400 rows." in str(explained) and "D.y is 1 in all 400 rows." in explained.json["warnings"]
 
 
 def test_examples_have_none_but_what_is_true_of_them() -> None:

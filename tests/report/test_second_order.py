@@ -85,6 +85,22 @@ def test_gradients_that_are_small_by_scaling_alone() -> None:
     assert result.report.solved and result.objective <= least * (1 + 1e-4)
 
 
+def test_collinear_columns_within_bounds() -> None:
+    """Newton's step is that of the quadratic model within the bounds of the variables."""
+    from scipy.optimize import lsq_linear
+
+    random = np.random.default_rng(1)
+    x = random.normal(size=(150, 1)) + 1e-5 * random.normal(size=(150, 6))
+    t = x @ (1e5 * random.normal(size=6)) + 0.5 * random.normal(size=150)
+    text = (
+        "dim d; data D : table(x: real[d], t: real); var w[d] in box(-5e4, 5e4); "
+        "minimize mean[z in D] (dot(w, z.x) - z.t)^2;"
+    )
+    least = 2 * lsq_linear(x, t, (-5e4, 5e4), method="bvls", tol=1e-14).cost / 150
+    result = fccomodel.compile(text).bind(D={"x": x, "t": t}).solve(seed=0, budget="5s")
+    assert result.report.solved and result.objective <= least * (1 + 1e-4)
+
+
 POLES = {
     "logarithm": ("var x; minimize log(abs(x - 1)) + 4 * x^2;", {"x": (8 - 32**0.5) / 16}),
     "quotient": ("var x; minimize 1 / x + x^2;", {"x": 0.5 ** (1 / 3)}),

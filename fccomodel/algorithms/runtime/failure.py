@@ -49,11 +49,11 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
     weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
-    squares = max(squares - rounding_of(solver, data, x, weights), 0.0)
+    squares = max(squares - violation_noise(solver, data, x, weights), 0.0)
     return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
 
 
-def rounding_of(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
+def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
     """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
     rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
     sums = []
@@ -119,18 +119,17 @@ def falls_for_ever(full, w, d):
         kind = "unbounded"
     elif straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)):
         return None
-    return goes_on(full, w, d, kind, fallen[-1]) if straight else kind
+    return goes_on(full, w, d, kind, fallen[-2:]) if straight else kind
 
 
 def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
-    """The kind of a fall that goes on along a straight way, from the ``fallen`` at its end to ways that are longer by these
-    factors, up to |w| = 1e12 at least.
+    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors: to |w| = 1e12 at least.
 
-    None where the objective rises again, or a constraint or a set ends the way; ``unattained`` where each unit of the way brings
-    less than half of what it brought.
+    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a constraint or a set ends the way;
+    ``unattained`` where a hundredfold way brings less than half of what the way before it brought.
     """
     solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
-    here, last = summary(solver.evaluate(data, w)), fallen
+    here, gain, last = summary(solver.evaluate(data, w)), fallen[1] - fallen[0], fallen[1]
     for far in further:
         if full.late():
             return None
@@ -146,9 +145,9 @@ def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
         now = here[0] - merit(value, full.h.weight)
         if now < (1 - 1e-6) * last - 1e-9 * abs(here[0]):
             return None
-        if now < 0.5 * far * fallen:
+        if now - last < 0.5 * gain:
             kind = "unattained"
-        last = max(last, now)
+        gain, last = now - last, max(last, now)
     return kind
 
 

@@ -6,28 +6,30 @@ given (each finding with its code, on standard error); 130 interrupted twice.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any
-
-from fccomodel.core import garbage, late, lazy
 
 if TYPE_CHECKING:
     from fccomodel.app.cli._main import COMMANDS, DEBUG, main, parser
 
 __all__ = ["COMMANDS", "DEBUG", "command", "main", "parser"]
 
-#: Arguments of commands that need torch.
-DATA = ("--bind", "--data")
+#: New objects after which Python looks for cycles in a command; its own figure, some hundreds, costs a third of the imports.
+NEW_OBJECTS = 100_000
+#: Packages that list, on the terminal, the objects of theirs that are left when the process ends.
+LOUD = {"duckdb"}
 
 
 def command() -> int:
-    """:func:`main` as the whole of a process. Where data are given, torch is on its way while all else is imported."""
-    with garbage.ours():
-        late.install()
-        if any(word.partition("=")[0] in DATA for word in sys.argv[1:]):
-            lazy.ahead()
-        return lazy.load(f"{__name__}._main").main()
+    """:func:`main` as the whole of a process. Its objects end with it: Python need not look through them first."""
+    gc.set_threshold(NEW_OBJECTS)
+    try:
+        return importlib.import_module(f"{__name__}._main").main()
+    finally:
+        if not LOUD & sys.modules.keys():
+            gc.freeze()
 
 
 def __getattr__(name: str) -> Any:

@@ -32,7 +32,7 @@ from fccomodel.app.cli.prepare import prepare
 from fccomodel.app.cli.report import report
 from fccomodel.app.cli.solve import solve
 from fccomodel.app.cli.sweep import sweep
-from fccomodel.core import garbage, interrupts, process
+from fccomodel.core import interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
 from fccomodel.solver.errors import of_one_process
@@ -66,14 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     aside = _aside()
     try:
         interrupts.raise_again()
-        with garbage.rarely_collected():
-            args = parser().parse_args(argv)
-            if process.launched() and args.command.ranks != "together":
-                if args.command.ranks == "refused":
-                    refuse(of_one_process(f"`{args.command.name}`"))
-                if process.rank() > 0:
-                    return DONE
-            status = args.run(args)
+        args = parser().parse_args(argv)
+        if process.launched() and args.command.ranks != "together":
+            if args.command.ranks == "refused":
+                refuse(of_one_process(f"`{args.command.name}`"))
+            if process.rank() > 0:
+                return DONE
+        status = args.run(args)
         sys.stdout.flush()
         return status
     except FccoError as error:

@@ -111,7 +111,8 @@ def evaluation(result: Evaluation, *, verbose: bool = False) -> RenderableType:
     rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in result.bound.tables.items())
     method = record.get("answered_by", {}).get("method", record["algorithm"])
     parts: list[RenderableType | None] = [title(str(record["model"]), [f"answer of {method}", rows])]
-    parts += [*report(result.report, result.stored.compiled.problem, verbose=verbose), shown(result.shown)]
+    problem = result.stored.compiled.problem
+    parts += [*report(result.report, problem, cautions=result.cautions, verbose=verbose), shown(result.shown)]
     parts += [Text(""), heldout(result.intervals, result.stored.compiled.problem, "as a sample"), Text("")]
     parts.append(section("data", [*data_lines(result.bound.sources), *result.bound.notes]))
     return page(parts)

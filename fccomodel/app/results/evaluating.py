@@ -14,13 +14,17 @@ from fccomodel.app import errors
 from fccomodel.app.notebook.shown import Shown
 from fccomodel.app.results.reading import Stored
 from fccomodel.app.results.record import VARIABLES, plain, report_json, without_encoding
-from fccomodel.core import ir, lazy
+from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 
 if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
     from fccomodel.report import KKTReport
+    from fccomodel.report.cautions import Warned
     from fccomodel.report.confidence import Intervals
+
+#: cautions that are about any rows, not about those that an answer is found on
+OF_OTHER_ROWS = ("other units", "rows left out")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -32,6 +36,13 @@ class Evaluation(Shown):
     report: KKTReport
     intervals: Intervals
     shown: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def cautions(self) -> tuple[Warned, ...]:
+        """What a reader should know of these rows."""
+        from fccomodel.report import cautions
+
+        return tuple(one for one in cautions.of(cautions.Subject(bound=self.bound)) if one.name in OF_OTHER_ROWS)
 
     def __str__(self) -> str:
         from fccomodel.app import display
@@ -57,6 +68,7 @@ class Evaluation(Shown):
             "rows": rows,
             "sources": without_encoding(self.bound),
             "notes": notes,
+            "cautions": [{"name": one.name, "message": one.message} for one in self.cautions],
         }
         return plain(head | report_json(self.report) | tail)
 
@@ -72,7 +84,6 @@ def evaluate(
     show: Iterable[str] = (),
 ) -> Evaluation:
     """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
-    lazy.load("torch")
     from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
     from fccomodel.report import estimated

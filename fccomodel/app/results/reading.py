@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -103,10 +103,10 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
     binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
     _demand_variables(compiled.problem, record["sizes"], variables, folder / VARIABLES)
     _demand_numbers(numbers, folder / ARRAYS)
-    try:
-        named = labelled.variables(variables, record["axes"]["variables"])
-    except ValueError as error:  # other axes than the variable has
-        raise FccoError([errors.not_a_result(folder / RESULT, error)]) from None
+    axes = record["axes"]["variables"]
+    if other := next((name for name, value in variables.items() if not _has_axes(value, axes.get(name, ()))), None):
+        refuse(errors.not_a_result(folder / RESULT, ValueError(f"the axes of `{other}` are not those of its numbers")))
+    named = labelled.variables(variables, axes)
     return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
 
 
@@ -122,6 +122,12 @@ def _demand_variables(
         if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
             refuse(errors.stored_shape(name, value.shape, shape))
     _demand_numbers(variables, path)
+
+
+def _has_axes(value: np.ndarray, axes: Sequence[tuple[str, Sequence[Any] | None]]) -> bool:
+    """Whether an array has one axis for each that is named, as long as the list of its names; without axes it is as it is."""
+    lengths = [n if names is None else len(names) for n, (_, names) in zip(value.shape, axes, strict=False)]
+    return not axes or len(axes) == value.ndim and tuple(lengths) == value.shape
 
 
 def _demand_numbers(arrays: Mapping[str, np.ndarray], path: Path) -> None:

@@ -54,9 +54,7 @@ ENTRIES = {
     "iterations": count,
     "passes": count,
     "constraints": maybe(by_name(_CONSTRAINT)),
-    "kkt": record(
-        dict.fromkeys(("stationarity", "feasibility", "complementarity"), maybe(number)) | {"own": maybe(_OWN)}
-    ),
+    "kkt": record(dict.fromkeys(("stationarity", "feasibility", "complementarity"), maybe(number)) | {"own": maybe(_OWN)}),
     "gap": maybe(record({"value": maybe(number), "bound": maybe(number), "how": text, "why": text})),
     "heldout": maybe(record({"objective": _INTERVAL, "constraints": by_name(_INTERVAL)})),
     "holdout": maybe(record({"given": either(text, number, by_name(text)), "rows": maybe(by_name(count))})),

@@ -36,6 +36,9 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
         try:
             copy_of = write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
             record["notes"] += _copied(outcome.bound, copy_of)
+            if outcome.solution.interior:
+                title = outcome.planned.plan.algorithm_record.title
+                record["notes"].append(f"{SOLVER} is the program of {title}; the answer is the interior-point method's")
         except FccoError as error:
             if any(one.code != NOT_EMITTED.id for one in error.diagnostics):
                 raise

@@ -14,6 +14,11 @@ def nothing_to_sweep() -> Diagnostic:
     return ARGUMENT.error("There are no values to sweep over", fix=fix)
 
 
+def nothing_depends_on(name: str) -> Diagnostic:
+    """A sweep is over params that the objective or a constraint depends on."""
+    return ARGUMENT.error(f"Nothing in the model uses `{name}`: every solve would be the same", fix="Sweep over another param.")
+
+
 def not_swept(name: str, params: Sequence[str]) -> Diagnostic:
     """A trade-off is drawn along a param that was swept."""
     return ARGUMENT.error(f"`{name}` was not swept", fix=did_you_mean(name, params) or f"Name one of {', '.join(params)}.")

@@ -44,6 +44,9 @@ def sweep(
     names, lists = list(values), [_listed(name, given) for name, given in values.items()]
     if not names or not all(lists):
         refuse(errors.nothing_to_sweep())
+    idle = {one.unused for one in compiled.problem.warnings}
+    if alike := [name for name in names if name in idle]:
+        refuse(*map(errors.nothing_depends_on, alike))
     cells = list(itertools.product(*(range(len(entries)) for entries in lists)))
     points: list[Point] = []
     interrupted = False

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import ir, late, process
+from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.nets import errors
 from fccomodel.data.nets._builtin import make, parse
@@ -90,7 +90,6 @@ def _from_file(
     assert spec is not None
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[key] = loaded
-    late.whole()
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), vars(loaded))  # what is kept compiled may be of before an edit
     except Exception as error:  # whatever the user's file does

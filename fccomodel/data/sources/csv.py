@@ -70,9 +70,7 @@ class _Bounded(io.RawIOBase):
 
 
 @contextmanager
-def _read(
-    path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False
-) -> Iterator[Any]:
+def _read(path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False) -> Iterator[Any]:
     """A reader of the file. ``whole``: all of it is held in memory."""
     import pandas as pd
 

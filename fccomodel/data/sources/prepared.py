@@ -36,8 +36,10 @@ def _open(folder: Path, request: Request) -> RawTable:
 
 
 def _ready(folder: Path, column: dict[str, Any], n: int) -> Ready:
-    """A column mapped from its file: what is written to it stays in memory, the file as it is. F0534 where it is not of ``n``
-    rows of numbers, or of positions among the labels."""
+    """A column mapped from its file: what is written to it stays in memory, the file as it is.
+
+    F0534 where it is not of ``n`` rows of numbers, or of positions among the labels.
+    """
     values, labels = _mapped(folder / column["file"]), column["labels"]
     if values.ndim == 0 or len(values) != n or values.dtype.kind != ("f" if labels is None else "i"):
         refuse(errors.damaged(folder, column["file"]))

@@ -9,7 +9,7 @@ from fccomodel.normal.reformulations._smooth import smooth
 
 reformulation = Reformulation(
     name="nested_moreau",
-    title="nested Moreau smoothing",
+    title="Moreau smoothing inside expectations",
     order=71,
     role="smoothing",
     formula="E h(g) -> E h_lam(g), h_lam <= h <= h_lam + lam C_h^2/2",
@@ -17,6 +17,6 @@ reformulation = Reformulation(
     needs="h weakly convex with a computable prox, lam below 1 / its weak convexity",
     removes=("kinks inside",),
     gives=("envelopes",),
-    cite="sonex-alexr2-2025 section 4.2 (nested smoothing of a weakly convex g)",
+    cite="of this project: no theorem of the papers has an envelope inside an expectation",
     cost=Cost(number=1.0),
 )

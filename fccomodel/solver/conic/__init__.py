@@ -129,9 +129,13 @@ def _tried(built: Conic, left: Callable[[], float | None]) -> Found | str:
         else:
             units = scaling.scaled(built.program, near if scale == "exponentials" else None)
             found = minimised(units.program, accuracy, remaining)
+        claims = [found.status] if found.status in ENDED else []
+        if found.status not in SOLVED and len(built.program.b) <= MOST_THINNED:  # rays are tried whatever the status
+            claims = [*ENDED]
+        for claim in claims:
+            if _checked(built, found._replace(status=claim), units):
+                return ENDED[claim]
         if found.status in ENDED:
-            if _checked(built, found, units):
-                return ENDED[found.status]
             continue
         whole = found if units is None else units.whole(sides.exact(units.program, found))
         if found.status == "Solved" or found.status in SOLVED and not odd:

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import late
-
 aten = torch.ops.aten
 
 
@@ -72,7 +70,6 @@ OWN: Mapping[Any, Callable] = {
 @cache
 def torchs() -> Mapping[Any, Callable]:
     """Torch's tables; that its formulas load its compiler, a second, is why there are others here."""
-    late.whole()
     from torch import _decomp
 
     return {**_decomp.decomposition_table, **_decomp.core_aten_decompositions()}
