@@ -14,10 +14,10 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from fccomodel.core import interrupts
+from fccomodel.core import interrupts as _interrupts
 
-if interrupts.is_command():
-    interrupts.end_at_once()
+if _interrupts.is_command():
+    _interrupts.end_at_once()
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError  # noqa: E402
 from fccomodel.core.source import Source  # noqa: E402

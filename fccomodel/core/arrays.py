@@ -7,6 +7,7 @@ claims is that of what follows it, objects are never unpickled, and an array tha
 from __future__ import annotations
 
 import math
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -23,7 +24,7 @@ ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 #: What reading a file raises that is no NumPy file, or a damaged one.
 DAMAGES = (
     OSError, ValueError, TypeError, KeyError, EOFError, SyntaxError, OverflowError, RecursionError, NotImplementedError,
-    RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error,
+    RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
 )  # fmt: skip
 
 

@@ -219,8 +219,8 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """What the run and the report agree on: ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or where
-        the run ended), ``unbounded``, ``unattained``, ``converged`` or ``interrupted``; else ``stopped``."""
+        """What the run and the report agree on: ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or
+        where the run ended), ``unbounded``, ``unattained``, ``converged`` or ``interrupted``; else ``stopped``."""
         if self.solution.failure is not None:
             return self.report.failure or "stopped"
         return "stopped" if self.solution.ended == "converged" and not self.report.solved else self.solution.ended

@@ -185,8 +185,9 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     given, aside = settings.applicable(choice.options, record)
     settled = settings.by_algorithm(given, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
-    batch, _ = sizes.batches(settled, nets)
-    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None)
+    deep = sizes.depth(problem.roots)
+    batch, _ = sizes.batches(settled, nets, deep=deep)
+    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep)
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}

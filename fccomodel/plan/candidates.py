@@ -171,7 +171,8 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
     rho = float(settings.value(options, "rho", settings.RHO))
     forms = Forms(problem, bound)
     normal = forms()
-    sampled, _ = sizes.batches({name: options[name] for name in settings.BATCHES if name in options}, bool(problem.nets))
+    given = {name: options[name] for name in settings.BATCHES if name in options}
+    sampled, _ = sizes.batches(given, bool(problem.nets), deep=sizes.depth(problem.roots))
     free = Setting(normal=normal, analysis=analysis, bound=bound, penalty=None, rho=rho, batch=sampled)
     count = _numbers(free, options)
 
@@ -197,7 +198,8 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
 
     @cache
     def of(batches: tuple[tuple[str, Any], ...]) -> dict[str, float]:
-        batch, _ = sizes.batches({name: (size, "") for name, size in batches}, bool(setting.problem.nets))
+        given, deep = {name: (size, "") for name, size in batches}, sizes.depth(setting.problem.roots)
+        batch, _ = sizes.batches(given, bool(setting.problem.nets), deep=deep)
         assert bound is not None
         return {**sizes.counted(normal, bound, batch), "eps": eps, **({"mu": mu} if mu else {})}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf, prod
 from typing import Any
 
@@ -22,13 +22,22 @@ ENDLESS = 1 << 30
 
 #: samples that a step of nets takes for all blocks that draw their own together, and for each at least
 TOGETHER, LEAST = 512, 16
+#: combinations of rows that a step forms of triples and the like
+TUPLES = 1 << 18
 
 
-def batches(settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None = None) -> tuple[Batch, dict[str, int]]:
+def batches(
+    settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None = None, deep: int = 0
+) -> tuple[Batch, dict[str, int]]:
     """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself; of nets, whose
-    samples cost more, fewer where so many blocks draw ``apart``, by binder."""
+    samples cost more, fewer where so many blocks draw ``apart``, by binder; fewer of triples and the like, in which so many
+    binders of rows are ``deep``."""
     inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
     outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
+    if deep >= 3:
+        most = round(TUPLES ** (1 / deep))
+        inner = inner if "inner_batch" in settled else min(inner, most)
+        outer = outer if "outer_batch" in settled else min(outer, most)
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
@@ -42,6 +51,24 @@ def batches(settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None 
         return None if n <= whole else size
 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
+
+
+def depth(roots: Iterable[ir.Expr]) -> int:
+    """The most binders of rows that go over their elements together, in one reduction or in those around it."""
+    known: dict[int, int] = {}
+
+    def of(root: ir.Expr) -> int:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if missing := [child for child in node.children if id(child) not in known]:
+                stack += missing
+                continue
+            rows = [b for b in node.binders if isinstance(b.domain, ir.RowSet)] if isinstance(node, ir.Reduce) else []
+            known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
+        return known[id(root)]
+
+    return max(map(of, roots), default=0)
 
 
 def counted(

@@ -14,7 +14,7 @@ from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.core.options import AUTOMATIC, BLOCK, USER, Origins, Unused
+from fccomodel.core.options import AUTOMATIC, BLOCK, COMMAND, KEYWORD, USER, Origins, Unused
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import selections
 from fccomodel.normal import NormalForm
@@ -187,11 +187,12 @@ def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
 
 
 def forgiven(given: Origins, name: str) -> bool:
-    """Whether an option that is not used is said and not refused: one of the user's defaults for all models, or one that the
-    model's options block has for its own algorithm, in whose place another was asked for; and those that tuning tries."""
+    """Whether an option that is not used is said and not refused: one of the user's defaults for all models, one that the model's
+    options block has for its own algorithm, in whose place another was asked for, and those that races and tuning set."""
     origin, asked = given[name][1], given.get("algorithm", (None, AUTOMATIC))[1]
     elsewhere = origin == BLOCK and asked not in (BLOCK, AUTOMATIC, USER)
-    return origin in (USER, TUNED) or elsewhere or asked == RACE
+    by_hand = origin in (COMMAND, KEYWORD, BLOCK) or asked == COMPARED and origin not in (USER, TUNED)
+    return not by_hand or elsewhere or asked == RACE
 
 
 def _refusal(made: Made, one: Unused, compared: bool) -> Diagnostic:

@@ -44,7 +44,7 @@ from fccomodel.report.scales import Scales, scales
 from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import GOOD, NO_GAP, at_bound, cancelling, counting, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, at_bound, cancelling, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
@@ -271,7 +271,7 @@ def _report(
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(lost / max(scale.size, abs(system.objective)))
     least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
-    gain = max(GOOD * scale.ordinary_size, NO_GAP, least_gain)
+    gain = max(GOOD * scale.ordinary_size, least_gain)
     counts = max(counting(scale.objective, system.objective), least_gain)
     if not judging and judged.unsure(gap, scale.size):
         pole = poles.beside(system, counts, _beside(meter))

@@ -1,7 +1,7 @@
 """The scales of a problem at a point: what counts as small for its objective, its constraints and its variables.
 
     objective      |f - c|, c the sum of f's terms without variables, and |f(w) - f(o)|, o the origin moved into the variables'
-                   sets; at least ``SLIGHT`` of its slope
+                   sets; at least |f| up to 1, and ``SLIGHT`` of its slope
     size           |f - c|; at least ``RANGE_SHARE`` of |f(w) - f(o)|
     variables      |w_i|
     constraint k   |c_k(w) - c_k(o)| and what it changes where each variable moves by its scale
@@ -53,7 +53,8 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
     flat = torch.cat([value.reshape(-1) for value in system.point.values()]).abs().numpy() if system.point else np.zeros(0)
     variables = np.where(flat > ORDINARY[1], flat, 1.0)
     size = abs(system.sign * system.objective - _constant(system))
-    objective, constraints = max(size, SLIGHT * slope), np.zeros(len(system.values))
+    objective = max(size, min(abs(system.objective), 1.0), SLIGHT * slope)
+    constraints = np.zeros(len(system.values))
     f, c = _at_origin(system)
     if np.isfinite(f):
         moved = abs(f - system.sign * system.objective)

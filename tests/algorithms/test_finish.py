@@ -399,3 +399,35 @@ def test_many_short_pairs_give_the_direction_of_the_two_loops(entries, count):
     residual = torch.randn(entries, generator=rng, dtype=torch.float64)
     slow, fast = direction(pairs, residual, small=0), direction(pairs, residual)
     assert not torch.equal(slow, fast) and torch.allclose(slow, fast, rtol=1e-9, atol=1e-12)
+
+
+BOUNDED = {
+    "a bound on the way": "var x; minimize exp(-x); subject to c: x <= 100;",
+    "a far box": "var x[3] >= -1e8, <= 1e8; minimize 0.3 * x[1] + x[2] - x[3];",
+    "a far ball": "var x[3] in ball(1e9); minimize x[1] + x[2] - x[3];",
+    "a small square": "var x[2]; minimize 1e-8 * sumsq(x) + x[1] - x[2];",
+}
+
+
+@pytest.mark.parametrize("text", BOUNDED.values(), ids=BOUNDED)
+def test_what_is_bounded_is_not_said_to_fall_for_ever(text: str) -> None:
+    found = solved(text)
+    assert found.json["status"] in ("converged", "stopped") and found.json["failure"] is None
+
+
+def test_a_fall_is_proved_by_a_ray_or_said_not_to_be() -> None:
+    proved = solved("var x; var y; minimize x - 2 * y; subject to c: x + y >= 1; d: x >= -3;").report.verdict
+    seen = solved("var x; minimize x^3;").report.verdict
+    assert proved.startswith("Unbounded, proved") and seen.startswith("Unbounded as far as was seen, not proved")
+
+
+def test_a_step_that_rounds_to_zero_proves_nothing() -> None:
+    """At w = 1e11 a gradient of 1e-11 moves nothing, and feasible points are at 1e13."""
+    found = solved("var x; var y; minimize x^2 + y^2; subject to c: log(x) + 0.5 * sqrt(y) >= 30; d: y <= 1;", budget="3s")
+    assert not found.report.verdict.startswith("Infeasible")
+    assert found.outcome.solution.failure is None or found.outcome.solution.failure.radius < 6e12
+
+
+def test_an_equation_that_is_not_affine_conflicts_by_its_convex_side() -> None:
+    found = solved("var x; var y; minimize x; subject to c: x^2 + y^2 == 1; d: x + y == 3;")
+    assert found.json["status"] == "infeasible" and found.report.verdict.startswith("Infeasible, proved")

@@ -100,14 +100,14 @@ def judge_exactly(model: exact.Model, seen: Counter[str]) -> None:
             continue
         gap, true = found.gap, model.value(at) - model.optimum
         known = gap is not None and gap.value is not None
-        wrong = ""
+        wrong, least = "", Fraction(NONE * max(1.0, 1e3 * abs(found.objective)))
         if model.drawn:
             said = found.verdict + str(gap)
             wrong = "proved" if "proved (" in said or "by the proved" in said else ""
             wrong = wrong or ("accuracy" if "high accuracy" in said else "")
         elif known and true > Fraction(gap.value):
             wrong = "false gap"
-        elif known and found.verdict.startswith("Solved to high accuracy") and true > max(start / 100, Fraction(NONE)):
+        elif known and found.verdict.startswith("Solved to high accuracy") and true > max(start / 100, least):
             wrong = "false words"
         seen["exact, with a gap"] += known
         seen["exact, solved"] += found.solved

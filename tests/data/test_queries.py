@@ -223,3 +223,15 @@ def test_a_spill_goes_into_a_temporary_folder(places, monkeypatch, tmp_path):
     table = sources.open(f"duckdb:SELECT count(*) AS n FROM ({sorted_texts})", Request())
     assert table.load("n").values.tolist() == [1_999_999]
     assert list((tmp_path / "tmp").iterdir()) == [] and not (places / "home" / ".tmp").exists()
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM store.secrets", "SELECT * FROM store.told()"])
+def test_what_a_database_brings_along_reads_nothing_else(places, query):
+    """Views and macros of an attached database obey the same rules as the query."""
+    secret = str(places / "elsewhere" / "secret_elsewhere.txt")
+    with duckdb.connect(str(places / "elsewhere" / "store.duckdb")) as store:
+        store.execute(f"CREATE VIEW secrets AS SELECT content AS x FROM read_text('{secret}')")
+        store.execute(f"CREATE MACRO told() AS TABLE SELECT content AS x FROM read_text('{secret}')")
+    with pytest.raises(FccoError, match="F0537") as caught:
+        bound(places, query, ("../elsewhere/store.duckdb",))
+    assert SECRET not in str(caught.value)

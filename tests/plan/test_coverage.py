@@ -268,6 +268,17 @@ def test_near_stationarity_is_of_the_smoothed_objective_where_g_has_kinks() -> N
     assert smooth.guarantee == "stationarity"
 
 
+def test_a_sum_that_steps_take_in_part_is_a_level_of_its_own() -> None:
+    """alexr-2025, (1): f_i is deterministic. log(sum[k in K] exp(E ..)) is f of all groups only where each step has them all."""
+    rng = np.random.default_rng(0)
+    model = fccomodel.compile(HEAD + CASES["log-sum-exp over groups, strongly convex"].text).bind(
+        D={"x": rng.normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0}
+    )
+    assert model.plan(algorithm="alexr").plan.guarantee == "optimum"
+    with pytest.raises(FccoError, match="steps take 2 of 3 members of the sum"):
+        model.plan(algorithm="alexr", outer_batch=2)
+
+
 def test_theorems_about_penalties_cite_what_makes_them_about_constraints() -> None:
     """hscg-2020 has no constraints: sonex-alexr2-2025, Proposition 5.2, of its penalty."""
     all_of = found(CASES["constraints that may be independent"].text)

@@ -283,7 +283,7 @@ def test_a_state_is_put_back_as_it_was() -> None:
 
 @pytest.mark.parametrize("tune", [False, True])
 def test_a_killed_comparison_goes_on_with_the_others(tune: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, options = posed(HINGE), {"algorithms": ["sonex", "alexr2"], "seeds": 2, "budget": "20it", "tol": 1e-3}
+    problem, options = posed(HINGE), {"algorithms": ["sonex", "alexr2"], "seeds": 2, "budget": "20it", "precision": "float64"}
     if tune:
         problem, options = posed(PAIRS, rows=40), {**options, "algorithms": ["bsgd"], "seeds": 1, "tune": True}
     first, judged = fccomodel.compare(problem, **options), []

@@ -225,8 +225,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    spare(h, priced(lambda: G(w))[1], seconds if share is None else share)
-    run.value, first = starting_value(solver, quick, w, G, rng), w.clone()
+    spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
+    run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
     if price is not None and passes_first(price, work.step, G(w), tol, room):

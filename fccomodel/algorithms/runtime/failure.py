@@ -92,10 +92,13 @@ def falls_for_ever(full, w, d):
         return None
     here, straight = summary(solver.evaluate(data, w)), True
     fallen: list[float] = []
+    size = 1 + float(w.norm())
+    while size > 1e-3 and not math.isfinite(summary(solver.evaluate(data, w + d * (10 * size / length)))[0]):
+        size *= 0.1  # further on there is no number in double precision
     for far in (1.0, 3.0, 10.0, 100.0):
         if full.late():
             return None
-        way = far * (1 + float(w.norm()))
+        way = far * size
         x = w + d * (way / length)
         inside = x.clone()
         solver.project(inside, 0.0)
@@ -181,7 +184,9 @@ def without_end(full, w, further):
     for d in (further - w, w):
         kind = falls_for_ever(full, w, d)
         if kind:
-            return {"kind": kind, "direction": d, "far": 1e12 * (1 + float(w.norm()))}
+            end = w + d * (1e12 * (1 + float(w.norm())) / float(d.norm()))
+            known = math.isfinite(summary(full.solver.evaluate(full.data, end))[0])
+            return {"kind": kind, "direction": d, "far": float(end.norm()) if known else 0.0}
     return None
 
 

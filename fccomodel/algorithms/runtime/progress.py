@@ -48,12 +48,18 @@ def pricing(look=0.0, step=0.0):
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
-def spare(h: LoopSettings, price, seconds):
-    """Fewer gradients before the first step where each takes so many counted seconds (``price``) that all which the start asks
-    for would take more than a fifth of the budget; of ``seconds`` None as many as ever."""
-    if seconds is not None:
-        most = 0.2 * seconds / max(price, 1e-9)
-        h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
+def spare(h: LoopSettings, few, price, seconds):
+    """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one takes so many counted
+    seconds (``price``) that all which the start asks for would take more than a fifth of the budget, or one more than a
+    hundredth; of ``seconds`` None as many as ever."""
+    if seconds is None:
+        return
+    if few and price > 0.01 * seconds:
+        kept = max(int(len(few) * 0.01 * seconds / price), 1)
+        price *= kept / len(few)
+        del few[kept:]
+    most = 0.2 * seconds / max(price, 1e-9)
+    h.powers, h.halvings = min(h.powers, max(int(most / 3), 2)), min(h.halvings, max(int(most / 2), 3))
 
 
 def passes_first(price, step, slope, tol, room):
@@ -117,12 +123,12 @@ def merit(point, weight):
     return point[0] + weight * point[1] if point[1] else point[0]
 
 
-def starting_value(solver: Solver, data, w, G, rng):
+def starting_value(solver: Solver, data, w, G, rng, most=40):
     """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
     finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
     Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
     would ever leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as factors beside offsets;
-    those that have no influence there either stay."""
+    those that have no influence there either stay. At ``most`` so many points are tried."""
 
     def scattered():
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
@@ -140,7 +146,7 @@ def starting_value(solver: Solver, data, w, G, rng):
         small = scattered() * w.numel() ** -0.5 * idle
         small *= (G(w + small) != 0) | (not slope)
         trials = ((t, small) for t in (1.0, 0.1, 0.01, 0.001))
-    for size, way in trials:
+    for _, (size, way) in zip(range(most), trials, strict=False):
         x = w + size * way
         solver.project(x, 0.0)
         found = value_at(solver, data, x)

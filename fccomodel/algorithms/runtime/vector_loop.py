@@ -190,8 +190,8 @@ def solve(
     def minibatches(x, y, held):
         return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
 
-    spare(h, priced(lambda: G(state.w))[1], seconds if share is None else share)
-    run.value, first = starting_value(solver, quick, state.w, G, rng), state.w.clone()
+    spare(h, few, priced(lambda: G(state.w))[1], seconds if share is None else share)
+    run.value, first = starting_value(solver, quick, state.w, G, rng, h.halvings), state.w.clone()
     run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
     work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)

@@ -32,6 +32,7 @@ def table(sweep: Sweep) -> RenderableType:
     legend += f" (the {len(labels)} largest; .rows has all)" if hidden > 0 else ""
     parts: list[RenderableType | None] = [title(problem.name, [problem.objective.sense, ", ".join(sweep.params), counted]), made]
     parts += [Text(""), Text(legend, style="dim")]
+    parts += [Text(f"caution: {one}", style="yellow") for one in sweep.cautions]
     failed = [point for point in sweep.points if point.outcome is None]
     parts += [Text(f"{_values(point)}: {point.error}") for point in failed]
     parts += [Text("Interrupted: the values that were done are shown.")] if sweep.interrupted else []

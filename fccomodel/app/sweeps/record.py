@@ -110,11 +110,18 @@ class Sweep(Shown):
         return frame(self.rows, "A table of the sweep")
 
     @property
+    def cautions(self) -> list[str]:
+        """What the reports of the solves say beside their verdicts, each once."""
+        outcomes = [point.outcome for point in self.points if point.outcome is not None]
+        return list(dict.fromkeys(one.message for outcome in outcomes for one in outcome.cautions))
+
+    @property
     def json(self) -> dict[str, Any]:
         """What ``save`` writes as ``sweep.json``."""
         problem = self.compiled.problem
         head = {"model": problem.name, "model_hash": self.compiled.hash, "sense": problem.objective.sense}
         tail = {"params": self.params, "rows": self.rows, "count": self.count, "interrupted": self.interrupted}
+        tail |= {"cautions": self.cautions}
         return results.plain(head | tail | {"versions": results.versions()})
 
     def save(self, folder: str | Path) -> Path:

@@ -234,6 +234,8 @@ class _Binder:
                     opened = self.rows_alone(name, opened)
             if opened is None:
                 continue
+            if section.source is not None and self.data.get(name) is not None and not (opened.raw.ready or stored):
+                self.notes.append(f"{name}: {opened.raw.origin} in place of the binding's source {section.source}")
             section = opened.spec or section
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")

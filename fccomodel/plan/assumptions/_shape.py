@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.evaluation import elements
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
-from fccomodel.normal._terms import is_sampled, nonlinear_below, of_compositions, plug_ins
+from fccomodel.normal._terms import is_sampled, nonlinear_below, plug_ins
 from fccomodel.normal.reformulations import robust
 from fccomodel.normal.smoothing import entry_of_vector
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
@@ -48,16 +48,15 @@ def two_levels(setting: Setting) -> Finding:
                 return lacks(
                     f"{short(nested)} is an expectation inside the tracked expectation {short(text)}", nested, inside[0].span
                 )
-        for node in filter(of_compositions, ir.walk(term.f)):
-            if part := _in_part(setting, node):
+        for node in (n for n in ir.walk(term.f) if isinstance(n, ir.Reduce) and reductions.of(n).linear):
+            if any(isinstance(n, ir.Hole) for n in ir.walk(node.body)) and (part := _in_part(setting, node)):
                 text = setting.reformed.text(node)
                 return lacks(f"steps take {part} members of the sum {short(text)}", text, node.span)
     return holds("no expectation is inside a tracked expectation")
 
 
-def _in_part(setting: Setting, node: ir.Expr) -> str:
+def _in_part(setting: Setting, node: ir.Reduce) -> str:
     """``64 of 5,000``: how many members of a reduction a step takes, where these are not all; "" otherwise."""
-    assert isinstance(node, ir.Reduce)
     if setting.bound is None or setting.batch is None:
         return ""
     for binder in node.binders:

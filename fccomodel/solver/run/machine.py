@@ -48,10 +48,19 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
             if "without overflow" in str(error):  # a number of the model beyond those of the precision
                 raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
             if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
-                raise
+                raise _of_state(error, keeper) from None
             raise FccoError([errors.memory(error)], bound.problem.source) from None
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _of_state(error, keeper) from None
         finally:
             torch.set_num_threads(threads)
+
+
+def _of_state(error: Exception, keeper: Keeper | None) -> Exception:
+    """The error as it is; F0817 where the run went on from a checkpoint, whose values may be of no run."""
+    if keeper is None or keeper.found is None:
+        return error
+    return FccoError([errors.checkpoint_damaged(keeper.at.folder)])
 
 
 @contextmanager

@@ -102,6 +102,16 @@ class _Unpacking:
         self.made[name] = into
         held = into if kind == DICT else vars(into)
         values = {key: self.value(text, held.get(key)) for key, text in content.items()}
+        both = [key for key, value in values.items() if value is not None and held.get(key) is not None]
+        if other := next((key for key in both if _kind(held[key]) != _kind(values[key])), None):
+            raise ValueError(f"{name}.{other} is another kind of value than it was")
         held.clear()
         held.update(values)
         return into
+
+
+def _kind(value: Any) -> str:
+    """What sort of value it is: whole numbers, fractions and truth values may take each other's place."""
+    if isinstance(value, bool | int | float):
+        return "number"
+    return "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
