@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import new_rows
 from fccomodel.core import options
 
 #: what stands for objects of a Python session, which no command line names
@@ -76,7 +75,7 @@ def _options(planned: pipeline.Planned) -> Iterator[str]:
 def _text(name: str, value: Any) -> str:
     """An option's value as the command line reads it."""
     if name == "population" and value is True:
-        return f"{new_rows.SECONDS:g}s"
+        return f"{options.POPULATION_SECONDS:g}s"
     return value if isinstance(value, str) else json.dumps(value)
 
 

@@ -1,4 +1,4 @@
-"""F0001, F0810 - F0816 and arguments: what the commands and the Python interface refuse."""
+"""F0001, F0810, F0813 - F0816 and arguments: what the commands and the Python interface refuse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from fccomodel.data.sources.errors import PACKAGE
 
 INTERNAL = Code("F0001", "internal")
 RESULT = Code("F0810", "result")
-PROCESSES = Code("F0812", "processes")
 NAMES = Code("F0813", "names of entries")
 ROWS = Code("F0814", "new rows")
 EXPORT = Code("F0815", "export")
@@ -76,31 +75,10 @@ def no_folder_for_plots() -> Diagnostic:
     return ARGUMENT.error("--plot has nowhere to write", fix="Name a folder: --out DIR.")
 
 
-def not_seeds(text: str) -> Diagnostic:
-    """Seeds are their number, or a list of them."""
-    return ARGUMENT.error(f"--seeds {text} is neither a number nor a list", fix="Write --seeds 5 or --seeds 0,1,7.")
-
-
-def not_a_share(text: str | None) -> Diagnostic:
-    """A share of rows is between 0 and 1."""
-    return ARGUMENT.error(f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
-
-
 def not_a_start(start: Any) -> Diagnostic:
     """A solve starts from a result, a folder of one, or values by name."""
     fix = "Give a result, its folder, or a mapping: start={'w': w0}."
     return ARGUMENT.error(f"A {type(start).__name__} is no start", fix=fix)
-
-
-def nothing_to_compare() -> Diagnostic:
-    """A comparison has algorithms and seeds."""
-    return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
-
-
-def not_a_variant(text: str) -> Diagnostic:
-    """Algorithms are compared under their names, each with options of its own."""
-    fix = "Write sox, or sox(gamma=0.1, inner_batch=4)."
-    return ARGUMENT.error(f"`{text}` does not name an algorithm with its options", fix=fix)
 
 
 def traced_alone() -> Diagnostic:
@@ -121,28 +99,6 @@ def no_folder_for_checkpoints(name: str) -> Diagnostic:
 def not_a_time(name: str, value: Any) -> Diagnostic:
     """A time has its unit."""
     return ARGUMENT.error(f"`{value}` is no time for `{name}`", fix="Write 60s, 5m or 2h.")
-
-
-def of_all_runs(name: str, text: str) -> Diagnostic:
-    """What makes a comparison fair is the same for all."""
-    return ARGUMENT.error(
-        f"`{name}` in `{text}` is the same for all runs of a comparison", fix="Give it once, outside the parentheses."
-    )
-
-
-def set_by_comparison(name: str, value: Any) -> Diagnostic:
-    """What a comparison sets for each of its runs is no option of all."""
-    instead = {
-        "seed": "Name the seeds: --seeds 3, (in Python seeds=[3]).",
-        "algorithm": "Name it among the algorithms.",
-        "polish": "Leave it out: a finish by passes over all rows is no part of an algorithm.",
-    }
-    return ARGUMENT.error(f"A comparison sets `{name}` itself, and cannot take `{name}` = {value}", fix=instead[name])
-
-
-def validation_without_tuning() -> Diagnostic:
-    """Rows for validation are what tuning judges by."""
-    return ARGUMENT.error("Rows for validation are given, and nothing is tuned", fix="Add --tune (tune=True), or leave them out.")
 
 
 def steps_without_trace() -> Diagnostic:
@@ -380,19 +336,6 @@ def score_of_classifier(name: str, classes: int) -> Diagnostic:
         f"`{name}` is one number for each row, and there are {classes} classes",
         fix="Score each class, def score(x) = W @ x, with var W[C, d]; or give the target two values, and each class is solved "
         "against the rest.",
-    )
-
-
-# -------------------------------------------------------------------------------------------------------------- comparisons
-def data_not_sent(error: Exception) -> Diagnostic:
-    """Data for several processes can be pickled."""
-    return PROCESSES.error(f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1.")
-
-
-def process_ended() -> Diagnostic:
-    """The processes of a comparison live until its end."""
-    return PROCESSES.error(
-        "A process of the comparison ended by itself", reason="Often the memory is short.", fix="Use fewer processes: --jobs 1."
     )
 
 

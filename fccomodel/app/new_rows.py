@@ -29,8 +29,10 @@ from fccomodel.solver.run import Progress
 from fccomodel.solver.run.machine import interruptible
 
 Point = Mapping[str, np.ndarray]
-#: Seconds for answers on resampled rows, where nobody says; groups of rows for the errors of constraints; answers for margins.
-SECONDS, GROUPS, ANSWERS = 60.0, 100, 99
+#: Groups of rows for the errors of constraints.
+GROUPS = 100
+#: Answers on resampled rows for margins.
+ANSWERS = 99
 
 
 def solve(
@@ -48,7 +50,8 @@ def solve(
         refuse(errors.of_one_process("A margin or an interval by answers on resampled rows"), source=planned.problem.source)
     with quoting(planned.problem.source):
         subsets.sampled(planned.bound)
-    seconds = SECONDS if asked in (None, False, True) else options.parse_budget(asked).seconds or SECONDS
+    seconds = None if asked in (None, False, True) else options.parse_budget(asked).seconds
+    seconds = seconds or options.POPULATION_SECONDS
     if level is None:
         outcome = pipeline.solve(planned, progress, show=show, sensitive=sensitive)
         bag = bagged(planned, planned.bound, seconds)

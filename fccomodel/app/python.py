@@ -14,7 +14,6 @@ from fccomodel.app.notebook import live
 from fccomodel.app.solved import Explanation, Planned, Result
 from fccomodel.core import files, options
 from fccomodel.core.diagnostics import Diagnostic, refuse
-from fccomodel.data.bind import by_name
 from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
@@ -129,6 +128,8 @@ def owned(value: Any) -> Any:
 
 def _tables(data: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
     """What is given by name, in a mapping and as keywords; F0805 for a name that is in both."""
+    from fccomodel.data.bind import by_name  # loads torch
+
     return files.merged(("in `data`", by_name(data, "data")), ("as a keyword", tables))
 
 

@@ -52,6 +52,8 @@ COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
 #: options of solves about other rows than those solved on
 ABOUT_NEW_ROWS = ("holdout", "margin", "population")
+#: seconds for solves on resampled rows (``population``), if nobody gives their number
+POPULATION_SECONDS = 60.0
 #: Bits of the longest integer that an option may have: a float has 1,024.
 LONGEST_INTEGER = 1_000
 DEVICES = ("auto", "cpu", "cuda")

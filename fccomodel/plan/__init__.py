@@ -212,8 +212,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
     )  # fmt: skip
     idle = used.unused(made, given)
-    for one in idle:
-        settled.pop(one.name, None)
+    if idle:
+        names = {one.name for one in idle}
+        kept = {name: entry for name, entry in settled.items() if name not in names}
+        settled = settings.by_algorithm(kept, record, normal, problem, sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
     rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""

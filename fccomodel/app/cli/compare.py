@@ -10,6 +10,7 @@ from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written
+from fccomodel.app.comparison import errors as comparison_errors
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.interrupts import INTERRUPTED
@@ -84,7 +85,7 @@ def _seeds(text: str) -> int | list[int]:
     try:
         return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
     except ValueError:
-        raise FccoError([errors.not_seeds(text)]) from None
+        raise FccoError([comparison_errors.not_seeds(text)]) from None
 
 
 def _share(text: str | None) -> str | float | None:
@@ -94,7 +95,7 @@ def _share(text: str | None) -> str | float | None:
     except ValueError:
         return text
     if share is not None and not 0 < share < 1:
-        refuse(errors.not_a_share(text))
+        refuse(comparison_errors.not_a_share(text))
     return share
 
 

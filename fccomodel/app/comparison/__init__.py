@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fccomodel import pipeline
-from fccomodel.app import errors
-from fccomodel.app.comparison import variants
+from fccomodel.app.comparison import errors, variants
 from fccomodel.app.comparison.holdout import SHARE
 from fccomodel.app.comparison.record import Comparison
 from fccomodel.app.comparison.rounds import Rounds, Step
 from fccomodel.app.comparison.runs import Bench, Job, Task, cores, score
+from fccomodel.app.errors import of_solve_alone
 from fccomodel.core import options, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.data.bound import Bound
@@ -72,7 +72,7 @@ def compare(
         refuse(errors.nothing_to_compare())
     for name in options.ABOUT_NEW_ROWS:
         if (chosen or {}).get(name, (None, options.USER))[1] != options.USER:
-            refuse(errors.of_solve_alone(name, "compare"))
+            refuse(of_solve_alone(name, "compare"))
     lets(compiled.problem, show)
     task = Task(
         source=compiled.source,

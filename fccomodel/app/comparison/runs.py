@@ -16,7 +16,7 @@ from math import inf, nan
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fccomodel import pipeline
-from fccomodel.app import errors
+from fccomodel.app.comparison import errors
 from fccomodel.app.comparison.holdout import hold_out
 from fccomodel.app.comparison.variants import Variant
 from fccomodel.core.diagnostics import FccoError

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from fccomodel.app import errors
+from fccomodel.app.comparison import errors
 from fccomodel.core import options
 from fccomodel.core.diagnostics import refuse
 

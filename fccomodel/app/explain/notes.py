@@ -63,10 +63,12 @@ def _large(analysis: Analysis) -> list[str]:
 
 def _memory(analysis: Analysis, plan: Any) -> list[str]:
     """The largest array of a solve, and what it takes in all; nothing where no more than ``FEW_NUMBERS`` are formed."""
+    bound = analysis.bound
+    if bound is None or plan is None:
+        return []
     from fccomodel.report import estimated
 
-    bound = analysis.bound
-    if bound is None or plan is None or estimated.amount(bound) <= FEW_NUMBERS:
+    if estimated.amount(bound) <= FEW_NUMBERS:
         return []
     from fccomodel.solver.lower import foreseen, lower
 
