@@ -69,7 +69,7 @@ ENTRIES = {
     "sizes": by_name(count),
     "labels": by_name(several(text)),
     "axes": record({"variables": by_name(_AXES), "constraints": by_name(_AXES)}),
-    "assumptions": by_name(record({"clause": text, "holds": flag, "standing": text, "why": text})),
+    "assumptions": by_name(record({"clause": text, "holds": flag, "standing": maybe(text), "why": text})),
     "rejected": by_name(several(text)),
     "practice": several(text),
     "unverified": several(text),
