@@ -373,7 +373,9 @@ def ended(
                 return first
             return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
         if solution is not None and solution.status in ("unbounded", "unattained") and not _attained(second):
-            return first or _judged(planned, program, solution, sensitive, until)
+            first = first or _judged(planned, program, solution, sensitive, until)
+            if first.report.failure:  # else the report finds no such fall
+                return first
         if solution is None or _settled(second) or second.solution.interrupted:
             return second
         try:
