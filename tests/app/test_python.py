@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import fccomodel
+from fccomodel import algorithms
 
 RIDGE = """
 model ridge;
@@ -93,7 +94,7 @@ def test_a_result_prints_its_report(result):
     text = str(result)
     assert "ridge" in text and "stationarity" in text and max(map(len, text.splitlines())) <= 80
     assert repr(result).startswith("<Result ridge: objective 0.")
-    assert result.algorithm in text and result.options["seed"] == (0, "keyword argument")
+    assert algorithms.all()[result.algorithm].title in text and result.options["seed"] == (0, "keyword argument")
     assert "import torch" in result.solver and result.history
 
 

@@ -44,6 +44,8 @@ CASES = [
     ("pairs", "sonex"), ("tail", "sonex"), ("fair", "sonex"), ("pairs", "alexr"), ("tail", "alexr2"), ("fair", "alexr2"),
     ("pairs", "msvr"), ("variance", "hscg"), ("fair", "hscg"), ("variance", "ascvrg"), ("pairs", "sox"), ("pairs", "soap"),
 ]  # fmt: skip
+#: algorithms whose cases draw samples and no blocks
+ALL_BLOCKS = ("hscg", "ascvrg")
 
 
 def table(rows: int) -> dict:
@@ -57,7 +59,8 @@ def run(name: str, algorithm: str, ranks: bool, rows: int = 401, steps: int = 20
     """The variables, the estimates, and what was shared."""
     from fccomodel import pipeline
 
-    given = {"budget": f"{steps}it", "polish": False, "precision": "float64", "outer_batch": 31, "inner_batch": 16}
+    batches = {"inner_batch": 16} if algorithm in ALL_BLOCKS else {"outer_batch": 31, "inner_batch": 16}
+    given = {"budget": f"{steps}it", "polish": False, "precision": "float64", **batches}
     planned = fccomodel.compile(HEAD + MODELS[name]).bind(data=table(rows)).plan(
         ranks=ranks, algorithm=algorithm, unverified=True, **given
     )

@@ -53,9 +53,9 @@ def optimum(problem: Conformance) -> tuple[float, dict[str, float]]:
 
 
 def planned(problem: Conformance, **options: Any) -> plan.Plan:
-    """The plan, with options as from the command line."""
+    """The plan, with options that are said, not refused, where it does not use them: every problem is given the same."""
     bound = bound_problem(problem)
-    chosen = {name: (value, "command line") for name, value in {**problem.options, **options}.items()}
+    chosen = {name: (value, "test") for name, value in {**problem.options, **options}.items()}
     return pipeline.decide(pipeline.analyse(bound.problem, bound), chosen)
 
 

@@ -31,7 +31,7 @@ def test_steps_fall_and_the_last_iterate_is_returned(name: str) -> None:
 
 def test_what_is_given_stays_as_it_is() -> None:
     """Step, penalty and smoothing: where the smoothed hinge stays so, the constraint is at lam times its multiplier."""
-    given = {"eta": 0.05, "rho": 20.0, "lam": 0.02, "gamma": 0.5, "step": "momentum"}
+    given = {"eta": 0.05, "rho": 20.0, "lam": 0.02, "step": "momentum"}
     problem = BY_NAME["bounded_group"]
     found = outcome(problem, "sonex", iterations=3000, schedule="decay", budget="3000it", **given)
     assert found.multipliers is not None

@@ -117,7 +117,7 @@ def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch
         for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
     }
     solver: Any = SimpleNamespace(blocks=lambda data, w: found, dual=False, schedule=Practical(), curved=())
-    monkeypatch.setattr(progress, "smoothness", lambda G, w: 1.0)
+    monkeypatch.setattr(progress, "smoothness", lambda G, w, powers: 1.0)
     monkeypatch.setattr(progress, "steepness", lambda *given: 2.0)
     h, c = settings(rho=10.0), SimpleNamespace(**{name: torch.zeros(()) for name in found})
     w = torch.full((4,), 0.5)
@@ -141,7 +141,7 @@ def test_multipliers_answer_to_minibatches_of_a_family() -> None:
 
 def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the former."""
-    monkeypatch.setattr(block_loop, "smoothness", lambda G, w: 1.0)
+    monkeypatch.setattr(block_loop, "smoothness", lambda G, w, powers: 1.0)
 
     def G(w: torch.Tensor) -> torch.Tensor:
         return (w - 1) + 10 * w.sign() * (w.abs() > 0.001)

@@ -149,7 +149,7 @@ def test_a_longer_budget_goes_on(tmp_path: Path) -> None:
         (lambda: (posed(HINGE, scale=1.1), {}), "data "),
         (lambda: (posed(HINGE, params={"tau": 0.4}), {}), r"param tau \(0.5 there, 0.4 here\)"),
         (lambda: (posed(HINGE), {"seed": 1}), r"option seed \(0 there, 1 here\)"),
-        (lambda: (posed(HINGE), {"gamma": 0.5}), r"option gamma \(none there, 0.5 here\)"),
+        (lambda: (posed(HINGE), {"rho": 7.5}), r"option rho \(none there, 7.5 here\)"),
         (lambda: (posed(HINGE), {"algorithm": "alexr2"}), r'algorithm \("sonex" there, "alexr2" here\)'),
     ],
 )

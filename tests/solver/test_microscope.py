@@ -44,7 +44,7 @@ def test_the_bias_of_plain_sgd_is_what_theory_says(square):
 
 
 def test_with_all_rows_estimates_are_exact_and_gradients_unbiased(groups):
-    given = {"algorithm": "sonex", "gamma": 1.0, "precision": "float64", "budget": "40it", "seed": 0, "outer_batch": 3}
+    given = {"algorithm": "sonex", "precision": "float64", "budget": "40it", "seed": 0, "outer_batch": 3}
     trace = groups.solve(trace=ALL, trace_at=[0, 1, 10, 39], inner_batch=90, **given).trace
     assert trace.trace.blocks == {name: ["[a]", "[b]", "[c]"] for name in trace.trace.estimates}
     assert all(np.isnan(u).all() for u in trace.looks[0].u.values())

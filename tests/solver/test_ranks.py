@@ -30,10 +30,13 @@ MODELS = {
     "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * sumsq(w);",
 }
 FEW = {"outer_batch": 8, "inner_batch": 5}
+#: batch sizes of models without blocks
+SAMPLES = {"variance": {"inner_batch": 5}}
 
 
 def program(name: str, algorithm: str, ranks: bool = True, **options: Any) -> Any:
-    given = {"budget": "200it", "polish": False, "precision": "float64", "algorithm": algorithm, **FEW, **options}
+    batches = SAMPLES.get(name, FEW)
+    given = {"budget": "200it", "polish": False, "precision": "float64", "algorithm": algorithm, **batches, **options}
     planned = fccomodel.compile(HEAD + MODELS[name]).bind(data=ROWS).plan(unverified=True, ranks=ranks, **given)
     return pipeline.emit(planned)
 

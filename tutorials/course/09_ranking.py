@@ -146,7 +146,7 @@ def score(result, rows):
 x, y = rings(300, 0)
 new_x, new_y = rings(4000, 1)
 linear = bind(TEXT.replace("LOSS", PAIRS)).solve(seed=0).variables["w"]
-given = {"outer_batch": 16, "schedule": "decay", "seed": 4, "polish": False}
+given = {"schedule": "decay", "seed": 4, "polish": False}
 auc = bind(NET.replace("LOSS", PAIRS), nets=NETS).solve(algorithm="sox", inner_batch=16, eta=0.1, budget="1500it", **given)
 print(f"line:    AUC of new rows {measures(new_x @ linear, new_y)[0]:.3f}")
 print(f"network: AUC of new rows {measures(score(auc, new_x), new_y)[0]:.3f}")
@@ -170,7 +170,7 @@ axes.legend(frameon=False, loc="upper left", fontsize=7)
 
 # %%
 top = bind(NET.replace("LOSS", TOP), nets=NETS)
-given |= {"inner_batch": 4, "eta": 0.015, "budget": "1500it", "start": auc, "unverified": True}
+given |= {"outer_batch": 16, "inner_batch": 4, "eta": 0.015, "budget": "1500it", "start": auc, "unverified": True}
 results = {"network for the AUC": auc} | {name: top.solve(algorithm=name, **given) for name in ("bsgd", "sox")}
 tops = {}
 for name, result in results.items():
