@@ -106,7 +106,7 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
     """The variables that solve a problem on other rows; None where there are none, or not in time."""
     from fccomodel.solver import conic
 
-    route = routes.interior(dataclasses.replace(planned, bound=bound))
+    route = routes.interior(pipeline.on(planned, bound))
     if route is not None:
         found = conic.solve(route, seconds=seconds)
         return None if isinstance(found, str) else found.variables

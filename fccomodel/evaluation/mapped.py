@@ -9,18 +9,20 @@ from fccomodel.core.pages import expect
 
 class Mapped(torch.Tensor):
     """Rows that stay in their file: what is taken of them is in the working precision and on the working device, products go
-    through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are."""
+    through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are;
+    ``sizes``: the absolute values of their numbers."""
 
     MOST = 1 << 22  # numbers that are in memory at once
     rows: torch.Tensor
     at: torch.Tensor | None
+    sizes: bool
     place: tuple[torch.device, torch.dtype]
 
     @staticmethod
-    def __new__(cls, rows, device, dtype, at=None):
+    def __new__(cls, rows, device, dtype, at=None, sizes=False):
         shape = rows.shape if at is None else (len(at), *rows.shape[1:])
         made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
-        made.rows, made.at, made.place = rows, at, (torch.device(device), dtype)
+        made.rows, made.at, made.sizes, made.place = rows, at, sizes, (torch.device(device), dtype)
         return made
 
     def expect(self, how):
@@ -43,13 +45,19 @@ class Mapped(torch.Tensor):
         first = first if self.at is None else self.at[first]
         if isinstance(first, slice):
             rows = self.rows[first]
-            return rows[(slice(None), *rest)].to(*self.place) if rest or self.few(len(rows)) else Mapped(rows, *self.place)
+            if rest or self.few(len(rows)):
+                return self.placed(rows[(slice(None), *rest)])
+            return Mapped(rows, *self.place, sizes=self.sizes)
         if isinstance(first, torch.Tensor) and first.dim() == 1 and not rest and not self.few(len(first)):
-            return Mapped(self.rows, *self.place, at=first)
+            return Mapped(self.rows, *self.place, at=first, sizes=self.sizes)
         self.expect("scattered")
-        return self.rows[(first, *(part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest))].to(
-            *self.place
-        )
+        rest = [part.to(self.rows.device) if isinstance(part, torch.Tensor) else part for part in rest]
+        return self.placed(self.rows[(first, *rest)])
+
+    def placed(self, rows):
+        """Rows of the file as they are taken: in the working precision, on the working device."""
+        taken = rows.to(*self.place)
+        return taken.abs() if self.sizes else taken
 
     def blocks(self):
         """All rows in order: where they are, and their numbers, which the next block overwrites: heaps do not give back what lies
@@ -64,12 +72,13 @@ class Mapped(torch.Tensor):
             part = slice(start, min(start + step, count))
             size = part.stop - start
             block = self.rows[part] if self.at is None else torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
-            yield part, block if moved is None else moved[:size].copy_(block)
+            block = block if moved is None else moved[:size].copy_(block)
+            yield part, block.abs() if self.sizes else block
 
     def whole(self):
         """All of it in memory."""
         self.expect("usual")
-        return (self.rows if self.at is None else self.rows[self.at]).to(*self.place)
+        return self.placed(self.rows if self.at is None else self.rows[self.at])
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -87,6 +96,8 @@ class Mapped(torch.Tensor):
                 return args[0].chosen(args[2])
             if name == "narrow" and args[1] == 0:
                 return args[0].chosen(slice(args[2], args[2] + args[3]))
+            if name in ("abs", "__abs__"):
+                return Mapped(args[0].rows, *args[0].place, at=args[0].at, sizes=True)
             if name == "detach":
                 return args[0]
         if name in ("__matmul__", "matmul", "mv", "mm") and not kwargs and args[0].dim() <= 2 and args[1].dim() <= 2:

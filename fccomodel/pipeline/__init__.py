@@ -207,6 +207,12 @@ def plan(
     )  # fmt: skip
 
 
+def on(planned: Planned, bound: Bound) -> Planned:
+    """The same plan on other rows or draws, with what is known of the problem there."""
+    bound = _with_members(bound)
+    return replace(planned, bound=bound, analysis=analyse(bound.problem, bound))
+
+
 def rows(compiled: Compiled, binding: Binding, chosen: options.Origins) -> tuple[Bound, dict[str, np.ndarray]]:
     """The data without the rows that the option ``holdout`` leaves out, and by table the numbers of those chosen at random."""
     out = chosen.get("holdout", (None, ""))[0]

@@ -19,7 +19,7 @@ from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.work import priced
 from fccomodel.evaluation import draws
-from fccomodel.pipeline import Planned, emit, report, run, settled
+from fccomodel.pipeline import Planned, emit, on, report, run, settled
 from fccomodel.pipeline.endings import ending
 from fccomodel.pipeline.interior import conic_form, convex
 from fccomodel.plan.errors import not_conic
@@ -88,9 +88,7 @@ def answer(planned: Planned, progress: Callable[[Progress], None] | None = None,
     return _on_more_draws(found, progress, sensitive, until) if draws.drawn(planned.problem) else found
 
 
-def _on_more_draws(
-    found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
-) -> Found:
+def _on_more_draws(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
     """Passes that go on with more draws of the distributions, as long as the standard error of the objective counts and the
     budget in seconds has room: a point that is best for one sample is off by the error of that sample."""
     from fccomodel.pipeline.starts import begun
@@ -109,7 +107,7 @@ def _on_more_draws(
         if time.perf_counter() + PASSES * GROWTH * once > until.run:
             break
         start = Start(values=solution.variables, multipliers=solution.multipliers, found=True)
-        planned = begun(replace(planned, bound=larger), start)
+        planned = begun(on(planned, larger), start)
         again = _judged(*run(planned, progress, until=until.run, part=f"draws {k + 1}"), sensitive, until)
         if again.report.failure or again.solution.interrupted:
             break

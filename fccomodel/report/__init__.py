@@ -44,7 +44,7 @@ from fccomodel.report.scales import Scales, scales
 from fccomodel.report.second_order import ACCURATE, examined
 from fccomodel.report.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import GOOD, at_bound, cancelling, counting, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import GOOD, at_bound, cancelling, counted, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
@@ -269,7 +269,7 @@ def _report(
         gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
     judged = judge(relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex)
     lost = 0.0 if rounded is None else rounded.objective
-    judged = judged.rounded(lost / max(scale.size, abs(system.objective)))
+    judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))
     least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
     gain = max(GOOD * scale.ordinary_size, least_gain)
     counts = max(counting(scale.objective, system.objective), least_gain)

@@ -57,7 +57,7 @@ LARGE_COLUMN = 1e3
 LEAST_OBJECTIVE = 1e-2
 #: The share of a penalty's largest slope from which a multiplier counts as being at its bound.
 NEARLY = 0.99
-#: A gap that counts as none, whatever the size of the objective.
+#: A gap, or rounding in an objective, that counts as none, whatever the size of the objective.
 NO_GAP = 1e-12
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
@@ -93,7 +93,7 @@ class Judged:
 
     def unsure(self, gap: Gap | None, size: float) -> bool:
         """The conditions call it solved, and no gap says as much of an objective of this size."""
-        proved = gap is not None and gap.value is not None and (gap.value < 0 or _counted(gap) <= GOOD * size)
+        proved = gap is not None and gap.value is not None and (gap.value < 0 or counted(gap.value) <= GOOD * size)
         return (self.solved or self.grade == OPEN) and not proved
 
     def beside(self, better: Better | None) -> Judged:
@@ -161,7 +161,7 @@ def judge(
             return Judged(grade=by_gap, by_gap=True)
     if beyond > GOOD:
         return Judged(grade=grades[-1])
-    if gap is None or gap.value is None or _counted(gap) <= GOOD * size or gap.value < 0 or grade == grades[-1]:
+    if gap is None or gap.value is None or counted(gap.value) <= GOOD * size or gap.value < 0 or grade == grades[-1]:
         return Judged(grade=grade)
     if gap.loose:
         return Judged(grade=grade, loose=gap.value if convex else 0.0)
@@ -170,10 +170,9 @@ def judge(
     return Judged(grade=OPEN, missing=gap.value)
 
 
-def _counted(gap: Gap) -> float:
-    """The size of a gap, less what counts as 0 in any units."""
-    assert gap.value is not None
-    return max(abs(gap.value) - NO_GAP, 0.0)
+def counted(difference: float) -> float:
+    """The size of a gap, or of rounding in an objective, less what counts as 0 in any units."""
+    return max(abs(difference) - NO_GAP, 0.0)
 
 
 def _grade(epsilon: float, grades: tuple[tuple[float, str], ...] = GRADES) -> str:
@@ -192,7 +191,7 @@ def _judged_on_draws(
         of_gap = _grade(max(abs(gap.value) / size, excess["feasibility"]))
         by_gap = grades.index(of_gap) < grades.index(grade)
         grade = of_gap if by_gap else grade
-        if not by_gap and not gap.loose and gap.value > GOOD * size and grade != grades[-1]:
+        if not by_gap and not gap.loose and gap.value > 0 and counted(gap.value) > GOOD * size and grade != grades[-1]:
             return Judged(grade=OPEN, missing=gap.value, estimated=True)
     if beyond > GOOD and not by_gap and excess["feasibility"] > 0:
         grade = grades[-1]

@@ -53,7 +53,7 @@ def interrupt():
     time.sleep(0.7)
     os.kill(os.getpid(), signal.SIGINT)
 threading.Thread(target=interrupt, daemon=True).start()
-r = m.bind(D=D).solve(budget="200s", polish=False, algorithm="sonex", tol=1e-30, patience=10**6)
+r = m.bind(D=D).solve(budget="200s", polish=False, algorithm="sonex", patience=10**6)
 r""",
     "status": "print(r.json['status'], r.objective < 0.7, len(repr(r)) < 200)",
     "compared": "fc.compare(p, algorithms=['sonex', 'alexr2'], seeds=2, budget='1e4oracles')",

@@ -104,6 +104,18 @@ def test_blocks_share_their_memory(dtype, some, whole):
     assert held == (held[:1] * len(held) if some or dtype == torch.float64 else in_file)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sizes_stay_in_their_file(dtype, whole):
+    """The absolute values of all rows or of some, in products, of one another's entries and as rows."""
+    x, kept = rows(dtype)
+    at, w = torch.randint(N, (200,), generator=torch.Generator().manual_seed(0)), torch.ones(D, dtype=dtype)
+    sizes, some = kept.abs(), abs(kept[at])
+    assert torch.equal(sizes @ w, x.abs() @ w) and torch.allclose(some @ w, x[at].abs() @ w)
+    assert torch.equal(sizes[at] @ w, some @ w) and torch.equal(sizes[3], x[3].abs()) and torch.equal(some[:2], x[at[:2]].abs())
+    assert not whole
+    assert torch.equal(sizes + 0, x.abs()) and torch.equal(kept + 0, x)
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")
 def test_passes_hold_no_more_than_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(Mapped, "MOST", 1 << 17)  # a megabyte of float64
