@@ -11,10 +11,10 @@ from typing import Any
 
 import torch
 
-from fccomodel.core import memory, process
-from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core import process
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation.errors import variables_too_long
+from fccomodel.evaluation import sizes
 from fccomodel.solver import errors
 from fccomodel.solver.emit import Program
 from fccomodel.solver.run import ranks
@@ -87,9 +87,7 @@ def interruptible() -> Iterator[threading.Event]:
 def refuse_size(program: Program, bound: Bound, precision: str) -> None:
     """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
     length = max((stop for _, stop, _ in program.layout.values()), default=0)
-    needed = VECTORS * length * getattr(torch, precision).itemsize
-    if (left := memory.lacking(needed)) is not None:
-        refuse(variables_too_long(length, VECTORS, needed, left), source=bound.problem.source)
+    sizes.demand_room(bound, length, VECTORS, getattr(torch, precision).itemsize)
 
 
 def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
