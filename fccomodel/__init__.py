@@ -10,8 +10,6 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fccomodel.core import interrupts as _interrupts
@@ -24,10 +22,10 @@ from fccomodel.core.source import Source  # noqa: E402
 from fccomodel.core.version import __version__  # noqa: E402
 
 if TYPE_CHECKING:
-    from fccomodel.app.estimators import FCCOClassifier as FCCOClassifier
-    from fccomodel.app.estimators import FCCORegressor as FCCORegressor
-    from fccomodel.app.modelling import Model
-    from fccomodel.app.python import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
+    from fccomodel.app.python.estimators import FCCOClassifier as FCCOClassifier
+    from fccomodel.app.python.estimators import FCCORegressor as FCCORegressor
+    from fccomodel.app.python.modelling import Model
+    from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
 
 __all__ = [
     "BoundModel",
@@ -49,20 +47,9 @@ __all__ = [
 _ESTIMATORS = ("FCCOClassifier", "FCCORegressor")
 
 
-class _Interface(ModuleType):
-    """The package: ``fccomodel.normal`` is the distribution, whether the room of that name has been imported or not."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name != "normal" or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Interface
-
-
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext fccomodel``: cells that begin with ``%%fcco NAME`` are models."""
-    from fccomodel.app.notebook import magic
+    from fccomodel.app.python import magic
 
     magic.load(shell)
 
@@ -72,18 +59,18 @@ def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in __all__ and name != "Model":
-        from fccomodel.app import python
+        from fccomodel.app.python import session
 
-        return getattr(python, name)
+        return getattr(session, name)
     if name in _ESTIMATORS:
         try:
-            from fccomodel.app import estimators
+            from fccomodel.app.python import estimators
         except ImportError as error:
             from fccomodel.app.errors import no_estimators
 
             raise FccoError([no_estimators(error)]) from None
         return getattr(estimators, name)
-    from fccomodel.app import modelling
+    from fccomodel.app.python import modelling
 
     if name in modelling.names():
         return getattr(modelling, name)
@@ -91,6 +78,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from fccomodel.app import modelling
+    from fccomodel.app.python import modelling
 
     return sorted({*globals(), *__all__, *_ESTIMATORS, *modelling.names()})

@@ -1,17 +1,17 @@
 """A modelling language and compiler for finite-sum coupled compositional stochastic optimisation: its interface.
 
-Written by ``fccomodel.app.stub``; a test holds it to the library.
+Written by ``fccomodel.app.python.stub``; a test holds it to the library.
 """
 
 # ruff: noqa: I001
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from fccomodel.app.estimators import (
+from fccomodel.app.python.estimators import (
     FCCOClassifier as FCCOClassifier,
     FCCORegressor as FCCORegressor,
 )
-from fccomodel.app.modelling import (
+from fccomodel.app.python.modelling import (
     Model as Model,
     array as array,
     between as between,
@@ -36,7 +36,7 @@ from fccomodel.app.modelling import (
     values as values,
     var as var,
 )
-from fccomodel.app.python import (
+from fccomodel.app.python.session import (
     BoundModel as BoundModel,
     CompiledModel as CompiledModel,
     Explanation as Explanation,

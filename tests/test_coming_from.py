@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 COURSE = ROOT / "tutorials" / "course"
 SESSIONS = sorted(COURSE.glob("[0-9]*.py"))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 PAGE = ROOT / "tutorials" / "03_extending.md"
 FILES = dict(re.findall(r"^```python\n# (fccomodel/\S+\.py)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ir_text import problem_text
-from places import GOLDEN, ROOT
+from support.ir_text import problem_text
+from support.places import GOLDEN, ROOT
 
 import fccomodel
 from fccomodel import pipeline, structure
-from fccomodel.app import explain
+from fccomodel.app.shown import explain
 from fccomodel.core.files import model_source
 from fccomodel.language import syntax
-from fccomodel.solver import emit
-from fccomodel.solver.lower import lower
+from fccomodel.program import emit
+from fccomodel.program.lower import lower
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.fcco"))
 needs_data = pytest.mark.skipif(
@@ -90,19 +90,11 @@ def joined(lines: re.Match) -> str:
 
 def sources() -> set[str]:
     """What programs of any model carry: the source of classes, loops and endings, and the command line."""
-    from fccomodel.algorithms.runtime import (
-        block_loop,
-        ending,
-        finish,
-        keeping,
-        restore,
-        schedules,
-        settings,
-        solver,
-        vector_loop,
-    )
-    from fccomodel.solver.emit.carried import carried, source
-    from fccomodel.solver.emit.template import report
+    from fccomodel.algorithms.runtime import keeping
+    from fccomodel.algorithms.runtime.finish import ending, finish, restore
+    from fccomodel.algorithms.runtime.loops import block_loop, schedules, settings, solver, vector_loop
+    from fccomodel.program.emit.carried import carried, source
+    from fccomodel.program.emit.template import report
 
     kinds: list[Any] = [settings.BlockSettings, settings.VectorSettings, solver.BlockSolver, solver.VectorSolver]
     kinds += schedules.SCHEDULES.values()

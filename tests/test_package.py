@@ -10,17 +10,17 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
 
 PACKAGE = Path(fccomodel.__file__).resolve().parent
 #: The rooms from the ground up: each imports only from those before it, inside functions and for typing too.
 ROOMS = (
-    "core", "numerics", "data", "library", "language", "evaluation", "structure", "normal", "algorithms", "plan", "report",
-    "solver", "pipeline", "app",
+    "core", "numerics", "data", "library", "language", "evaluation", "conic", "structure", "normal_form", "algorithms", "plan",
+    "report", "program", "execution", "pipeline", "app",
 )  # fmt: skip
-SOLVING = {"normal", "plan", "algorithms", "solver", "pipeline"}
+SOLVING = {"normal_form", "plan", "algorithms", "program", "execution", "pipeline"}
 
 
 @cache

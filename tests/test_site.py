@@ -7,7 +7,7 @@ import re
 import sys
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
 

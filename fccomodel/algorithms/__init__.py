@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.core.registry import records
 
 __all__ = ["Algorithm", "Constants", "Theorem", "Variant", "all", "get"]

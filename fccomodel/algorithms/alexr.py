@@ -2,10 +2,10 @@
 
 from math import isfinite, log, sqrt
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import alexr as estimator
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 
 def next_stage(h, gained, worst):
@@ -111,5 +111,5 @@ algorithm = Algorithm(
     cite="Wang and Yang, ALEXR: an optimal single-loop algorithm for convex FCCO, ICML 2025",
     theory=theory,
     hyper={"tau": 1.0, "theta": 1.0},
-    grid=_grids.ALEXR,
+    grid=grids.ALEXR,
 )

@@ -3,13 +3,13 @@
 from math import ceil, isfinite, log, sqrt
 from types import SimpleNamespace
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import msvr_current
-from fccomodel.algorithms.runtime import steps
-from fccomodel.algorithms.runtime.proximal_point import inner_step
-from fccomodel.algorithms.runtime.steps import shrink_gamma
+from fccomodel.algorithms.runtime.loops import steps
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 from fccomodel.core.lazy import torch
 
 
@@ -147,5 +147,5 @@ algorithm = Algorithm(
         "inner_steps": 5,
     },
     theory=theory,
-    grid=_grids.ALEXR2,
+    grid=grids.ALEXR2,
 )

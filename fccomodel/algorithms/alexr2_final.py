@@ -3,8 +3,8 @@
 import dataclasses
 
 from fccomodel.algorithms import alexr2
-from fccomodel.algorithms._base import Constants, Variant
-from fccomodel.algorithms.runtime import last_stage
+from fccomodel.algorithms.base import Constants, Variant
+from fccomodel.algorithms.runtime.loops import last_stage
 
 
 def theory(k: Constants) -> dict[str, float]:

@@ -4,7 +4,7 @@ import dataclasses
 from functools import partial
 
 from fccomodel.algorithms import alexr
-from fccomodel.algorithms._base import Variant
+from fccomodel.algorithms.base import Variant
 
 algorithm = dataclasses.replace(
     alexr.algorithm,

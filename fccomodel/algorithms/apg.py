@@ -2,9 +2,9 @@
 
 import math
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants
+from fccomodel.algorithms.runtime.loops import vector_loop
 
 
 def begin(state, F, h):
@@ -65,5 +65,5 @@ algorithm = Algorithm(
     cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
     hyper={**vector_loop.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
 )

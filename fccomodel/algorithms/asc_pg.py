@@ -1,10 +1,10 @@
 """ASC-PG: values averaged at extrapolated points, proximal steps (Wang, Liu and Fang 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import PROXIMAL
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import decayed
+from fccomodel.algorithms.base import Algorithm, Constants
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -56,6 +56,6 @@ algorithm = Algorithm(
     theorem="Wang, Liu and Fang 2017, Theorems 1 to 3",
     cite="Wang, Liu and Fang, Accelerating stochastic composition optimization, JMLR 18, 2017",
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 5 / 9, "beta_power": 4 / 9},
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
     theory=theory,
 )

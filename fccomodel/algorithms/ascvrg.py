@@ -2,10 +2,10 @@
 
 import math
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Variant
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import corrected, corrected_by_samples, refer
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants, Variant
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, corrected_by_samples, refer
 
 
 def begin(state, F, h):
@@ -72,5 +72,5 @@ algorithm = Algorithm(
     cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
     hyper={**vector_loop.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
     theory=theory,
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
 )

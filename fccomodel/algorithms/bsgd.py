@@ -1,10 +1,10 @@
 """BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -46,5 +46,5 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
     cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",
     theory=theory,
-    grid=_grids.BSGD,
+    grid=grids.BSGD,
 )

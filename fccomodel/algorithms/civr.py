@@ -2,10 +2,10 @@
 
 import math
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybrid
 
 
 def begin(state, F, h):
@@ -54,6 +54,6 @@ algorithm = Algorithm(
     theorem="Zhang and Xiao 2019, Theorem 3",
     cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
     hyper={**vector_loop.DEFAULTS, "stage": 100, "longest": 100},
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
     theory=theory,
 )

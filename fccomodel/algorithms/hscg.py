@@ -3,10 +3,10 @@
 import math
 from types import SimpleNamespace
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import begin_with, hybrid
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybrid
 
 
 def begin(state, F, h):
@@ -133,6 +133,6 @@ algorithm = Algorithm(
         "values": 1.0,
         "restarts": 1.0,
     },  # fmt: skip
-    grid=_grids.HSCG,
+    grid=grids.HSCG,
     theory=theory,
 )

@@ -4,7 +4,7 @@ import dataclasses
 from math import log
 
 from fccomodel.algorithms import hscg
-from fccomodel.algorithms._base import Constants, Variant
+from fccomodel.algorithms.base import Constants, Variant
 
 
 def theory(k: Constants) -> dict[str, float]:

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from fccomodel.algorithms import hscg
-from fccomodel.algorithms._base import Constants, Theorem, Variant
+from fccomodel.algorithms.base import Constants, Theorem, Variant
 from fccomodel.algorithms.hscg import first_move
 
 

@@ -1,10 +1,10 @@
 """ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025, reference [10])."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import conex
-from fccomodel.algorithms.runtime.proximal_point import inner_step
+from fccomodel.algorithms.runtime.loops.proximal_point import inner_step
 
 
 def begin(state, h):
@@ -95,5 +95,5 @@ algorithm = Algorithm(
     cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
     own={"distance": 0.0},
     hyper={"tau": 30.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
-    grid=_grids.ICPPAC,
+    grid=grids.ICPPAC,
 )

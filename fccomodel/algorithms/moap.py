@@ -1,10 +1,10 @@
 """MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021; sox-2022, equation (3))."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import sparsified
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 algorithm = Algorithm(
     name="moap",
@@ -29,5 +29,5 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1",
     cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",
     hyper={"gamma": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
-    grid=_grids.SOX,
+    grid=grids.SOX,
 )

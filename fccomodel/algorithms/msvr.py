@@ -3,11 +3,11 @@
 from math import sqrt
 from types import SimpleNamespace
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants
 from fccomodel.algorithms.estimators import msvr_theory
-from fccomodel.algorithms.runtime.steps import shrink_gamma
+from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 
 
 def begin(state, h):
@@ -92,5 +92,5 @@ algorithm = Algorithm(
     cite="Jiang, Li, Wang, Yang and Yang, Multi-block-single-probe variance reduced estimator, NeurIPS 2022",
     hyper={"gamma": 0.5, "beta": 0.1},
     theory=theory,
-    grid=_grids.MSVR,
+    grid=grids.MSVR,
 )

@@ -1,10 +1,10 @@
 """NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang 2020, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import PROXIMAL
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import decayed
+from fccomodel.algorithms.base import Algorithm
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -52,5 +52,5 @@ algorithm = Algorithm(
     cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
     "SIAM Journal on Optimization 30, 2020",
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "tau": 0.5},
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
 )

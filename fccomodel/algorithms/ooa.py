@@ -1,10 +1,10 @@
 """OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019; alexr-2025, appendix F)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms.alexr import next_stage
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import coupled_weights
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 algorithm = Algorithm(
     name="ooa",
@@ -29,5 +29,5 @@ algorithm = Algorithm(
     theorem="alexr-2025, Table 4",
     cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, ICLR 2020",
     hyper={"tau": 1.0},
-    grid=_grids.OOA,
+    grid=grids.OOA,
 )

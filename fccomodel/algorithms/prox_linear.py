@@ -2,9 +2,9 @@
 
 import math
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
-from fccomodel.algorithms.runtime import vector_loop
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm, Constants
+from fccomodel.algorithms.runtime.loops import vector_loop
 from fccomodel.core.lazy import torch
 
 
@@ -96,6 +96,6 @@ algorithm = Algorithm(
         "patience": 3,
         "inner_steps": 50,
     },  # fmt: skip
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
     theory=theory,
 )

@@ -1,10 +1,10 @@
 """SCGD: a moving average of the values, plain steps of two time scales (Wang, Fang and Liu 2017, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import PROXIMAL
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import decayed
+from fccomodel.algorithms.base import Algorithm, Constants
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import decayed
 
 
 def begin(state, F, h):
@@ -52,6 +52,6 @@ algorithm = Algorithm(
     theorem="Wang, Fang and Liu 2017, Theorems 5 (iii), 6 and 8",
     cite="Wang, Fang and Liu, Stochastic compositional gradient descent, Mathematical Programming 161, 2017",
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "alpha_power": 0.75, "beta_power": 0.5},
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
     theory=theory,
 )

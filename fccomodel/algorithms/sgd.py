@@ -1,9 +1,9 @@
 """SGD on the mean over all rows, in place of the worst of their groups: empirical risk minimisation (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 algorithm = Algorithm(
     name="sgd",
@@ -21,5 +21,5 @@ algorithm = Algorithm(
     rate="1 / eps^4",
     theorem="of the mean over rows, another problem",
     cite="alexr-2025, section 5.1 (the baseline SGD)",
-    grid=_grids.SGD,
+    grid=grids.SGD,
 )

@@ -1,9 +1,9 @@
 """SGD with up-weighting: on the mean of the groups' risks, in place of the worst of them (alexr-2025, section 5.1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import plug_in
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 algorithm = Algorithm(
     name="sgd_uw",
@@ -21,5 +21,5 @@ algorithm = Algorithm(
     rate="1 / eps^4",
     theorem="of the mean over groups, another problem",
     cite="Buda, Maki and Mazurowski, A systematic study of the class imbalance problem, Neural Networks 2018",
-    grid=_grids.SGD,
+    grid=grids.SGD,
 )

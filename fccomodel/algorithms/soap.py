@@ -1,10 +1,10 @@
 """SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022, section 3.1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import moving_average_current
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 algorithm = Algorithm(
     name="soap",
@@ -29,5 +29,5 @@ algorithm = Algorithm(
     theorem="sox-2022, Table 1",
     cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",
     hyper={"gamma": 0.2},
-    grid=_grids.SOX,
+    grid=grids.SOX,
 )

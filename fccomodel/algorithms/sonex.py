@@ -2,11 +2,11 @@
 
 from math import sqrt
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Variant
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants, Variant
 from fccomodel.algorithms.estimators import msvr
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -72,5 +72,5 @@ algorithm = Algorithm(
     cite="sonex-alexr2-2025, Algorithm 1 and appendix E",
     hyper={"gamma": 0.8, "gamma_prime": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
-    grid=_grids.SONEX,
+    grid=grids.SONEX,
 )

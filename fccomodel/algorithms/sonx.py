@@ -2,12 +2,12 @@
 
 from math import inf
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import msvr
-from fccomodel.algorithms.runtime import steps
-from fccomodel.algorithms.runtime.steps import slow_down, weigh
+from fccomodel.algorithms.runtime.loops import steps
+from fccomodel.algorithms.runtime.loops.steps import slow_down, weigh
 
 
 def begin(state, h):
@@ -74,5 +74,5 @@ algorithm = Algorithm(
     cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",
     own={"violated": inf},
     hyper={"gamma": 0.8, "gamma_prime": 0.1},
-    grid=_grids.SONX,
+    grid=grids.SONX,
 )

@@ -1,10 +1,10 @@
 """SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Variant
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants, Variant
 from fccomodel.algorithms.estimators import moving_average
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -47,5 +47,5 @@ algorithm = Algorithm(
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     theory=theory,
-    grid=_grids.SOX,
+    grid=grids.SOX,
 )

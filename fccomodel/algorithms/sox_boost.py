@@ -2,11 +2,11 @@
 
 from math import ceil, log2
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Theorem, Variant
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm, Constants, Theorem, Variant
 from fccomodel.algorithms.estimators import moving_average
-from fccomodel.algorithms.runtime.steps import adam_step, momentum_step
+from fccomodel.algorithms.runtime.loops.steps import adam_step, momentum_step
 
 
 def curved_momentum_step(state, G, h):
@@ -91,5 +91,5 @@ algorithm = Algorithm(
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     theory=theory,
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8, "longest": 20000, "mu": 0.0},
-    grid=_grids.SOX,
+    grid=grids.SOX,
 )

@@ -2,11 +2,11 @@
 
 from math import sqrt
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm, Constants, Variant
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED
+from fccomodel.algorithms.base import Algorithm, Constants, Variant
 from fccomodel.algorithms.estimators import moving_average
-from fccomodel.algorithms.runtime import steps
+from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
@@ -58,5 +58,5 @@ algorithm = Algorithm(
     cite="Wang and Yang, Finite-sum coupled compositional stochastic optimization, ICML 2022",
     hyper={"gamma": 0.2},
     theory=theory,
-    grid=_grids.SOX,
+    grid=grids.SOX,
 )

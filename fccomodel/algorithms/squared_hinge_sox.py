@@ -1,11 +1,11 @@
 """The squared hinge penalty minimised by SOX (sonex-alexr2-2025, reference [7] and section 6)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
+from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
+from fccomodel.algorithms.base import Algorithm
 from fccomodel.algorithms.estimators import moving_average
-from fccomodel.algorithms.runtime import steps
-from fccomodel.algorithms.runtime.steps import slow_down
+from fccomodel.algorithms.runtime.loops import steps
+from fccomodel.algorithms.runtime.loops.steps import slow_down
 
 
 def next_stage(h, gained, worst):
@@ -42,5 +42,5 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Table 2 (Li et al.)",
     cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
-    grid=_grids.SQUARED_HINGE_SOX,
+    grid=grids.SQUARED_HINGE_SOX,
 )

@@ -1,9 +1,9 @@
 """VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018, Algorithm 1)."""
 
-from fccomodel.algorithms import _grids
-from fccomodel.algorithms._base import Algorithm
-from fccomodel.algorithms.runtime import vector_loop
-from fccomodel.algorithms.runtime.vector_estimates import corrected, refer
+from fccomodel.algorithms import grids
+from fccomodel.algorithms.base import Algorithm
+from fccomodel.algorithms.runtime.loops import vector_loop
+from fccomodel.algorithms.runtime.loops.vector_estimates import corrected, refer
 
 
 def begin(state, F, h):
@@ -44,5 +44,5 @@ algorithm = Algorithm(
     cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
     "AAAI 2018",
     hyper={**vector_loop.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
-    grid=_grids.VECTOR,
+    grid=grids.VECTOR,
 )

@@ -1,7 +1,8 @@
 """Solves with what is said of new rows: margins of sampled constraints, and an interval of the optimality gap.
 
-Both come from the same answers on resampled rows (``report/population.py``, ``report/margins.py``). An answer is found as the
-first one is: by the interior-point method where the problem is a conic program of moderate size, else by a run with its budget.
+Both come from the same answers on resampled rows (``report/new_rows/population.py``, ``report/new_rows/margins.py``).
+An answer is found as the first one is: by the interior-point method where the problem is a conic program of moderate size, else
+by a run with its budget.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
+from fccomodel.execution import errors
+from fccomodel.execution.run import Progress
+from fccomodel.execution.run.machine import interruptible
 from fccomodel.pipeline import routes
-from fccomodel.report import margins, population
-from fccomodel.report.confidence import FEWEST, deviations, difference, student, values
-from fccomodel.report.confidence import GROUPS as REPLICATED
-from fccomodel.report.margins import Margin, Margins
-from fccomodel.solver import errors
-from fccomodel.solver.run import Progress
-from fccomodel.solver.run.machine import interruptible
+from fccomodel.report.new_rows import margins, population
+from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student, values
+from fccomodel.report.new_rows.intervals import GROUPS as REPLICATED
+from fccomodel.report.new_rows.margins import Margin, Margins
 
 Point = Mapping[str, np.ndarray]
 #: Groups of rows for the errors of constraints.
@@ -104,7 +105,7 @@ def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int
 
 def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | None:
     """The variables that solve a problem on other rows; None where there are none, or not in time."""
-    from fccomodel.solver import conic
+    from fccomodel import conic
 
     route = routes.interior(pipeline.on(planned, bound))
     if route is not None:

@@ -23,10 +23,10 @@ PACKAGES = (
     "library.distributions",
     "data.sources",
     "algorithms.estimators",
-    "normal.reformulations",
+    "normal_form.reformulations",
     "algorithms",
-    "solver.operations",
-    "solver.backends",
+    "program.operations",
+    "execution.backends",
 )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.core import ir, progressions
-from fccomodel.data.bind._values import Values
+from fccomodel.data.bind.numbers import Values
 
 #: The size of a dim, the labels of a set whose labels come with the data, and the module of a net.
 SIZE = 5

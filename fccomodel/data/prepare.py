@@ -21,7 +21,7 @@ from fccomodel.data import errors
 from fccomodel.data.bind import Sink, bind
 from fccomodel.data.bind.errors import demands
 from fccomodel.data.bound import Bound, BoundTable
-from fccomodel.data.sources import Spool, _folder
+from fccomodel.data.sources import Spool, folders
 
 #: What the record of a table says of how it was read.
 READ = ("origin", "rows_read", "dropped", "where", "members", "unused", "groups")
@@ -73,10 +73,10 @@ def prepare(
         for name, indices in _orders(bound, orders, sink).items():
             tables[name]["indices"] = indices
         shutil.rmtree(scratch)
-        sources = [{"path": str(path.absolute()), **_folder.stamp(path)} for path in dict.fromkeys(spool.paths)]
-        files = {path.name: _folder.stamp(path) for path in sorted(new.iterdir())}
-        manifest = {"format": _folder.FORMAT, "dtype": dtype, "sources": sources, "tables": tables, "files": files}
-        (new / _folder.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
+        sources = [{"path": str(path.absolute()), **folders.stamp(path)} for path in dict.fromkeys(spool.paths)]
+        files = {path.name: folders.stamp(path) for path in sorted(new.iterdir())}
+        manifest = {"format": folders.FORMAT, "dtype": dtype, "sources": sources, "tables": tables, "files": files}
+        (new / folders.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
     rows, size = {name: table.n for name, table in bound.tables.items()}, sum(stamp["size"] for stamp in files.values())
     return Prepared(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
 
@@ -118,11 +118,11 @@ def _reason(folder: Path) -> str:
     """Why a folder of prepared tables is written again; F0806 where something else is there."""
     if not folder.exists() or folder.is_dir() and not any(folder.iterdir()):
         return ""
-    manifest = folder / _folder.MANIFEST
+    manifest = folder / folders.MANIFEST
     if not manifest.is_file():
         refuse(errors.not_a_prepared_folder(folder))
     try:
-        changed = _folder.outdated(json.loads(manifest.read_text(encoding="utf-8")))
+        changed = folders.outdated(json.loads(manifest.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         return "its manifest was damaged"
     return f"{changed} has changed" if changed else "it was asked for again"

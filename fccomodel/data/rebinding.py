@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from fccomodel.core import ir
-from fccomodel.data.bind import _demands
-from fccomodel.data.bind._collect import Errors
-from fccomodel.data.bind._values import Values
+from fccomodel.data.bind import demands
+from fccomodel.data.bind.collect import Errors
+from fccomodel.data.bind.numbers import Values
 from fccomodel.data.bound import Bound
 
 
@@ -19,7 +19,7 @@ def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
     Raises F0518 for what is no param or dim, F0520 for a value that is not as declared.
     """
     problem, errors = bound.problem, Errors()
-    _demands.names(errors, "param", given, [*problem.params, *problem.dims])
+    demands.names(errors, "param", given, [*problem.params, *problem.dims])
     errors.stop(problem.source)
     if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)) or set(given) & set(problem.dims):
         return None

@@ -17,7 +17,8 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import with_children
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, memory
+from fccomodel.evaluation import memory
+from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms
 from fccomodel.library.linear import Term, joined, terms
 

@@ -21,7 +21,8 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, operands
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, memory
+from fccomodel.evaluation import memory
+from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms, reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges

@@ -12,8 +12,9 @@ import torch
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import errors, members
+from fccomodel.evaluation import errors
 from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.sets import members
 
 Point = Mapping[str, np.ndarray]
 #: of a ``let``: a number, a nested list for a vector, or either by member for a family

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from fccomodel.core.failure import Failure
     from fccomodel.data.bound import Bound
     from fccomodel.data.prepare import Prepared
+    from fccomodel.execution.run import Progress, Solution
+    from fccomodel.execution.run.microscope import Microscope
     from fccomodel.plan import Plan
     from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
+    from fccomodel.program.emit import Program
     from fccomodel.report import KKTReport
-    from fccomodel.report.confidence import Intervals
-    from fccomodel.solver.emit import Program
-    from fccomodel.solver.run import Progress, Solution
-    from fccomodel.solver.run.microscope import Microscope
+    from fccomodel.report.new_rows.intervals import Intervals
     from fccomodel.structure import Analysis
 
 #: Counted seconds that the search for multipliers and bounds may take in any case.
@@ -78,7 +78,7 @@ def bind(
     """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
     binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
     from fccomodel.data import bind as data
-    from fccomodel.evaluation import claims, domains, sizes
+    from fccomodel.evaluation.checks import claims, domains, sizes
 
     with quoting(compiled.problem.source):
         given = binding.arguments
@@ -95,7 +95,7 @@ def prepare(
     """The tables of a binding, and the groups and orders that the model asks for, in files of a folder, which is a source of
     them from then on."""
     from fccomodel.data.prepare import prepare
-    from fccomodel.evaluation.preparing import orders
+    from fccomodel.evaluation.sets.preparing import orders
 
     with quoting(compiled.problem.source):
         given = binding.arguments
@@ -105,7 +105,8 @@ def prepare(
 def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:
     """The same model and data for other values of some params; data are read again where these decide sizes or sets."""
     from fccomodel.data import rebinding
-    from fccomodel.evaluation import claims, domains, memory
+    from fccomodel.evaluation import memory
+    from fccomodel.evaluation.checks import claims, domains
 
     binding = replace(binding, params={**binding.params, **params})
     with quoting(compiled.problem.source):
@@ -138,7 +139,7 @@ def with_parameters(problem: ir.Problem, binding: Binding) -> ir.Problem:
         return problem
     from fccomodel.data import bind as data
     from fccomodel.data.nets.errors import without_data
-    from fccomodel.evaluation import domains
+    from fccomodel.evaluation.checks import domains
 
     with quoting(problem.source):
         if binding.nets:
@@ -230,7 +231,7 @@ def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bo
 
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
     """The same of a structure that is known."""
-    from fccomodel.normal import errors
+    from fccomodel.normal_form import errors
     from fccomodel.pipeline import interior
 
     try:
@@ -273,7 +274,7 @@ def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound:
 
 def _with_members(bound: Bound) -> Bound:
     """The problem without families of constraints that have no members on the data."""
-    from fccomodel.evaluation import members
+    from fccomodel.evaluation.sets import members
 
     with quoting(bound.problem.source):
         return members.without_empty(bound)
@@ -301,9 +302,9 @@ def emit(planned: Planned) -> Program:
     for a race, whose winner is not known before it is run; F0704 where a run would take more memory than there is."""
     from fccomodel.core.memory import available
     from fccomodel.plan.errors import no_program
-    from fccomodel.solver import emit as printing
-    from fccomodel.solver import errors
-    from fccomodel.solver.lower import foreseen, lower, over_all_ranks
+    from fccomodel.program import emit as printing
+    from fccomodel.program import errors
+    from fccomodel.program.lower import foreseen, lower, over_all_ranks
 
     if planned.plan.entrants:
         refuse(no_program(planned.plan.entrants), source=planned.problem.source)
@@ -331,9 +332,9 @@ def run(
     the run at ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``:
     steps alone estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them.
     ``part``: which of the runs of a solve it is, by the name that its checkpoints have."""
+    from fccomodel.execution import backends
+    from fccomodel.execution import run as running
     from fccomodel.pipeline import kept
-    from fccomodel.solver import backends
-    from fccomodel.solver import run as running
 
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
@@ -421,8 +422,8 @@ def solve(
     sensitive   report how the optimum moves with the constraints' right sides
     """
     from fccomodel.evaluation.values import lets, values
+    from fccomodel.execution.run import company
     from fccomodel.pipeline import races
-    from fccomodel.solver.run import company
 
     began = time.perf_counter()
     wanted = lets(planned.problem, show)
@@ -440,7 +441,7 @@ def solve(
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:
     """How a solution does on the rows held out, with the scaling and the categories of those solved on; of a budget in seconds by
     the counted ones that the run has left, and some in any case."""
-    from fccomodel.report import estimated
+    from fccomodel.report.new_rows import subsample
 
     if planned.holdout is None:
         return None
@@ -448,7 +449,7 @@ def held_out(planned: Planned, solution: Solution) -> Intervals | None:
     seconds = options.parse_budget(planned.options["budget"][0])[0]
     left = HELD_S if seconds is None else max(seconds - solution.worked, HELD * seconds, REPORT_S)
     with quoting(planned.problem.source):
-        return estimated.sure(other, solution.variables, seed=planned.seed, afford=left)
+        return subsample.sure(other, solution.variables, seed=planned.seed, afford=left)
 
 
 def elsewhere(planned: Planned) -> Bound:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fccomodel.execution.run import Solution
     from fccomodel.pipeline.records import Planned
-    from fccomodel.solver.run import Solution
 
 INTERIOR = "interior-point method"
 FINISH = "proximal L-BFGS"

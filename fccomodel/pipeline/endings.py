@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from fccomodel.core import options
 
 if TYPE_CHECKING:
+    from fccomodel.execution.run import Solution
     from fccomodel.pipeline.records import Planned
     from fccomodel.report.advice import Ending
-    from fccomodel.solver.run import Solution
 
 #: why a run ended that a larger budget lets go on; the emitted loops say so
 SPENT = ("the budget is used up", "the time is used up")

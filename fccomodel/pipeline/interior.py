@@ -11,10 +11,10 @@ from fccomodel.core.diagnostics import FccoError, quoting, refuse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fccomodel.conic import Conic
     from fccomodel.plan.assumptions import Finding
     from fccomodel.plan.candidates import Candidate
     from fccomodel.plan.choice import Choice
-    from fccomodel.solver.conic import Conic
     from fccomodel.structure import Analysis
 
 
@@ -58,7 +58,7 @@ def findings(analysis: Analysis, given: options.Origins) -> Mapping[str, Finding
 def conic_form(analysis: Analysis, seconds: float | None) -> Conic | None:
     """A bound problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the method
     is foreseen to take no longer than the budget in seconds; a budget of steps or oracle calls has no time for it."""
-    from fccomodel.solver import conic
+    from fccomodel import conic
 
     if seconds is None or analysis.bound is None or not convex(analysis):
         return None
@@ -79,9 +79,9 @@ def _convex_set(analysis: Analysis) -> bool:
         return False
     if all(analysis.see(c.body).convex for c in kept):
         return True
-    from fccomodel.solver.conic import levels  # loads much
+    from fccomodel.conic import level_sets  # loads much
 
-    return all(levels.convex(c.body, analysis.see) for c in kept)
+    return all(level_sets.convex(c.body, analysis.see) for c in kept)
 
 
 def bound_without_data(analysis: Analysis) -> Analysis | None:

@@ -14,8 +14,8 @@ from fccomodel.pipeline.records import Planned
 
 if TYPE_CHECKING:
     from fccomodel.data.bound import Bound
-    from fccomodel.solver.emit import Program
-    from fccomodel.solver.run import Keeper
+    from fccomodel.execution.run import Keeper
+    from fccomodel.program.emit import Program
 
 #: names in a program that say how long it runs
 BUDGET = {"SECONDS", "ITERATIONS", "CALLS", "PLANNED", "WAY", "PASSES"}
@@ -28,7 +28,8 @@ FEW = 8
 def keeper(planned: Planned, program: Program, part: str) -> Keeper:
     """What writes the checkpoints of one run of a plan, and has that which it goes on from; F0817 where this is of another. Those
     of a program of ranks are of the run in one process: any number of ranks goes on from them."""
-    from fccomodel.solver.run import Keeper, ranks
+    from fccomodel.execution import ranks
+    from fccomodel.execution.run import Keeper
 
     assert planned.checkpoints is not None
     if not planned.ranks:
@@ -39,7 +40,7 @@ def keeper(planned: Planned, program: Program, part: str) -> Keeper:
 
 def identity(planned: Planned, program: Program) -> dict[str, Any]:
     """By name: version, model, parameters, options, data, and the program but for its budget."""
-    from fccomodel.solver.run.checkpoints import digest
+    from fccomodel.execution.checkpoints import digest
 
     wanted = {name: entry[0] for name, entry in planned.options.items() if name in ALWAYS or entry[1] in options.GIVEN}
     known = {"fccomodel": __version__, "model": planned.compiled.hash, **parameters(planned.bound)}
@@ -51,7 +52,7 @@ def identity(planned: Planned, program: Program) -> dict[str, Any]:
 
 def parameters(bound: Bound) -> dict[str, Any]:
     """Their values, of long ones a hash."""
-    from fccomodel.solver.run.checkpoints import digest
+    from fccomodel.execution.checkpoints import digest
 
     values = sorted(bound.params.items())
     return {f"param {name}": x.tolist() if x.size <= FEW else digest(x) for name, x in values}

@@ -32,7 +32,7 @@ def _check(name: str, chosen: Origins) -> None:
     device = options.pick_device(chosen.get("device", ("auto", ""))[0])
     if name == "device":
         return
-    from fccomodel.solver import backends, errors
+    from fccomodel.execution import backends, errors
 
     asked = backends.check(*chosen["backend"])
     if asked != backends.AUTO and (missing := backends.all()[asked].missing(device)):

@@ -13,9 +13,9 @@ from fccomodel.pipeline import Planned, decide, emit, report, routes, run, with_
 from fccomodel.plan.start import Start
 
 if TYPE_CHECKING:
+    from fccomodel.execution.race import Race
+    from fccomodel.execution.run import Progress, Solution
     from fccomodel.report import KKTReport
-    from fccomodel.solver.race import Race
-    from fccomodel.solver.run import Progress, Solution
 
 #: the origin of options that a race sets
 RACE = "race"
@@ -26,7 +26,7 @@ def answer(
 ) -> tuple[routes.Found, Race | None]:
     """The answer of a plan; where this asks for a race, that of the winner with what is left of the budget, and the race. Of one
     that is interrupted it is the best point so far."""
-    from fccomodel.solver import errors, race
+    from fccomodel.execution import errors, race
 
     if not planned.plan.entrants:
         return routes.answer(planned, progress, sensitive=sensitive), None

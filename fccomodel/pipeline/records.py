@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import numpy as np
 
     from fccomodel.data.bound import Bound
+    from fccomodel.execution.race import Race
+    from fccomodel.execution.run import Checkpoints, Solution
     from fccomodel.pipeline.answered import Answered
     from fccomodel.plan import Plan
     from fccomodel.plan.candidates import Candidate
+    from fccomodel.program.emit import Program
     from fccomodel.report import KKTReport
     from fccomodel.report.cautions import Warned
-    from fccomodel.report.confidence import Intervals
-    from fccomodel.report.margins import Margins
-    from fccomodel.report.population import Population
-    from fccomodel.solver.emit import Program
-    from fccomodel.solver.race import Race
-    from fccomodel.solver.run import Checkpoints, Solution
+    from fccomodel.report.new_rows.intervals import Intervals
+    from fccomodel.report.new_rows.margins import Margins
+    from fccomodel.report.new_rows.population import Population
     from fccomodel.structure import Analysis
 
 #: What is said of a run that the clock ended, or one of its stages.

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError, quoting, refuse
 from fccomodel.core.work import priced
-from fccomodel.evaluation import draws
+from fccomodel.evaluation.sets import draws
 from fccomodel.pipeline import Planned, emit, on, report, run, settled
 from fccomodel.pipeline.endings import ending
 from fccomodel.pipeline.interior import conic_form, convex
 from fccomodel.plan.errors import not_conic
 
 if TYPE_CHECKING:
+    from fccomodel.conic import Answer, Conic
     from fccomodel.core.failure import Failure
+    from fccomodel.execution.run import Progress, Solution
     from fccomodel.plan.start import Start
+    from fccomodel.program.emit import Program
     from fccomodel.report import KKTReport
-    from fccomodel.solver.conic import Answer, Conic
-    from fccomodel.solver.emit import Program
-    from fccomodel.solver.run import Progress, Solution
 
 #: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
 #: so many times what that method costs.
@@ -93,17 +93,17 @@ def _on_more_draws(found: Found, progress: Callable[[Progress], None] | None, se
     budget in seconds has room: a point that is best for one sample is off by the error of that sample."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
-    from fccomodel.report import confidence, estimated
+    from fccomodel.report.new_rows import intervals, subsample
 
     for k in range(GROWTHS):
         planned, solution, error = found.planned, found.solution, found.report.error
         asked = planned.plan.polish and options.parse_budget(planned.options["budget"][0])[0] is not None
         larger = replace(planned.bound, draws=GROWTH * planned.bound.draws)
-        numbers = larger.draws * estimated.amount(planned.bound)
+        numbers = larger.draws * subsample.amount(planned.bound)
         exact_enough = error <= ACCURATE * max(abs(found.report.objective), LEAST)
         if not asked or solution.status != "converged" or exact_enough or numbers > MOST_NUMBERS:
             break
-        once = priced(partial(confidence.values, planned.bound, solution.variables, planned.seed))[1]
+        once = priced(partial(intervals.values, planned.bound, solution.variables, planned.seed))[1]
         if time.perf_counter() + PASSES * GROWTH * once > until.run:
             break
         start = Start(values=solution.variables, multipliers=solution.multipliers, found=True)
@@ -175,17 +175,17 @@ def _tol(planned: Planned) -> float:
 def _light(planned: Planned) -> bool:
     """The interior-point method would cost less than the least patience, by the numbers of the data: it is looked at where the
     run does not converge so soon."""
-    from fccomodel.evaluation import elements
-    from fccomodel.report import estimated
+    from fccomodel.evaluation.sets import elements
+    from fccomodel.report.new_rows import subsample
 
     shapes = [elements.shape(planned.bound, variable.shape) for variable in planned.problem.variables.values()]
-    numbers = estimated.amount(planned.bound) * sum(map(math.prod, shapes))
+    numbers = subsample.amount(planned.bound) * sum(map(math.prod, shapes))
     return _open(planned) and numbers <= LIGHT and all(len(shape) <= 1 for shape in shapes)
 
 
 def _patience(route: Conic) -> float:
     """Counted seconds that a run has, where the interior-point method can take over."""
-    from fccomodel.solver import conic
+    from fccomodel import conic
 
     return min(max(SOON, TIMES * conic.cost(route)), PATIENCE)
 
@@ -217,8 +217,8 @@ def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found
 
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
     """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
-    from fccomodel.solver import conic
-    from fccomodel.solver.run.machine import interruptible
+    from fccomodel import conic
+    from fccomodel.execution.run.machine import interruptible
 
     left = until.run - time.perf_counter()
     with interruptible() as asked:
@@ -236,7 +236,7 @@ def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Fou
 
 def _as_begun(planned: Planned, start: Start) -> Solution:
     """The start as the end of a run that makes no step."""
-    from fccomodel.solver.run import Solution
+    from fccomodel.execution.run import Solution
 
     return Solution(
         variables={name: value for name, value in start.values.items() if name in planned.problem.variables},
@@ -258,14 +258,14 @@ NEVER = Until(math.inf, math.inf)
 def _until(planned: Planned) -> Until:
     """By the budget in seconds, less what binding and planning took and the report is foreseen to take; never, where it is one of
     steps or oracle calls."""
-    from fccomodel.report import estimated
+    from fccomodel.report.new_rows import subsample
 
     seconds = options.parse_budget(planned.options["budget"][0])[0]
     if seconds is None:
         return NEVER
     end = time.perf_counter() + seconds - planned.spent
     with quoting(planned.problem.source):
-        kept = min(estimated.foreseen(planned.bound, seed=planned.seed), KEPT * seconds)
+        kept = min(subsample.foreseen(planned.bound, seed=planned.seed), KEPT * seconds)
     return Until(end - kept, end + BEYOND * seconds + SLACK)
 
 
@@ -273,7 +273,7 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
     """With the report, whose search has some time in any case, and with what no point can meet; a failure that the report does
     not bear out is none. Ctrl-C ends the search, and what would come after it; after a run that it has ended, all."""
     from fccomodel import report as judging
-    from fccomodel.solver.run.machine import interruptible
+    from fccomodel.execution.run.machine import interruptible
 
     least = time.perf_counter() + BEYOND * max(until.report - until.run, 0.0)
     with nullcontext(Event()) if solution.interrupted else interruptible() as asked:
@@ -293,7 +293,7 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 
 def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
     """Multipliers by which the constraints are known to conflict everywhere, where a run has told it of points near by alone."""
-    from fccomodel.solver import conic
+    from fccomodel import conic
 
     seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
     if seconds is None or not planned.plan.polish:
@@ -352,8 +352,8 @@ def ended(
         if first is not None and first.solution.failure is not None:
             return first
         return _judged(*run(planned, progress, until=until.run, part="again"), sensitive, until)
-    from fccomodel.solver import conic
-    from fccomodel.solver.run.machine import interruptible
+    from fccomodel import conic
+    from fccomodel.execution.run.machine import interruptible
 
     with interruptible() as asked:
         left = until.run - time.perf_counter()
@@ -401,7 +401,7 @@ def _without_optimum(
     progress: Callable[[Progress], None] | None, sensitive: bool, until: Until,
 ) -> Found:  # fmt: skip
     """Where the interior-point method finds no optimum: what it has proved, or else where a run with the whole budget ends."""
-    from fccomodel.solver import conic
+    from fccomodel import conic
 
     if found == "infeasible" and (failure := conic.conflict(route)) is not None:
         return _judged(planned, program, replace(solution, failure=failure), sensitive, until)
@@ -423,8 +423,8 @@ def _without_optimum(
 def interiors(answer: Answer, solution: Solution | None) -> Solution:
     """The interior-point method's answer as the end of a run, if there was one; of one that converged near by, what it ended with
     is kept for others to go on from."""
+    from fccomodel.execution.run import Solution
     from fccomodel.plan.start import Kept
-    from fccomodel.solver.run import Solution
 
     if solution is None:
         solution = Solution(

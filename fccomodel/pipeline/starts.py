@@ -12,12 +12,12 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation.sets import elements
 from fccomodel.pipeline import Planned, errors
 from fccomodel.plan.start import Kept, Start
 
 if TYPE_CHECKING:
-    from fccomodel.solver.run import Solution
+    from fccomodel.execution.run import Solution
 
 
 def after(planned: Planned, other: Planned, solution: Solution) -> Start:

@@ -11,7 +11,7 @@ from fccomodel.core.diagnostics import quoting
 from fccomodel.pipeline import Outcome, Planned, held_out, report, run
 
 if TYPE_CHECKING:
-    from fccomodel.solver.run import Progress
+    from fccomodel.execution.run import Progress
 
 
 def traced(
@@ -27,7 +27,7 @@ def traced(
     The program has the passes over all rows that true gradients take; they come after the run.
     """
     from fccomodel.evaluation.values import lets, values
-    from fccomodel.solver.run.microscope import Microscope
+    from fccomodel.execution.run.microscope import Microscope
 
     began = time.perf_counter()
     shown = lets(planned.problem, show)

@@ -18,7 +18,7 @@ from fccomodel import algorithms
 from fccomodel.algorithms import Algorithm, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import Origins
-from fccomodel.normal import Forms, NormalForm, reformulations
+from fccomodel.normal_form import Forms, NormalForm, reformulations
 from fccomodel.plan import assumptions, rates, settings, sizes
 from fccomodel.plan.assumptions import Finding, Setting, modulus
 from fccomodel.structure import Analysis

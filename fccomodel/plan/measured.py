@@ -16,7 +16,7 @@ from functools import cache
 from math import prod
 from pathlib import Path
 
-from fccomodel.evaluation import elements
+from fccomodel.evaluation.sets import elements
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Setting
 

@@ -14,7 +14,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation import logarithms
 from fccomodel.library import regularisers, sets
 from fccomodel.library.errors import smoothing_too_large
-from fccomodel.normal import NormalForm
+from fccomodel.normal_form import NormalForm
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Setting
 from fccomodel.plan.sharing import Strata, strata

@@ -15,8 +15,8 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, members, selections
-from fccomodel.evaluation.selections import Selection
+from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.plan.sizes import LISTED, Batch
 

@@ -9,8 +9,8 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.core.options import Origins
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, members, selections
-from fccomodel.normal import NormalForm
+from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.normal_form import NormalForm
 
 #: (binder, its elements, inner) -> how many of them a step takes, None for all
 Batch = Callable[[ir.Binder, int, bool], int | None]

@@ -15,7 +15,7 @@ from fccomodel.algorithms import Algorithm, Constants
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members
+from fccomodel.evaluation.sets import members
 from fccomodel.plan import errors
 from fccomodel.plan.assumptions import Block, Setting, modulus
 from fccomodel.structure.facts import Fact, Standing

@@ -16,10 +16,10 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import Diagnostic, refuse
 from fccomodel.core.options import AUTOMATIC, BLOCK, COMMAND, KEYWORD, USER, Origins, Unused
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import selections
-from fccomodel.normal import NormalForm
-from fccomodel.normal.penalty import Penalty
-from fccomodel.normal.smoothing import Smoothed
+from fccomodel.evaluation.sets import selections
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.penalty import Penalty
+from fccomodel.normal_form.smoothing import Smoothed
 from fccomodel.plan import errors, settings, sizes
 from fccomodel.plan.sizes import Batch
 

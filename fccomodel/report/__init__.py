@@ -21,28 +21,30 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members, memory
+from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.values import sides
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
-from fccomodel.report import estimated, poles
-from fccomodel.report.active import Qualification, Sensitivity, qualification, sensitivity
 from fccomodel.report.advice import Ending as Ending
+from fccomodel.report.around import poles
+from fccomodel.report.around.local_search import better
+from fccomodel.report.around.local_search import somewhere_feasible as somewhere_feasible
+from fccomodel.report.around.second_order import ACCURATE, examined
+from fccomodel.report.certificates.gap import Gap, certify
+from fccomodel.report.certificates.reach import excluded as excluded
+from fccomodel.report.certificates.reach import of_feasible as of_feasible
+from fccomodel.report.certificates.rounding import rounding
 from fccomodel.report.errors import NOT_FINITE
-from fccomodel.report.gap import Gap, certify
-from fccomodel.report.optimality import Optimum, optimum
-from fccomodel.report.probes import better
-from fccomodel.report.probes import somewhere_feasible as somewhere_feasible
-from fccomodel.report.reach import excluded as excluded
-from fccomodel.report.reach import of_feasible as of_feasible
-from fccomodel.report.rounding import rounding
-from fccomodel.report.rows import constraint_rows, gradients
-from fccomodel.report.sampling import ERRORS, Noise, fresh, noise
-from fccomodel.report.scales import Scales, scales
-from fccomodel.report.second_order import ACCURATE, examined
-from fccomodel.report.system import System, inward, norm
+from fccomodel.report.kkt.active import Qualification, Sensitivity, qualification, sensitivity
+from fccomodel.report.kkt.optimality import Optimum, optimum
+from fccomodel.report.new_rows import subsample
+from fccomodel.report.new_rows.sampling import ERRORS, Noise, fresh, noise
+from fccomodel.report.point.rows import constraint_rows, gradients
+from fccomodel.report.point.scales import Scales, scales
+from fccomodel.report.point.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
 from fccomodel.report.verdicts import GOOD, at_bound, cancelling, counted, counting, judge, loose, notes_of, verdict
 from fccomodel.report.verdicts import failed as failed
@@ -85,7 +87,7 @@ class KKTReport:
     residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
     relative          stationarity, feasibility, complementarity and epsilon relative to the scales of objective, constraints and
-                      variables (``report/scales.py``): by these the verdict judges
+                      variables (``report/point/scales.py``): by these the verdict judges
     solved            the verdict is that the point is a solution, at least roughly
     failure           why the problem has no solution, where the solver found so and the point bears it out
     own               stationarity and complementarity with the solver's own multipliers, and those; None where some are not given
@@ -210,15 +212,15 @@ def _reported(
             finally:
                 vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
 
-        part = estimated.part_for(bound, point, seed=seed, afford=afford, most=most)
+        part = subsample.part_for(bound, point, seed=seed, afford=afford, most=most)
         try:
             found = on(bound, judging) if part is None else on(part.bound, True, part.values)
         except FccoError as error:
-            if part is not None or (part := estimated.part_after(bound, error, seed=seed)) is None:
+            if part is not None or (part := subsample.part_after(bound, error, seed=seed)) is None:
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = () if part.values is not None else (estimated.errors_of(part.bound, point, seed, max(afford, most)),)
+            errors = () if part.values is not None else (subsample.errors_of(part.bound, point, seed, max(afford, most)),)
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 

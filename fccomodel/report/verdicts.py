@@ -15,16 +15,16 @@ from fccomodel.core.failure import Failure
 from fccomodel.core.work import Meter
 from fccomodel.data import nets
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import members
+from fccomodel.evaluation.sets import members
 from fccomodel.report import advice as advising
-from fccomodel.report import recording
 from fccomodel.report.advice import Ending
-from fccomodel.report.gap import Gap
-from fccomodel.report.optimality import Optimum
-from fccomodel.report.probes import Better
-from fccomodel.report.sampling import ERRORS, Noise
-from fccomodel.report.second_order import Examined
-from fccomodel.report.system import System
+from fccomodel.report.around.local_search import Better
+from fccomodel.report.around.second_order import Examined
+from fccomodel.report.certificates.gap import Gap
+from fccomodel.report.kkt.optimality import Optimum
+from fccomodel.report.new_rows.sampling import ERRORS, Noise
+from fccomodel.report.point import recording
+from fccomodel.report.point.system import System
 
 if TYPE_CHECKING:
     from fccomodel.report import KKTReport, Row

@@ -9,9 +9,9 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
-from fccomodel.structure._analyser import Analyser
-from fccomodel.structure._declarations import Declarations
-from fccomodel.structure._steep import steep_at_0
+from fccomodel.structure.analyser import Analyser
+from fccomodel.structure.declarations import Declarations
+from fccomodel.structure.estimates.steep import steep_at_0
 from fccomodel.structure.facts import Fact, Facts
 from fccomodel.structure.rules import RULES
 
@@ -126,7 +126,7 @@ def estimate(
 
     They are maxima over what was seen, hence lower bounds of the true ones.
     """
-    from fccomodel.structure._sampling import Probe
+    from fccomodel.structure.estimates.sampling import Probe
 
     facts = Probe(problem=problem, bound=bound, expr=expr, seed=seed, samples=samples).facts(points, radius)
     if not facts_of(expr, problem=problem, bound=bound).smooth:

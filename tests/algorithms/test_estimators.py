@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from fccomodel.algorithms import estimators
-from fccomodel.app import python
+from fccomodel.app.python import session
 
 ALL = [
     importlib.import_module(f"{estimators.__name__}.{info.name}")
@@ -54,7 +54,7 @@ def test_gradients_take_the_estimate_that_is_declared(estimator: ModuleType, log
 def test_gradients_are_not_biased_by_the_samples_of_their_estimates(algorithm: str, sampling: dict[str, str]) -> None:
     """(E w z.x - 1)^2 on x in {0, 2}, by single samples: a gradient through the sample that moved u meets x u(x), whose mean is
     not that of x times that of u; it ends at w = 0.556. Samples that alternate, as passes over two rows do, end at 1.68."""
-    model = python.compile("data D : table(x: real);\nvar w;\nminimize square((E[z ~ D] w * z.x) - 1);")
+    model = session.compile("data D : table(x: real);\nvar w;\nminimize square((E[z ~ D] w * z.x) - 1);")
     options: dict[str, Any] = {"gamma": 0.8, "inner_batch": 1, **sampling, "schedule": "decay", "eta": 0.01}
     step = {} if algorithm == "sonx" else {"step": "momentum"}
     found = model.bind(D={"x": np.array([0.0, 2.0])}).solve(algorithm=algorithm, budget="12000it", seed=0, **options, **step)

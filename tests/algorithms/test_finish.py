@@ -19,9 +19,9 @@ import torch
 
 import fccomodel
 from fccomodel import pipeline
-from fccomodel.algorithms.runtime import ending
-from fccomodel.algorithms.runtime.panoc import direction, panoc
-from fccomodel.algorithms.runtime.restore import least_norm
+from fccomodel.algorithms.runtime.finish import ending
+from fccomodel.algorithms.runtime.finish.panoc import direction, panoc
+from fccomodel.algorithms.runtime.finish.restore import least_norm
 
 HEAD = "model m; dim d; data D : table(x: real[d], y: real); var w[d];\n"
 LOGISTIC = "minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"

@@ -11,11 +11,12 @@ import pytest
 import torch
 
 from fccomodel import algorithms
-from fccomodel.algorithms.runtime import block_loop, ending, finish, vector_loop
-from fccomodel.algorithms.runtime.schedules import SCHEDULES, Decay, Practical, Schedule, Theory
-from fccomodel.algorithms.runtime.settings import BlockSettings, LoopSettings, VectorSettings
-from fccomodel.algorithms.runtime.solver import BlockSolver, VectorSolver
-from fccomodel.algorithms.runtime.vector_oracle import linearised
+from fccomodel.algorithms.runtime.finish import ending, finish
+from fccomodel.algorithms.runtime.loops import block_loop, vector_loop
+from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES, Decay, Practical, Schedule, Theory
+from fccomodel.algorithms.runtime.loops.settings import BlockSettings, LoopSettings, VectorSettings
+from fccomodel.algorithms.runtime.loops.solver import BlockSolver, VectorSolver
+from fccomodel.algorithms.runtime.loops.vector_oracle import linearised
 
 CURVATURE = torch.tensor([1.0, 4.0])
 CENTRE = torch.tensor([3.0, -1.0])

@@ -12,7 +12,7 @@ import torch
 import fccomodel
 from fccomodel import pipeline
 from fccomodel import report as kkt
-from fccomodel.algorithms.runtime import block_loop, progress, residual
+from fccomodel.algorithms.runtime.loops import block_loop, progress, residual
 
 RANDOM = np.random.default_rng(2)
 X = RANDOM.normal(size=(400, 5))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fccomodel import pipeline
-from fccomodel.app import cards, cli
+from fccomodel.app import cli
+from fccomodel.app.shown import cards
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source

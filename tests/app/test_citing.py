@@ -6,7 +6,7 @@ import re
 
 import fccomodel
 from fccomodel import algorithms
-from fccomodel.app import citing
+from fccomodel.app.generated import citing
 
 
 def test_every_theorem_of_a_paper_has_its_entry():

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import EXAMPLES
 from sklearn.datasets import load_breast_cancer
+from support.places import EXAMPLES
 
 from fccomodel import pipeline
 from fccomodel.app import cli

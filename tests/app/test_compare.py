@@ -8,14 +8,15 @@ import json
 
 import numpy as np
 import pytest
-from places import EXAMPLES
+from support.places import EXAMPLES
 
 import fccomodel
 from fccomodel import algorithms, plan
-from fccomodel.app import cli, comparison
-from fccomodel.app.comparison import plots, tuning, variants
-from fccomodel.app.comparison.holdout import hold_out
-from fccomodel.app.comparison.runs import Bench, Job, Run, Task, Workers, score
+from fccomodel.app import cli
+from fccomodel.app.stored import comparison
+from fccomodel.app.stored.comparison import plots, tuning, variants
+from fccomodel.app.stored.comparison.holdout import hold_out
+from fccomodel.app.stored.comparison.runs import Bench, Job, Run, Task, Workers, score
 from fccomodel.core import options
 from fccomodel.core.diagnostics import FccoError
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 from fccomodel.app.cli import COMMANDS, main, parser
 

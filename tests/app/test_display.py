@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 import fccomodel
-from fccomodel.app import display
-from fccomodel.app.display._variables import variable_lines
+from fccomodel.app.shown import display
+from fccomodel.app.shown.display._variables import variable_lines
 from fccomodel.report import Row, report
 
 
@@ -214,7 +214,7 @@ def test_results_are_shown_in_notebooks(monkeypatch):
 
 
 def test_a_title_that_fills_the_line_keeps_its_parts_apart():
-    from fccomodel.app.display import _layout
+    from fccomodel.app.shown.display import _layout
 
     for words in range(10, 30):
         file = io.StringIO()

@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from places import GOLDEN
+from support.places import GOLDEN
 
 from fccomodel import structure
 from fccomodel.algorithms import Theorem
-from fccomodel.app import explain
+from fccomodel.app.shown import explain
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.language.check import check

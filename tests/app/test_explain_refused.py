@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
 from fccomodel import algorithms

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fccomodel.app import codes, registry
+from fccomodel.app import registry
 from fccomodel.app.cli import main
+from fccomodel.app.shown import codes
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import fccomodel
-from fccomodel.app.labelled import Labelled, by_family
+from fccomodel.app.shown.labelled import Labelled, by_family
 from fccomodel.core.diagnostics import FccoError
 
 MODEL = """

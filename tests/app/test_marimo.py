@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 CELLS = """import marimo
 app = marimo.App()

@@ -12,8 +12,8 @@ import fccomodel
 from fccomodel import FccoError
 from fccomodel.app import cli, new_rows
 from fccomodel.data import subsets
-from fccomodel.report import margins, population
-from fccomodel.report.confidence import student
+from fccomodel.report.new_rows import margins, population
+from fccomodel.report.new_rows.intervals import student
 
 MEAN = "data D : table(x: real); var w; minimize f: square(w) + 2 * w; subject to above: E[z ~ D] z.x - w <= 0;"
 GROUPS = (
@@ -279,7 +279,7 @@ def test_a_net_is_run_again():
 def test_margins_that_no_point_keeps_have_no_cost(value, said):
     from rich.console import Console
 
-    from fccomodel.app.display._new_rows import margins as shown
+    from fccomodel.app.shown.display._new_rows import margins as shown
 
     rows = {"misses": margins.Margin(value=value, error=0.1, margin=0.3)}
     console = Console(width=200, record=True, file=io.StringIO())

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import fccomodel
-from fccomodel.app.notebook import live
-from fccomodel.solver.run import Progress
+from fccomodel.app.shown.notebook import live
+from fccomodel.execution.run import Progress
 
 MODEL = """dim d;
 data D : table(x: real[d], y: {-1, 1});

@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 import fccomodel
-from fccomodel.app import page
 from fccomodel.app.cli import main
-from fccomodel.app.pictures import roc
-from fccomodel.app.plots import Plots
+from fccomodel.app.shown import page
+from fccomodel.app.shown.pictures import roc
+from fccomodel.app.shown.plots import Plots
 
 MODEL = """model gaps; dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); param kappa default 0.02; var w[d];
 let rate[k in G] = E[z ~ D | z.g == k] sigmoid(dot(w, z.x));
@@ -91,7 +91,7 @@ def test_names_of_data_are_texts_not_elements(tmp_path):
     bound = model.bind(spec={"D": {"x": {"columns": [script]}}}, D=rows)
     result = bound.solve(budget="20it", polish=False)
     result.save(tmp_path / "out")
-    shown = [fccomodel.app.page.html(fccomodel.load(tmp_path / "out"))]
+    shown = [fccomodel.app.shown.page.html(fccomodel.load(tmp_path / "out"))]
     shown += [x._repr_html_() for x in (model, bound, bound.plan(), result, fccomodel.evaluate(tmp_path / "out", D=rows))]
     assert all("<script>alert" not in text and "<img src=x" not in text for text in shown)
     assert any("&lt;script&gt;alert" in text for text in shown)
@@ -108,7 +108,7 @@ def test_a_browser_shows_it(folder, tmp_path):
         [...document.querySelectorAll(".wide")].every(e => e.scrollHeight <= e.clientHeight)]);
       dispatchEvent(new Event("beforeprint"));
       document.title += [...document.querySelectorAll("details")].every(e => e.open); })</script>"""
-    path.write_text(fccomodel.app.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>"))
+    path.write_text(fccomodel.app.shown.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>"))
     flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
     command = ["chromium", *flags.split(), "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
     shown = subprocess.run(

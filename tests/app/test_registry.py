@@ -1,7 +1,7 @@
 """The list of all concepts: an addition shows in review."""
 
 
-from places import GOLDEN
+from support.places import GOLDEN
 
 from fccomodel.app import registry
 

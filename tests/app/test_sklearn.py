@@ -116,7 +116,7 @@ def test_groups_that_are_not_the_models(given: Any, data: Any) -> None:
 
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "fccomodel.app.estimators")
+    monkeypatch.delitem(sys.modules, "fccomodel.app.python.estimators")
     monkeypatch.delattr(fccomodel.app, "estimators")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(FccoError, match="F0529"):

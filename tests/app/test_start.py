@@ -7,7 +7,7 @@ import pytest
 
 import fccomodel as fc
 from fccomodel import pipeline
-from fccomodel.app import python
+from fccomodel.app.python import session
 from fccomodel.core.diagnostics import FccoError
 
 TEXT = """
@@ -121,6 +121,6 @@ def test_what_did_not_change_is_not_planned_again(problem, monkeypatch):
     fresh = problem.with_params(tau=0.31)
     first, second = fresh.plan(seed=0), fresh.plan(seed=0)
     assert second.plan is first.plan and len(made) == 1
-    for seed in range(1, 2 * python.PLANS):
+    for seed in range(1, 2 * session.PLANS):
         assert fresh.plan(seed=seed).options["seed"][0] == seed
-    assert len(fresh._plans) <= python.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan
+    assert len(fresh._plans) <= session.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan

@@ -17,8 +17,9 @@ import pytest
 from fuzz import kills
 
 import fccomodel
-from fccomodel.app import cli, results, store
-from fccomodel.app.python import Result
+from fccomodel.app import cli
+from fccomodel.app.python.session import Result
+from fccomodel.app.stored import results, store
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.files import digest
 

@@ -7,10 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
-from fccomodel.app import stub
+from fccomodel.app.python import stub
 
 STUB = ROOT / "fccomodel" / "__init__.pyi"
 PROGRAM = """\

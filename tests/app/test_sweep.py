@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import fccomodel as fc
-from fccomodel import pipeline
+from fccomodel import conic, pipeline
 from fccomodel.app import cli, new_rows
 from fccomodel.core.diagnostics import FccoError
+from fccomodel.execution.run import loading
 from fccomodel.plan import choice, ranking
-from fccomodel.solver import conic
-from fccomodel.solver.run import loading
 
 BOUNDED = """
 model bounded;

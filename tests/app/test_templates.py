@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import fccomodel
-from fccomodel.app import templates
 from fccomodel.app.cli import main
+from fccomodel.app.generated import templates
 
 
 @pytest.mark.parametrize("name", templates.TEMPLATES)

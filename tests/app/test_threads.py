@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel
 from fccomodel.core import process

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from places import GOLDEN
+from support.places import GOLDEN
 
 from fccomodel.app import cli, registry
 from fccomodel.core.diagnostics import FccoError

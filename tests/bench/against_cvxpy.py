@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from places import SHARED  # noqa: E402
+from support.places import SHARED  # noqa: E402
 
 DATA = SHARED / "data" / "covtype_odds.parquet"
 MODEL = """

@@ -14,9 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from claims import kinds, tried  # noqa: E402
-from cvxpy_mirror import compared  # noqa: E402
-from random_expressions import base, text  # noqa: E402
+from support.claims import kinds, tried  # noqa: E402
+from support.cvxpy_mirror import compared  # noqa: E402
+from support.random_expressions import base, text  # noqa: E402
 
 
 def main(count: int, first: int) -> int:

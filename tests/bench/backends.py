@@ -30,13 +30,13 @@ sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 import steps  # noqa: E402
 from conformance.problems import ALL  # noqa: E402
 from conformance.runs import bound_problem, planned  # noqa: E402
-from emitted_models import Made, finish, make  # noqa: E402
+from support.emitted_models import Made, finish, make  # noqa: E402
 
 from fccomodel import algorithms  # noqa: E402
 from fccomodel.core.diagnostics import FccoError  # noqa: E402
-from fccomodel.solver.backends import Unfit, compiled, traced  # noqa: E402
-from fccomodel.solver.backends._leap import Leap  # noqa: E402
-from fccomodel.solver.backends._several import Several  # noqa: E402
+from fccomodel.execution.backends import Unfit, compiled, traced  # noqa: E402
+from fccomodel.execution.backends.steps.leap import Leap  # noqa: E402
+from fccomodel.execution.backends.steps.several import Several  # noqa: E402
 
 BLOCK = 1024
 BACKENDS = (traced, compiled)

@@ -14,7 +14,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conformance.problems import ALL  # noqa: E402
-from places import EXAMPLES, SHARED  # noqa: E402
+from support.places import EXAMPLES, SHARED  # noqa: E402
 
 from fccomodel import pipeline  # noqa: E402
 from fccomodel.core.source import Source  # noqa: E402

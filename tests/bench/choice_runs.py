@@ -18,12 +18,12 @@ from typing import Any
 import torch
 
 from fccomodel import pipeline, report
-from fccomodel.algorithms.runtime.progress import thinned, value_at
+from fccomodel.algorithms.runtime.loops.progress import thinned, value_at
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter, priced
-from fccomodel.solver import emit
-from fccomodel.solver.lower import lower
-from fccomodel.solver.run import answers
+from fccomodel.execution.run import answers
+from fccomodel.program import emit
+from fccomodel.program.lower import lower
 
 ACCURACIES = (1e-2, 1e-3)
 #: steps that are priced first; then at steps that grow by this

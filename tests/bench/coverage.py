@@ -28,8 +28,8 @@ import numpy as np
 import fccomodel
 from fccomodel import FccoError, pipeline
 from fccomodel.app import new_rows
-from fccomodel.app.python import BoundModel
-from fccomodel.report.confidence import intervals, values
+from fccomodel.app.python.session import BoundModel
+from fccomodel.report.new_rows.intervals import intervals, values
 
 HEAD = "model drawn; dim d; set G = {0, 1, 2}; data D : table(x: real[d], y: real, c: {-1, 1}, g: G); var w[d];\n"
 LOGISTIC = "log1pexp(-z.c * dot(w, z.x))"

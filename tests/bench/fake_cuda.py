@@ -5,7 +5,8 @@
 
 Programs of the conformance set by every algorithm that takes them, of the models that use every feature of the language, and of
 the examples; each is prepared, draws, steps, has its steps captured, is evaluated, runs, finishes and is restored, gradients by
-autograd (``tests/fake_device.py``). It wants no GPU, nor a torch for one. ``--page`` writes ``fake_cuda.md`` from records.
+autograd (``tests/support/fake_device.py``). It wants no GPU, nor a torch for one.
+``--page`` writes ``fake_cuda.md`` from records.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from conformance import runs  # noqa: E402
 from conformance.problems import ALL  # noqa: E402
-from emitted_models import CASES, make  # noqa: E402
-from fake_device import MISSING, WAITS, Device, outcome  # noqa: E402
-from places import ROOT  # noqa: E402
+from support.emitted_models import CASES, make  # noqa: E402
+from support.fake_device import MISSING, WAITS, Device, outcome  # noqa: E402
+from support.places import ROOT  # noqa: E402
 
 from fccomodel import algorithms, pipeline  # noqa: E402
 from fccomodel.core.diagnostics import FccoError  # noqa: E402
 from fccomodel.core.files import model_source  # noqa: E402
-from fccomodel.solver import emit  # noqa: E402
-from fccomodel.solver.lower import lower  # noqa: E402
+from fccomodel.program import emit  # noqa: E402
+from fccomodel.program.lower import lower  # noqa: E402
 
 SECONDS = 90
 Job = tuple[str, str, Callable[[], Any]]

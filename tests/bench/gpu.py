@@ -30,11 +30,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 import backends  # noqa: E402
 import steps  # noqa: E402
-from emitted_models import Made, make  # noqa: E402
+from support.emitted_models import Made, make  # noqa: E402
 
-from fccomodel.solver.backends import cuda_graph  # noqa: E402
-from fccomodel.solver.backends._leap import Leap  # noqa: E402
-from fccomodel.solver.backends._several import Several  # noqa: E402
+from fccomodel.execution.backends import cuda_graph  # noqa: E402
+from fccomodel.execution.backends.steps.leap import Leap  # noqa: E402
+from fccomodel.execution.backends.steps.several import Several  # noqa: E402
 
 BLOCK = 64
 

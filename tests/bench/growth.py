@@ -153,7 +153,7 @@ def measured(axis: str, n: int) -> dict[str, float]:
 
 
 def shapes(bound: Any) -> dict[str, tuple[int, ...]]:
-    from fccomodel.evaluation import elements
+    from fccomodel.evaluation.sets import elements
 
     return {name: elements.shape(bound, v.shape) for name, v in bound.problem.variables.items()}
 

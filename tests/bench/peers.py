@@ -42,13 +42,13 @@ import backends  # noqa: E402
 import pairs  # noqa: E402 - from here on ``time.perf_counter`` is the processor's
 import steps  # noqa: E402
 import torch  # noqa: E402
-from emitted_models import Made, make  # noqa: E402
-from places import ROOT  # noqa: E402
+from support.emitted_models import Made, make  # noqa: E402
+from support.places import ROOT  # noqa: E402
 
 import fccomodel  # noqa: E402
-from fccomodel.solver import backends as choice  # noqa: E402
-from fccomodel.solver.backends import compiled, traced  # noqa: E402
-from fccomodel.solver.backends._several import Several  # noqa: E402
+from fccomodel.execution import backends as choice  # noqa: E402
+from fccomodel.execution.backends import compiled, traced  # noqa: E402
+from fccomodel.execution.backends.steps.several import Several  # noqa: E402
 
 ROUNDS, SECONDS = 11, 40.0
 BATCH = 32

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from proximal_tools import T, atoms_of_one_number, random_vector, scalar_errors, scalars, show, vector_errors  # noqa: E402
+from support.proximal_tools import T, atoms_of_one_number, random_vector, scalar_errors, scalars, show, vector_errors  # noqa: E402
 
 from fccomodel.library import atoms  # noqa: E402
 from fccomodel.library.proximal import of  # noqa: E402

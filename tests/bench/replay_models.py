@@ -92,7 +92,7 @@ def errors() -> Iterator[Model]:
 
 
 def emitted_models() -> Iterator[Model]:
-    cases = dict(tests("emitted_models").CASES)
+    cases = dict(tests("support.emitted_models").CASES)
     cases |= {f"logarithms.{name}": tests("test_logarithms").case(name) for name in tests("test_logarithms").FORMS}
     for name, case in cases.items():
         options = {**QUICK, "unverified": True, **case.options}

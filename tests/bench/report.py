@@ -20,7 +20,7 @@ import numpy as np
 
 import fccomodel
 from fccomodel import report
-from fccomodel.report.system import System
+from fccomodel.report.point.system import System
 
 Array = np.ndarray
 Posed = tuple[str, dict[str, Any], dict[str, Array]]

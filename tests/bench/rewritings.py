@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 
-from random_rewritings import Rewriting
-from rewritten_models import MODELS, compare
+from support.random_rewritings import Rewriting
+from support.rewritten_models import MODELS, compare
 
 from fccomodel.core.diagnostics import FccoError
 

@@ -70,8 +70,8 @@ def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) ->
 
 def draws(length: int) -> float:
     """Seconds per place of a pass over so many."""
-    from fccomodel.algorithms.runtime.support import shuffled
-    from fccomodel.solver.emit.sampling import MANY
+    from fccomodel.algorithms.runtime.helpers.support import shuffled
+    from fccomodel.program.emit.sampling import MANY
 
     rng, taken, counted = torch.Generator().manual_seed(0), [], length > MANY
     places = torch.arange(AHEAD)

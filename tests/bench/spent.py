@@ -22,7 +22,7 @@ from typing import Any
 HERE = Path(__file__).resolve()
 sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
 
-from places import ROOT  # noqa: E402
+from support.places import ROOT  # noqa: E402
 
 #: a stage of a solve: the file and the name of the function in which its time is
 STAGES = {
@@ -31,7 +31,7 @@ STAGES = {
     "structure": ("pipeline/__init__.py", "analyse"),
     "choice and settings": ("pipeline/__init__.py", "decide"),
     "lower and emit": ("pipeline/__init__.py", "emit"),
-    "the program's run": ("run/machine.py", "solved"),
+    "the program's run": ("execution/run/machine.py", "solved"),
     "report": ("pipeline/__init__.py", "report"),
     "in all of these: importing modules": ("<frozen importlib._bootstrap>", "_find_and_load"),
 }
@@ -42,7 +42,7 @@ def of_a_step(net: bool, who: str) -> Iterator[str]:
     """Rows of a table: an operation, how often a step has it, its share."""
     import steps
     import torch
-    from emitted_models import make
+    from support.emitted_models import make
     from torch.profiler import ProfilerActivity, profile
 
     torch.set_num_threads(1)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from emitted_models import Case, Made, make  # noqa: E402
+from support.emitted_models import Case, Made, make  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS, WIDTH, STEPS = 20_000, 122, 200

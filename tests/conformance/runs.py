@@ -17,8 +17,9 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation import interpret
-from fccomodel.solver import emit, run
-from fccomodel.solver.lower import lower
+from fccomodel.execution import run
+from fccomodel.program import emit
+from fccomodel.program.lower import lower
 
 needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 

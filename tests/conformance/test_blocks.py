@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitted_models import Case, Made, make, settings
+from support.emitted_models import Case, Made, make, settings
 
 STEPS, KINK, BOUND = 12, 1.2, 0.5
 HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"

@@ -10,8 +10,8 @@ import torch
 from conformance.problems import COMPOSITIONS, Conformance
 from conformance.runs import bound_problem, needs_cvxpy, outcome, planned
 from fccomodel.evaluation import interpret
-from fccomodel.solver.emit import Program, emit
-from fccomodel.solver.lower import Lowered, lower
+from fccomodel.program.emit import Program, emit
+from fccomodel.program.lower import Lowered, lower
 
 #: estimates kept: (name, blocks) with three blocks and six inner samples a step
 LEVELS = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitted_models import Case, Made, make, settings
+from support.emitted_models import Case, Made, make, settings
 
 from conformance.test_blocks import HEAD, KINK, KINKED, Blocks, first, table
 from fccomodel import algorithms

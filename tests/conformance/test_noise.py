@@ -13,12 +13,12 @@ import torch
 from conformance.problems import ALL
 from conformance.runs import needs_cvxpy, outcome, planned
 from fccomodel import algorithms, pipeline
-from fccomodel.algorithms.runtime import block_loop, progress, steps
-from fccomodel.algorithms.runtime.schedules import Practical
-from fccomodel.algorithms.runtime.settings import BlockSettings
+from fccomodel.algorithms.runtime.loops import block_loop, progress, steps
+from fccomodel.algorithms.runtime.loops.schedules import Practical
+from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.core.source import Source
-from fccomodel.solver import emit
-from fccomodel.solver.lower import lower
+from fccomodel.program import emit
+from fccomodel.program.lower import lower
 
 BY_NAME = {p.name: p for p in ALL}
 SMALL = {"outer_batch": 3, "inner_batch": 6}

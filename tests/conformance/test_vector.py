@@ -17,14 +17,16 @@ from conformance.runs import judged, needs_cvxpy, outcome
 from fccomodel import algorithms, pipeline
 from fccomodel.algorithms import Constants
 from fccomodel.algorithms import hscg as hscg_module
-from fccomodel.algorithms.runtime.vector_oracle import oracle_of
+from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.evaluation import interpret
-from fccomodel.solver import emit, run
-from fccomodel.solver.lower import VectorSteps, _reductions, lower
-from fccomodel.solver.lower import _vector as vector_module
-from fccomodel.solver.lower._slots import Slots
+from fccomodel.execution import run
+from fccomodel.program import emit
+from fccomodel.program.lower import VectorSteps, lower
+from fccomodel.program.lower import vector as vector_module
+from fccomodel.program.lower.leaves.slots import Slots
+from fccomodel.program.lower.reductions import reductions
 
 BY_NAME = {p.name: p for p in ALL}
 VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vector")
@@ -129,7 +131,7 @@ def test_gradients_are_those_of_the_exact_objective(name: str) -> None:
 def test_slices_change_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, w = made(name), point(4)
     monkeypatch.setattr(vector_module, "DENSE", 100)
-    monkeypatch.setattr(_reductions, "DENSE", 100)
+    monkeypatch.setattr(reductions, "DENSE", 100)
     sliced = Made(MODELS[name])
     assert "checkpoint(" in sliced.program.text and "checkpoint(" not in whole.program.text
     results = []

@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, MODELS, failure, frame, people, problem, shared_problem
-from places import ROOT, SHARED
+from support.bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, MODELS, failure, frame, people, problem, shared_problem
+from support.places import ROOT, SHARED
 
 from fccomodel.data.bind import bind
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, failure, frame, problem
+from support.bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, failure, frame, problem
 
 from fccomodel.app import registry
 from fccomodel.core.diagnostics import FccoError

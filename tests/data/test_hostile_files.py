@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from bind_tools import problem
+from support.bind_tools import problem
 
 from fccomodel.core import arrays, files, memory
 from fccomodel.core.diagnostics import Diagnostic, FccoError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from places import ROOT
+from support.places import ROOT
 
 import fccomodel as fc
 from fccomodel.app.cli import main

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from bind_tools import problem
+from support.bind_tools import problem
 
 import fccomodel
 from fccomodel.core import files

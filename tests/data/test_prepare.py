@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from bind_tools import FAMILY, GROUPS, LOGISTIC, problem
+from support.bind_tools import FAMILY, GROUPS, LOGISTIC, problem
 
 from fccomodel.app.cli import main
 from fccomodel.core.diagnostics import FccoError

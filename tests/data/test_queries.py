@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from bind_tools import problem
+from support.bind_tools import problem
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data import sources

@@ -11,7 +11,7 @@ from fccomodel.core import ir
 from fccomodel.core.source import Source
 from fccomodel.evaluation import distributed, interpret
 from fccomodel.library.distances import beside, middle, squared_distances
-from fccomodel.normal import normalise
+from fccomodel.normal_form import normalise
 
 HEAD = """
 dim d; const k = 2; set G;

@@ -9,7 +9,7 @@ import pytest
 import fccomodel
 from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.evaluation import domains
+from fccomodel.evaluation.checks import domains
 
 HEAD = """dim d; set G = {"p", "q"};
 data D : table(x: real[d], y: real, s: real, g: G);

@@ -7,16 +7,19 @@ import sys
 import numpy as np
 import pytest
 import torch
-from places import SHARED
+from support.places import SHARED
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.data import bind
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import interpret, selections
-from fccomodel.evaluation.interpret import concave, net_rows, pairs
+from fccomodel.evaluation import interpret
+from fccomodel.evaluation.interpret import pairs
+from fccomodel.evaluation.kernels import net_rows
+from fccomodel.evaluation.sets import selections
 from fccomodel.language import check, parse
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.numerics import concave_maxima
 
 torch.set_num_threads(1)
 RANDOM = np.random.default_rng(1)
@@ -332,7 +335,7 @@ def test_the_dual_of_a_sum_of_functions_of_one_entry(cap):
         bent = (q - a).clamp(min=0)
         return (r * q - 2 * bent**2 - 0.3 * (q - 0.2).abs()).sum(-1), r - 4 * bent - 0.3 * (q - 0.2).sign()
 
-    q = concave.additive(slope, (20, 6), cap)
+    q = concave_maxima.additive(slope, (20, 6), cap)
     assert float((q.sum(-1) - 1).abs().max()) < 1e-12 and float(q.min()) >= 0 and float(q.max()) <= cap
     for other in RANDOM.dirichlet(np.ones(6), size=2000):
         near = project_capped(q + 0.05 * (torch.as_tensor(other) - q), cap)

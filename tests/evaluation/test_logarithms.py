@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from emitted_models import HEAD, Case, make, table
+from support.emitted_models import HEAD, Case, make, table
 
 from fccomodel import algorithms
 from fccomodel.evaluation import interpret, logarithms
-from fccomodel.solver.operations.estimates import track
+from fccomodel.program.operations.estimates import track
 
 needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reason="cvxpy gives the optima")
 

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from emitted_models import Case, Made, make
+from support.emitted_models import Case, Made, make
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.evaluation import members
+from fccomodel.evaluation.sets import members
 from fccomodel.evaluation.values import lets, level, values
+from fccomodel.execution import run
 from fccomodel.plan import sizes
 from fccomodel.report import report
-from fccomodel.report.system import functions
-from fccomodel.solver import run
+from fccomodel.report.point.system import functions
 
 RANDOM = np.random.default_rng(7)
 ROWS = 40

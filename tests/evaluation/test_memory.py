@@ -11,7 +11,7 @@ import pytest
 from fccomodel import pipeline, report, structure
 from fccomodel.core.source import Source
 from fccomodel.evaluation.values import lets, values
-from fccomodel.report.confidence import intervals
+from fccomodel.report.new_rows.intervals import intervals
 
 TEXT = """dim d; set K; data D : table(x: real[d], y: {-1, 1}, g: K); param p default 2; var w[d] >= -5;
 let loss[k in K] = E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x));

@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound, BoundTable
-from fccomodel.evaluation import selections
+from fccomodel.evaluation.sets import selections
 
 torch.set_num_threads(1)
 RANDOM = np.random.default_rng(0)

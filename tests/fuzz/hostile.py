@@ -27,9 +27,10 @@ import pytest
 import torch
 
 import fccomodel
-from fccomodel.app import page, store
+from fccomodel.app.shown import page
+from fccomodel.app.stored import store
 from fccomodel.core import files
-from fccomodel.solver.run import checkpoints
+from fccomodel.execution import checkpoints
 
 TABLE = (
     "dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; "
@@ -559,7 +560,7 @@ class Hostile:
         )
 
     def data_of_program(self) -> Callable[[], Any]:
-        from fccomodel.algorithms.runtime import support
+        from fccomodel.algorithms.runtime.helpers import support
 
         path = self.folder / "data.pt"
         if self.random.random() < 0.5:

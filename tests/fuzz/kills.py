@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 import fccomodel
-from fccomodel.app import results
-from fccomodel.app.python import Result
+from fccomodel.app.python.session import Result
+from fccomodel.app.stored import results
 from fccomodel.core.diagnostics import FccoError
 
 MODELS = (

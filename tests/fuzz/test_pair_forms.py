@@ -22,9 +22,10 @@ import fccomodel
 from fccomodel import pipeline
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.evaluation.interpret import evaluate
-from fccomodel.solver.emit import printer
-from fccomodel.solver.lower import _reductions, _runs, _segments, _sizes
-from fccomodel.solver.run.loading import loaded
+from fccomodel.execution.run.loading import loaded
+from fccomodel.program.emit import printer
+from fccomodel.program.lower.binders import runs, segments
+from fccomodel.program.lower.reductions import reductions, sizes
 
 FUZZ = int(os.environ.get("FUZZ", "1000"))
 #: Forms whose values are compared, and those that are solved as commands.
@@ -87,8 +88,8 @@ def test_full_passes(seed: int, few: bool, monkeypatch: pytest.MonkeyPatch) -> N
     """Those of programs: dense, flat, by runs, in slices (``few``: as of large tables)."""
     if few:
         for module, name, value in (
-            (_reductions, "DENSE", 60), (_runs, "AT_ONCE", 60), (_segments, "AT_ONCE", 60), (_sizes, "AT_ONCE", 60),
-            (_runs, "LEAST_GAIN", 1), (printer, "SLICE", 200),
+            (reductions, "DENSE", 60), (runs, "AT_ONCE", 60), (segments, "AT_ONCE", 60), (sizes, "AT_ONCE", 60),
+            (runs, "LEAST_GAIN", 1), (printer, "SLICE", 200),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, value)
     form, data, w, wanted = made(seed)

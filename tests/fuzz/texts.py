@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from fuzz.models import Models
-from random_models import Generator, model_text
+from support.random_models import Generator, model_text
 from test_first_models import MODELS
 
 from fccomodel.language import lexer

@@ -5,8 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
-from ir_text import Printer, problem_text
-from places import EXAMPLES, GOLDEN
+from support.ir_text import Printer, problem_text
+from support.places import EXAMPLES, GOLDEN
 
 from fccomodel.app import registry
 from fccomodel.core import ir

@@ -4,7 +4,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from random_models import Generator, model_text, statement
+from support.random_models import Generator, model_text, statement
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from places import GOLDEN
+from support.places import GOLDEN
 
 from fccomodel.app import registry
 from fccomodel.core.diagnostics import Code, Diagnostic, FccoError, render

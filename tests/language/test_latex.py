@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from places import ROOT, SHARED
+from support.places import ROOT, SHARED
 
 import fccomodel
 from fccomodel.app.cli import main
-from fccomodel.app.latex import FORMS
+from fccomodel.app.shown.latex import FORMS
 from fccomodel.language import latex
 from fccomodel.library import tex
 

@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 from lark import Lark
-from places import SHARED
-from random_models import Generator, model_text
+from support.places import SHARED
+from support.random_models import Generator, model_text
 
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source, Span

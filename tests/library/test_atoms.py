@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import sympy
 import torch
-from conformance_tools import PARAMETERS, Book, formula, parameter, place, points, torch_value
+from support.conformance_tools import PARAMETERS, Book, formula, parameter, place, points, torch_value
 
+from fccomodel import conic
+from fccomodel.conic.cones import Cones, assembled
 from fccomodel.core.source import Source
 from fccomodel.language.check import check
 from fccomodel.language.parse import parse
 from fccomodel.library import atoms
 from fccomodel.library.atoms import ArrayAtom, Atom, Interval, Properties, ScalarAtom, ShapeError, Site
 from fccomodel.library.atoms._formula import symbolic
-from fccomodel.solver import conic
-from fccomodel.solver.conic.cones import Cones, assembled
 
 BOOK = Book(Atom, ScalarAtom, ArrayAtom, Properties)
 ALL = atoms.all()

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from conformance_tools import Book
 from scipy import stats
+from support.conformance_tools import Book
 
-from fccomodel.evaluation.draws import made
+from fccomodel.evaluation.sets.draws import made
 from fccomodel.library import distributions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.distributions import Distribution

@@ -9,13 +9,14 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 import torch
-from emitted_models import CASES
+from support.emitted_models import CASES
 
 from fccomodel import pipeline
 from fccomodel.core import ir
 from fccomodel.core.source import Source
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements, interpret
+from fccomodel.evaluation import interpret
+from fccomodel.evaluation.sets import elements
 from fccomodel.library import identities
 from fccomodel.library.atoms import Interval
 from fccomodel.library.identities import Canonical, Identity, Known, canonical

@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 ATOMS = '''
 """The cup and the dent."""
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 
 def _cup(x):

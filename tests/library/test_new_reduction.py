@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 MIDRANGE = '''
 """The midrange."""
 
-from fccomodel.library.reductions._base import ONE, Reduction, Slope, always, among
+from fccomodel.library.reductions.base import ONE, Reduction, Slope, always, among
 
 
 def reduce_midrange(x, dim, mask=None):
@@ -71,7 +71,7 @@ from math import inf
 
 from fccomodel.core.rewrite import apply as make
 from fccomodel.library.atoms import Interval
-from fccomodel.library.reductions._base import ByMeans, Reduction, Slope, among, always
+from fccomodel.library.reductions.base import ByMeans, Reduction, Slope, among, always
 from fccomodel.library.reductions.mean import MEAN
 
 

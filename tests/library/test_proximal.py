@@ -7,7 +7,17 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 import torch
-from proximal_tools import LAMBDAS, T, atoms_of_one_number, call, random_vector, scalar_errors, scalars, show, vector_errors
+from support.proximal_tools import (
+    LAMBDAS,
+    T,
+    atoms_of_one_number,
+    call,
+    random_vector,
+    scalar_errors,
+    scalars,
+    show,
+    vector_errors,
+)
 
 from fccomodel.core import diagnostics, ir
 from fccomodel.library import atoms

@@ -7,28 +7,27 @@ import re
 import numpy as np
 import pytest
 import torch
-from conformance_tools import Book
 from scipy.optimize import linprog
+from support.conformance_tools import Book
 
-from fccomodel import pipeline
+from fccomodel import conic, pipeline
+from fccomodel.conic.cones import Cones, assembled
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.source import Source
 from fccomodel.evaluation import logarithms
-from fccomodel.evaluation.axes import Named
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.evaluation.interpret.reductions import Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.evaluation.sets.axes import Named
 from fccomodel.language.parse import parse
 from fccomodel.library import reductions
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import heaviest
-from fccomodel.library.reductions import ByMeans, Option, Reduction, Site, _tail
+from fccomodel.library.reductions import ByMeans, Option, Reduction, Site, tails
 from fccomodel.library.reductions.expectation import E
 from fccomodel.library.reductions.mean import MEAN
-from fccomodel.solver import conic
-from fccomodel.solver.conic.cones import Cones, assembled
 from fccomodel.structure import RULES
 
 BOOK = Book(Reduction, Option, ByMeans)
@@ -590,9 +589,9 @@ def test_the_largest_are_found_without_an_order(share, shuffled, monkeypatch):
     rng = torch.Generator().manual_seed(0)
     x, entry = torch.randn(7 * 60, generator=rng, dtype=torch.float64), torch.arange(7).repeat_interleave(60)
     entry = entry[torch.randperm(len(entry), generator=rng)] if shuffled else entry
-    expected = _tail.heaviest(x, entry, lambda n: 1 / (share * n))
-    monkeypatch.setattr(_tail, "MANY", 0)
-    found = _tail.heaviest(x, entry, lambda n: 1 / (share * n))
+    expected = tails.heaviest(x, entry, lambda n: 1 / (share * n))
+    monkeypatch.setattr(tails, "MANY", 0)
+    found = tails.heaviest(x, entry, lambda n: 1 / (share * n))
     torch.testing.assert_close(found, expected.clamp(max=1.0))
     rows, mask = x.view(7, 60), torch.ones(7, 60, dtype=torch.float64)
     for dim in (1, (0, 1)):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from conformance_tools import Book
+from support.conformance_tools import Book
 
 from fccomodel.core import ir
 from fccomodel.library import regularisers, sets

@@ -7,20 +7,19 @@ import re
 import numpy as np
 import pytest
 import torch
-from conformance_tools import Book
 from scipy.optimize import nnls
+from support.conformance_tools import Book
 
-from fccomodel import pipeline
+from fccomodel import conic, pipeline
+from fccomodel.conic.cones import Cones, assembled
 from fccomodel.core.source import Source
 from fccomodel.library import sets
 from fccomodel.library.atoms import Interval
 from fccomodel.library.identities import canonical
 from fccomodel.library.sets import SimpleSet
 from fccomodel.library.sets.capped_simplex import project_capped
-from fccomodel.normal import constant_values
-from fccomodel.solver import conic
-from fccomodel.solver.conic.cones import Cones, assembled
-from fccomodel.solver.emit.carried import carried
+from fccomodel.normal_form import constant_values
+from fccomodel.program.emit.carried import carried
 
 BOOK = Book(SimpleSet)
 ALL = sets.all()

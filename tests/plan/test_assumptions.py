@@ -12,7 +12,7 @@ import pytest
 import fccomodel
 from fccomodel import algorithms, pipeline, structure
 from fccomodel.core.source import Source
-from fccomodel.normal import normalise
+from fccomodel.normal_form import normalise
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding, Setting
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from places import EXAMPLES
+from support.places import EXAMPLES
 
 from fccomodel import algorithms, pipeline, plan, structure
 from fccomodel.algorithms import Constants
-from fccomodel.app import cli, python, registry
+from fccomodel.app import cli, registry
+from fccomodel.app.python import session
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.plan import candidates as considered
@@ -107,7 +108,7 @@ def test_an_algorithm_without_a_form_for_the_model_cannot_run_unverified_either(
 
 
 def test_the_report_of_an_unverified_run_says_so_first(tmp_path, capsys) -> None:
-    bound = python.compile(HEAD + BEST).bind(D=data())
+    bound = session.compile(HEAD + BEST).bind(D=data())
     with pytest.raises(FccoError):
         bound.plan()
     result = bound.solve(unverified=True, budget="20it", algorithm="sox")
@@ -251,9 +252,9 @@ def test_runs_that_are_finished_begin_with_what_smooths_all_kinks() -> None:
 
 
 def test_an_explanation_tells_why() -> None:
-    told = " ".join(str(python.compile(HEAD + SMOOTH).bind(D=data()).explain()).split())
+    told = " ".join(str(session.compile(HEAD + SMOOTH).bind(D=data()).explain()).split())
     assert "chosen by" in told and ("by the theorems alone it would be" in told or "chosen by its theorem: an optimum" in told)
-    named = python.compile(HEAD + SMOOTH).bind(D=data()).explain(algorithm="sox")
+    named = session.compile(HEAD + SMOOTH).bind(D=data()).explain(algorithm="sox")
     assert "chosen by name" in str(named) and named.json["choice"]["named"] and named.json["choice"]["order"]
 
 
@@ -389,7 +390,7 @@ def test_algorithms_and_what_they_need_on_a_model(tmp_path, capsys) -> None:
 
 
 def test_what_is_not_proved_to_be_defined_is_in_the_report() -> None:
-    bound = python.compile(HEAD + "var w[d];\nminimize log(2 + E[z ~ D] dot(w, z.x)) + sumsq(w);").bind(D=data())
+    bound = session.compile(HEAD + "var w[d];\nminimize log(2 + E[z ~ D] dot(w, z.x)) + sumsq(w);").bind(D=data())
     assert "not proved: log needs an argument in (0, inf)" in " ".join(str(bound.solve(budget="5it", unverified=True)).split())
 
 

@@ -195,7 +195,7 @@ def test_what_an_algorithm_declares(name: str) -> None:
 def test_each_part_of_a_problem_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the number of algorithms, and of the forms in which they take constraints."""
     analysed, canonical = [], []
-    rules = sys.modules["fccomodel.normal"]
+    rules = sys.modules["fccomodel.normal_form"]
     block, one_form = assumptions.Setting._block, rules.canonical
     monkeypatch.setattr(assumptions.Setting, "_block", lambda *of: analysed.append(of[1]) or block(*of))
     monkeypatch.setattr(rules, "canonical", lambda *of: canonical.append(of) or one_form(*of))

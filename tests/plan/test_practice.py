@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fccomodel import algorithms, pipeline, plan, structure
-from fccomodel.app import explain
+from fccomodel.app.shown import explain
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.plan import candidates as considered

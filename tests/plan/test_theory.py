@@ -14,7 +14,7 @@ import torch
 
 from fccomodel import algorithms, pipeline, plan
 from fccomodel.algorithms import Constants
-from fccomodel.app import python
+from fccomodel.app.python import session
 from fccomodel.core.source import Source
 from fccomodel.plan import rates
 from fccomodel.plan.theory import TheoremSchedule
@@ -125,7 +125,7 @@ def test_outer_constants_are_those_of_the_range_seen() -> None:
 
 
 def test_a_report_says_what_its_steps_are_worth() -> None:
-    model = python.compile(HEAD + GROUPS).bind(D=data())
+    model = session.compile(HEAD + GROUPS).bind(D=data())
     found = str(model.solve(algorithm="sox", schedule="theory", epsilon=1e-3, budget="50it"))
     assert "the theorem asks for" in found and "the 50 taken are what it asks for eps =" in " ".join(found.split())
     assert "the theorem asks for" not in str(model.solve(algorithm="sox", budget="50it"))

@@ -11,8 +11,8 @@ import torch
 
 import fccomodel
 from fccomodel import report
-from fccomodel.report import lagrangian
-from fccomodel.report.system import System
+from fccomodel.report.kkt import lagrangian
+from fccomodel.report.point.system import System
 
 BENCH = Path(__file__).parents[1] / "bench"
 SIZES = (4_000, 40_000)

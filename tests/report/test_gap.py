@@ -5,8 +5,9 @@ import pytest
 from test_kkt import FIT, D, N, X, Y, bound, fit, solved
 
 from fccomodel import report
-from fccomodel.report import curvature, lagrangian
-from fccomodel.report.system import System
+from fccomodel.report.certificates import curvature
+from fccomodel.report.kkt import lagrangian
+from fccomodel.report.point.system import System
 
 SIGNS = np.where(Y > 0, 1.0, -1.0)
 LOGISTIC = "E[z ~ D] log1pexp(-z.y * dot(w, z.x))"

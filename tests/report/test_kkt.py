@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from places import SHARED
+from support.places import SHARED
 
 from fccomodel import report as kkt
 from fccomodel.core.diagnostics import FccoError
@@ -18,10 +18,11 @@ from fccomodel.data import bind
 from fccomodel.data.bound import Bound
 from fccomodel.language import check, parse
 from fccomodel.library import regularisers
-from fccomodel.report import groups, optimality, pairs
-from fccomodel.report import rows as rows_of
-from fccomodel.report import system as kkt_system
-from fccomodel.report.weights import Weights
+from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kkt import groups, optimality
+from fccomodel.report.point import pairs
+from fccomodel.report.point import rows as rows_of
+from fccomodel.report.point import system as kkt_system
 
 torch.set_num_threads(1)
 RANDOM = np.random.default_rng(3)

@@ -10,8 +10,8 @@ import pytest
 import fccomodel
 from fccomodel import report
 from fccomodel.core.work import Meter
-from fccomodel.report.rounding import SUM_ROUNDINGS, UNIT, rounding
-from fccomodel.report.system import System
+from fccomodel.report.certificates.rounding import SUM_ROUNDINGS, UNIT, rounding
+from fccomodel.report.point.system import System
 from fccomodel.structure import analyse
 from fccomodel.structure.facts import Standing
 

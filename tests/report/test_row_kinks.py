@@ -13,10 +13,11 @@ import fccomodel
 from fccomodel import report
 from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import evaluate
-from fccomodel.report import bounded, min_norm, multipliers
-from fccomodel.report.groups import Cone, Part, Simple, Weighing
-from fccomodel.report.squares import Squares
-from fccomodel.report.weights import Weights
+from fccomodel.numerics import min_norm
+from fccomodel.report.kinks.weights import Weights
+from fccomodel.report.kkt import bounded, multipliers
+from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
+from fccomodel.report.kkt.least_squares import Squares
 
 HEAD = "model m; dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d];\n"
 N, D = 240, 6

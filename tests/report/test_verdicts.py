@@ -9,13 +9,14 @@ from test_kkt import FIT, D, X, Y, bound, fit, solved
 
 import fccomodel
 from fccomodel import report
-from fccomodel.algorithms.runtime import block_loop, finish, progress, vector_loop
+from fccomodel.algorithms.runtime.finish import finish
+from fccomodel.algorithms.runtime.loops import block_loop, progress, vector_loop
 from fccomodel.core.failure import Failure
 from fccomodel.pipeline.endings import SPENT
-from fccomodel.report.active import Qualification
 from fccomodel.report.advice import Ending
-from fccomodel.report.probes import Better
-from fccomodel.report.system import System
+from fccomodel.report.around.local_search import Better
+from fccomodel.report.kkt.active import Qualification
+from fccomodel.report.point.system import System
 from fccomodel.report.verdicts import BEATEN, Judged, verdict
 
 RANDOM = np.random.default_rng(11)

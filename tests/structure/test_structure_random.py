@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from claims import tried
-from random_expressions import base, text
+from support.claims import tried
+from support.random_expressions import base, text
 
 FREE, COMPACT = base(), base(compact=True)
 
@@ -18,7 +18,7 @@ def test_claims_survive_random_points(seed: int) -> None:
 @pytest.mark.parametrize("signs, compact", [(False, False), (True, False), (False, True)])
 def test_everything_cvxpy_proves_is_proved(signs: bool, compact: bool) -> None:
     pytest.importorskip("cvxpy")
-    from cvxpy_mirror import compared
+    from support.cvxpy_mirror import compared
 
     found = compared(COMPACT if compact else FREE, range(300), signs=signs, compact=compact)
     assert not found.missed

@@ -6,8 +6,8 @@ from math import erf, exp, pi, sqrt
 
 import numpy as np
 import pytest
-from claims import claims
-from random_expressions import MODEL, data, value
+from support.claims import claims
+from support.random_expressions import MODEL, data, value
 
 from fccomodel import structure
 from fccomodel.core import ir

@@ -86,10 +86,10 @@ print(str(fc.compile(written).bind(D=table).explain().why("objective")))
 ATOM = '''
 """The loss of Geman and McClure."""
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import valley
 
 
 def _value(u: float) -> float:

@@ -45,8 +45,8 @@ def _drawn(draw: Callable[[Any], None], size: tuple[float, float] = (6.4, 3.2), 
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    from fccomodel.app.page import svg
-    from fccomodel.app.plots import PAPER
+    from fccomodel.app.shown.page import svg
+    from fccomodel.app.shown.plots import PAPER
 
     with rc_context(PAPER):
         figure = Figure(figsize=size, layout="constrained")

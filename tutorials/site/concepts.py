@@ -8,7 +8,8 @@ from typing import Any
 
 from markup import card, fenced, heading, page, paragraph, properties, source
 
-from fccomodel.app import cards, registry
+from fccomodel.app import registry
+from fccomodel.app.shown import cards
 from fccomodel.library import distributions as draws
 from fccomodel.library import reductions as kinds
 from fccomodel.library import regularisers as penalties
@@ -48,7 +49,7 @@ def _regulariser(one: penalties.Regulariser) -> str:
 
 def reformulations() -> str:
     """Equivalent problems, smoothings and penalties."""
-    from fccomodel.normal import reformulations as registry_of
+    from fccomodel.normal_form import reformulations as registry_of
 
     about = (
         "What a problem becomes so that an algorithm takes it: equivalent forms, smoothings, penalties of constraints. "

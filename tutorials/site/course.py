@@ -76,7 +76,7 @@ def run(path: Path) -> None:
     """Runs a session where it is, and keeps what each cell of code prints, and its ``picture``."""
     import matplotlib
 
-    from fccomodel.app.page import svg
+    from fccomodel.app.shown.page import svg
 
     matplotlib.use("agg")
     os.chdir(path.parent)

@@ -45,7 +45,7 @@ def _page(path: Path, root: Path) -> str:
     from markup import aligned, fenced, page, paragraph
 
     from fccomodel import pipeline
-    from fccomodel.app.page import mathematics
+    from fccomodel.app.shown.page import mathematics
     from fccomodel.core import files
 
     place = path.relative_to(root).with_suffix("")
@@ -92,7 +92,7 @@ def _head(path: Path) -> str:
 def solve(path: Path) -> None:
     """Solve a model by the defaults, in the checkout's folder, and keep what is printed, and the picture."""
     import fccomodel
-    from fccomodel.app.page import svg
+    from fccomodel.app.shown.page import svg
 
     os.chdir(ROOT)
     result = fccomodel.compile(path).bind(spec=path.relative_to(ROOT).with_suffix(".toml")).solve(seed=0)

@@ -13,7 +13,8 @@ from typing import Any
 from markup import docstring, fenced, folded, heading, page, paragraph
 
 import fccomodel
-from fccomodel.app import citing, cli
+from fccomodel.app import cli
+from fccomodel.app.generated import citing
 from fccomodel.core import files
 from fccomodel.language.lexer import grammar_text
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from fccomodel.app.cards import EXAMPLE, Card
+from fccomodel.app.shown.cards import EXAMPLE, Card
 
 Pairs = Iterable[tuple[str, str]]
 
@@ -61,7 +61,7 @@ def card(one: Card, name: str, level: int = 2) -> str:
 def mathematics(model: str) -> str:
     """A model as mathematics."""
     from fccomodel import pipeline
-    from fccomodel.app.page import mathematics as rows
+    from fccomodel.app.shown.page import mathematics as rows
     from fccomodel.core.source import Source
 
     problem = pipeline.compile_model(Source(text=model, name="example")).problem

@@ -11,7 +11,8 @@ from markup import page, paragraph, properties, source, table, text
 
 from fccomodel import algorithms as registry
 from fccomodel.algorithms import Algorithm
-from fccomodel.app import cards, citing
+from fccomodel.app.generated import citing
+from fccomodel.app.shown import cards
 
 
 def methods() -> dict[str, tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markup import fenced, folded, page, paragraph, table, text
 
-from fccomodel.app import codes
+from fccomodel.app.shown import codes
 from fccomodel.core.diagnostics import Code
 
 

@@ -1,7 +1,7 @@
 """What the loops of a program call ``keep``: the state of a run goes into files as it goes, and comes back.
 
 The emitter copies it: plain torch and the standard library. A program by itself writes ``FileKeeper``'s files; a run inside
-Python (``fccomodel.solver.run.keeper``) has files, messages and errors of its own.
+Python (``fccomodel.execution.checkpoints.keeper``) has files, messages and errors of its own.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import torch
 
+from fccomodel.algorithms.runtime.helpers.support import net_in_parts
 from fccomodel.algorithms.runtime.keeping import FileKeeper
-from fccomodel.algorithms.runtime.support import net_in_parts
 
 
 class Ranks:

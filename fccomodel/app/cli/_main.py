@@ -35,7 +35,7 @@ from fccomodel.app.cli.sweep import sweep
 from fccomodel.core import interrupts, process
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.version import __version__
-from fccomodel.solver.errors import of_one_process
+from fccomodel.execution.errors import of_one_process
 
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
@@ -110,7 +110,7 @@ def _to_speak(streams: tuple[Any, Any]) -> bool:
     launcher ends all with the first."""
     if not process.launched():
         return True
-    from fccomodel.solver.run.ranks import first_to_speak
+    from fccomodel.execution.ranks import first_to_speak
 
     first = first_to_speak()
     if first:

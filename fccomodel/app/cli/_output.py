@@ -15,7 +15,7 @@ from fccomodel.core.quoting import visible
 from fccomodel.core.source import Source
 
 if TYPE_CHECKING:
-    from fccomodel.app.display import RenderableType
+    from fccomodel.app.shown.display import RenderableType
     from fccomodel.pipeline import Compiled
 
 
@@ -57,7 +57,7 @@ def print_json(record: dict[str, Any]) -> None:
 
 def print_report(report: RenderableType) -> None:
     """A report on standard output, at the width of all reports."""
-    from fccomodel.app import display
+    from fccomodel.app.shown import display
 
     display.terminal(sys.stdout).print(report)
 

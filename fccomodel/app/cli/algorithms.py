@@ -20,7 +20,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import cards
+    from fccomodel.app.shown import cards
 
     if args.variants:
         print(cards.variants())

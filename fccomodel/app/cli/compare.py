@@ -10,7 +10,7 @@ from fccomodel.app import errors
 from fccomodel.app.cli import _shared as shared
 from fccomodel.app.cli._command import DONE, Command
 from fccomodel.app.cli._output import print_json, print_report, print_written
-from fccomodel.app.comparison import errors as comparison_errors
+from fccomodel.app.stored.comparison import errors as comparison_errors
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.interrupts import INTERRUPTED
@@ -39,9 +39,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import comparison, keeping
-    from fccomodel.app.comparison import display, plots, variants
-    from fccomodel.app.display import terminal
+    from fccomodel.app.shown.display import terminal
+    from fccomodel.app.stored import comparison, keeping
+    from fccomodel.app.stored.comparison import display, plots, variants
 
     if args.plot:
         if args.out is None:

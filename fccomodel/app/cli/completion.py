@@ -63,11 +63,12 @@ def _names(option: str, words: Iterable[str]) -> Iterator[str]:
 
 
 def _algorithms() -> Iterator[str]:
-    """The algorithms by their files: their records need not be read."""
+    """The algorithms by the texts of their files: importing them all would take longer."""
     from importlib.resources import files as inside
 
-    names = (path.name.removesuffix(".py") for path in inside("fccomodel.algorithms").iterdir() if path.name.endswith(".py"))
-    yield from sorted(name for name in names if not name.startswith("_"))
+    files = [path for path in inside("fccomodel.algorithms").iterdir() if path.name.endswith(".py")]
+    declaring = (path for path in files if "\nalgorithm = " in path.read_text(encoding="utf-8"))
+    yield from sorted(path.name.removesuffix(".py") for path in declaring)
 
 
 def _bash(options: Mapping[str, list[str]]) -> str:

@@ -23,7 +23,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import results
+    from fccomodel.app.stored import results
 
     if os.path.isdir(args.output):
         refuse(errors.folder_for_program(args.output))

@@ -22,7 +22,8 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import display, results
+    from fccomodel.app.shown import display
+    from fccomodel.app.stored import results
 
     evaluation = results.evaluate(
         results.load(args.result),

@@ -23,11 +23,11 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if re.fullmatch(r"F\d{4}", args.model) and not Path(args.model).exists():
-        from fccomodel.app import codes
+        from fccomodel.app.shown import codes
 
         say(codes.card(args.model))
         return DONE
-    from fccomodel.app.python import Explanation
+    from fccomodel.app.python.session import Explanation
 
     explanation = Explanation(explained=pipeline.explain(*shared.given(args)))
     if args.json:

@@ -21,7 +21,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import latex
+    from fccomodel.app.shown import latex
 
     compiled, binding, options = shared.given(args)
     wanted = args.form or list(latex.FORMS)

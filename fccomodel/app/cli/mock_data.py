@@ -20,7 +20,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import mocking
+    from fccomodel.app.generated import mocking
 
     compiled = pipeline.compile_model(files.read_model(args.model))
     _, _, made = mocking.drawn(compiled, rows=args.rows, seed=args.seed)

@@ -15,7 +15,8 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import cards, templates
+    from fccomodel.app.generated import templates
+    from fccomodel.app.shown import cards
 
     if args.template is None:
         say(cards.rows(templates.known().items()))

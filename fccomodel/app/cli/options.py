@@ -9,7 +9,7 @@ from fccomodel.app.cli._command import DONE, Command
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import cards
+    from fccomodel.app.shown import cards
 
     print(cards.options(args.name))
     return DONE

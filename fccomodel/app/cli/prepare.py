@@ -27,7 +27,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import display
+    from fccomodel.app.shown import display
 
     compiled = pipeline.compile_model(files.read_model(args.model or _beside(args.bind)))
     lint(compiled, args.quiet)

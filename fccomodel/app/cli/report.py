@@ -16,7 +16,8 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import page, results
+    from fccomodel.app.shown import page
+    from fccomodel.app.stored import results
 
     path = args.output or args.result / "report.html"
     write_text(path, page.html(results.load(args.result)))

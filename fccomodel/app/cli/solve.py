@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import FccoError
 
 if TYPE_CHECKING:
     from fccomodel import pipeline
-    from fccomodel.app.store import Claimed
+    from fccomodel.app.stored.store import Claimed
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from fccomodel.app import store
+    from fccomodel.app.stored import store
 
     if args.out is None or process.rank() > 0:
         return _run(args, None)
@@ -45,7 +45,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
     planned = shared.plan(args)
-    from fccomodel.app import display, keeping, new_rows, results, starting  # with torch: errors of the model do not wait for it
+    from fccomodel.app import new_rows
+    from fccomodel.app.python import starting  # with torch: errors of the model do not wait for it
+    from fccomodel.app.shown import display
+    from fccomodel.app.stored import keeping, results
 
     planned = starting.begun(planned, args.start)
     with keeping.kept(args.checkpoint, args.every, args.fresh) as checkpoints:
@@ -65,7 +68,8 @@ def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
 
 def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str, Any] | None) -> None:
     """The answer on standard output."""
-    from fccomodel.app import display, results
+    from fccomodel.app.shown import display
+    from fccomodel.app.stored import results
 
     if args.json:
         print_json(record or results.to_json(outcome))

@@ -33,8 +33,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from fccomodel import pipeline
-    from fccomodel.app import plots, sweeps
-    from fccomodel.app.sweeps import display, errors
+    from fccomodel.app.python import sweeps
+    from fccomodel.app.python.sweeps import display, errors
+    from fccomodel.app.shown import plots
 
     values = {name: listed for name, listed in files.lists(args.param).items() if len(listed) > 1}
     args.param = [item for item in args.param if item.partition("=")[0].strip() not in values]

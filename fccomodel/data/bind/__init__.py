@@ -12,13 +12,13 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import nets
-from fccomodel.data.bind import _arrays, _demands, _families, _labels, _prepared, _reader, _sizes, _tables, _values, errors
-from fccomodel.data.bind._collect import Errors
+from fccomodel.data.bind import _arrays, _families, _labels, _prepared, _reader, _sizes, _tables, demands, errors, numbers
 from fccomodel.data.bind._families import Opened
 from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import ArraySpec, Spec, TableSpec, by_name
 from fccomodel.data.bind._tables import Draft
+from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors.binding_file import BINDING_FILE
 from fccomodel.data.bind.errors.demands import ENCODING
 from fccomodel.data.bound import Bound, BoundTable
@@ -95,12 +95,12 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
     Raises F0517 - F0520 for what is not declared, has no known shape, or is not as declared.
     """
     errors, given = Errors(), by_name(given, "params")
-    _demands.names(errors, "param", given, [*problem.params, *problem.dims])
+    demands.names(errors, "param", given, [*problem.params, *problem.dims])
     known = {name: value for name, value in given.items() if name in problem.params}
     labels: dict[str, tuple[str, ...]] = {}
-    values = _values.Values(problem, known, lambda dim: sizes.of(dim), labels)
+    values = numbers.Values(problem, known, lambda dim: sizes.of(dim), labels)
     sizes = _sizes.start(problem, values.scalar, {}, lambda *_: "")
-    _demands.dims(problem, Spec(), given, sizes, errors)
+    demands.dims(problem, Spec(), given, sizes, errors)
     params: dict[str, np.ndarray] = {}
     labels |= sizes.labels
     for name in known:
@@ -153,21 +153,21 @@ class _Binder:
         self.check_names()
         raw_params = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
         labels: dict[str, tuple[str, ...]] = {}
-        values = _values.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
+        values = numbers.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
-        _demands.dims(problem, self.spec, self.params, sizes, errors)
+        demands.dims(problem, self.spec, self.params, sizes, errors)
         self.earlier_labels(sizes)
         domains = self.domains(values)
         drafts = self.tables(sizes, domains)
         arrays, array_sources = self.arrays(sizes, values)
         sizes.settle()
         labels |= sizes.labels
-        params = _values.bind_params(problem, values, self.spec, self.params, errors)
+        params = numbers.bind_params(problem, values, self.spec, self.params, errors)
         tables = self.finish(drafts, sizes, values)
-        _demands.all_sizes_fixed(problem, sizes, errors)
+        demands.all_sizes_fixed(problem, sizes, errors)
         dims = self.all_sizes(sizes, tables)
         modules = self.nets(dims)
-        _demands.samplers(problem, self.samplers, errors)
+        demands.samplers(problem, self.samplers, errors)
         errors.stop(problem.source)
         return Bound(
             problem=problem,
@@ -186,24 +186,24 @@ class _Binder:
     def check_names(self) -> None:
         """F0518 for data, parameters, nets and conditions that the model does not declare."""
         problem, errors = self.problem, self.errors
-        self.data = _demands.by_table(problem, self.data)
-        _demands.names(errors, "table or array", self.data, [*problem.tables, *problem.arrays])
-        _demands.names(errors, "param", self.params, [*problem.params, *problem.dims])
-        _demands.names(errors, "net", self.given_nets, problem.nets)
+        self.data = demands.by_table(problem, self.data)
+        demands.names(errors, "table or array", self.data, [*problem.tables, *problem.arrays])
+        demands.names(errors, "param", self.params, [*problem.params, *problem.dims])
+        demands.names(errors, "net", self.given_nets, problem.nets)
         if isinstance(self.where, Mapping):
-            _demands.names(errors, "table", self.where, problem.tables)
+            demands.names(errors, "table", self.where, problem.tables)
 
     def earlier_labels(self, sizes: Sizes) -> None:
         """The labels of an earlier binding."""
         with self.errors.collect():
-            _demands.stored_encoding(self.problem, self.encoding)
+            demands.stored_encoding(self.problem, self.encoding)
         if any(d.code == ENCODING.id for d in self.errors.diagnostics):
             self.errors.stop(self.problem.source)
         for record in (record for columns in self.encoding.values() for record in columns.values()):
             if record.get("labels") is not None and record["set"] not in sizes.labels:
                 sizes.declare_labels(record["set"], tuple(record["labels"]), "the earlier binding")
 
-    def domains(self, values: _values.Values) -> dict[str, dict[str, tuple[float, ...]]]:
+    def domains(self, values: numbers.Values) -> dict[str, dict[str, tuple[float, ...]]]:
         """The numbers of value sets by table and column, as far as they can be computed before the data."""
         domains: dict[str, dict[str, tuple[float, ...]]] = {}
         for table in self.problem.tables.values():
@@ -275,7 +275,7 @@ class _Binder:
             return labels
         return sizes.labels.get(domain.name)
 
-    def arrays(self, sizes: Sizes, values: _values.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def arrays(self, sizes: Sizes, values: numbers.Values) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         arrays: dict[str, np.ndarray] = {}
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
@@ -292,10 +292,10 @@ class _Binder:
                 _tables.check_domain(built, array.type, name, self.members(array.type, values), rows)
         return arrays, records
 
-    def members(self, kind: ir.ColumnType, values: _values.Values) -> np.ndarray | None:
+    def members(self, kind: ir.ColumnType, values: numbers.Values) -> np.ndarray | None:
         return _sizes.members(kind.domain, values.scalar) if isinstance(kind.domain, ir.ValueSet) else None
 
-    def finish(self, drafts: Mapping[str, Draft], sizes: Sizes, values: _values.Values) -> dict[str, BoundTable]:
+    def finish(self, drafts: Mapping[str, Draft], sizes: Sizes, values: numbers.Values) -> dict[str, BoundTable]:
         """Labels as positions in their sets, domains checked."""
         tables: dict[str, BoundTable] = {}
         for name, draft in drafts.items():

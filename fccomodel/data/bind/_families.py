@@ -13,10 +13,10 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import sources
 from fccomodel.data.bind import _prepared, _where, errors
-from fccomodel.data.bind._collect import at
 from fccomodel.data.bind._encode import labels
 from fccomodel.data.bind._rows import Rows
 from fccomodel.data.bind._spec import TableSpec, by_name
+from fccomodel.data.bind.collect import at
 from fccomodel.data.sources import RawTable, Request, Spool
 
 

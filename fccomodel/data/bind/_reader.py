@@ -11,9 +11,9 @@ from typing import Any
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import errors
-from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._lines import key_lines
 from fccomodel.data.bind._spec import ArraySpec, Entry, Spec, TableSpec, bounded, by_name, is_one_of
+from fccomodel.data.bind.collect import Errors
 from fccomodel.data.sources import find_file
 from fccomodel.data.sources.errors import first_line
 

@@ -12,13 +12,13 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.bind import _encode, _prepared, errors
-from fccomodel.data.bind._collect import Errors
 from fccomodel.data.bind._encode import Built
 from fccomodel.data.bind._families import Opened, demand_column
 from fccomodel.data.bind._rows import Rows, missing, read
 from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._spec import Entry, TableSpec
+from fccomodel.data.bind.collect import Errors
 from fccomodel.data.bind.errors import words
 from fccomodel.data.sources import RawColumn, RawTable
 

@@ -12,11 +12,11 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.registry import records
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
-from fccomodel.data.sources._folder import MANIFEST
 from fccomodel.data.sources._joined import joined
 from fccomodel.data.sources._paths import expanded, find_file, is_file, is_pattern, matching
 from fccomodel.data.sources._spool import Spool
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources.folders import MANIFEST
 
 __all__ = [
     "DataSource", "RawColumn", "RawTable", "Ready", "Request", "Spool", "all", "find_file", "joined", "open", "open_array",

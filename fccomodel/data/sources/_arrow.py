@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fccomodel.data.sources._base import SPANS, RawColumn, from_array
+from fccomodel.data.sources.base import SPANS, RawColumn, from_array
 
 
 def is_numeric(kind: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fccomodel.data.sources._base import RawColumn, RawTable
+from fccomodel.data.sources.base import RawColumn, RawTable
 
 
 def joined(raw_tables: Sequence[RawTable], origin: str) -> RawTable:

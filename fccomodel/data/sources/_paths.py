@@ -16,7 +16,7 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
 
 if TYPE_CHECKING:
-    from fccomodel.data.sources._base import Request
+    from fccomodel.data.sources.base import Request
 
 #: Characters that make a path a pattern.
 WILDCARDS = frozenset("*?")

@@ -12,7 +12,7 @@ import numpy as np
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.pages import expect
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, from_array
 
 #: Bytes that are copied at once.
 COPIED = 1 << 24

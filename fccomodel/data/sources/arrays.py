@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:

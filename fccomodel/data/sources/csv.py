@@ -13,7 +13,7 @@ from typing import Any
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import DataSource, RawTable, Request, rows_of_part
+from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_part
 
 #: Bytes that are read at once.
 CHUNK = 1 << 20

@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import arrays, errors
-from fccomodel.data.sources._base import DataSource, RawTable, Request
+from fccomodel.data.sources.base import DataSource, RawTable, Request
 
 
 def _accepts(value: Any) -> bool:

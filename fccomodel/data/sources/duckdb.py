@@ -18,8 +18,8 @@ from typing import Any
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import DataSource, RawTable, Request, rows_of_part
 from fccomodel.data.sources._paths import demand_below, find_file, is_pattern, matching, open_to_search
+from fccomodel.data.sources.base import DataSource, RawTable, Request, rows_of_part
 
 #: Ends of names that are files of rows, each with the function that reads several such files.
 READERS = {

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fccomodel.data.sources import _arrow
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
 
 
 def _is_pandas(value: Any) -> bool:

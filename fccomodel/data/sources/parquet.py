@@ -10,7 +10,7 @@ from typing import Any
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Request, demand_distinct, rows_of_part
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, demand_distinct, rows_of_part
 
 
 def _open(path: Path, request: Request) -> RawTable:

@@ -9,12 +9,12 @@ import numpy as np
 
 from fccomodel.core.arrays import NotArrays, mapped
 from fccomodel.core.diagnostics import refuse
-from fccomodel.data.sources import _folder, errors
-from fccomodel.data.sources._base import DataSource, RawColumn, RawTable, Ready, Request
+from fccomodel.data.sources import errors, folders
+from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, Request
 
 
 def _open(folder: Path, request: Request) -> RawTable:
-    manifest = _folder.read(folder)
+    manifest = folders.read(folder)
     table = manifest["tables"].get(request.name)
     if table is None:
         refuse(errors.not_prepared(folder, request.name, list(manifest["tables"])))

@@ -10,7 +10,7 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors, frame
-from fccomodel.data.sources._base import DataSource, RawTable, Request, from_array
+from fccomodel.data.sources.base import DataSource, RawTable, Request, from_array
 
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 

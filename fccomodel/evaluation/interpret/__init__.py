@@ -5,6 +5,6 @@ what it makes of its elements, ``pairs`` and ``inner_maximum`` know closed forms
 """
 
 from fccomodel.evaluation.interpret.evaluator import Evaluator, combinations, evaluate
-from fccomodel.evaluation.interpret.net_rows import net_apply
+from fccomodel.evaluation.kernels.net_rows import net_apply
 
 __all__ = ["Evaluator", "combinations", "evaluate", "net_apply"]

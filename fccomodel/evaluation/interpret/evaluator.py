@@ -19,14 +19,16 @@ from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import distributed, elements, errors, logarithms, selections
-from fccomodel.evaluation.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging, scores
-from fccomodel.evaluation.interpret.net_rows import NetRows, net_apply
+from fccomodel.evaluation import distributed, errors, logarithms
+from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
+from fccomodel.evaluation.kernels import scores
+from fccomodel.evaluation.kernels.net_rows import NetRows, net_apply
 from fccomodel.evaluation.memory import remember
-from fccomodel.evaluation.selections import Conditions
+from fccomodel.evaluation.sets import elements, selections
+from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
+from fccomodel.evaluation.sets.selections import Conditions
 from fccomodel.library import atoms, reductions
 from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction

@@ -20,11 +20,12 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
-from fccomodel.evaluation import elements, errors
-from fccomodel.evaluation.axes import Env, Named, spread
-from fccomodel.evaluation.interpret import concave
+from fccomodel.evaluation import errors
+from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.sets.axes import Env, Named, spread
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sets.capped_simplex import project_capped
+from fccomodel.numerics import concave_maxima
 
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator
@@ -94,7 +95,9 @@ def cap(evaluator: Evaluator, domain: ir.VectorSet, n: int) -> float:
     return simple.cap(n, *args)
 
 
-def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start: torch.Tensor, most: float) -> torch.Tensor:
+def _concave(
+    evaluator: Evaluator, node: ir.Reduce, slope: concave_maxima.Slope, start: torch.Tensor, most: float
+) -> torch.Tensor:
     """The maximiser of a body of no known form; an error where it is not certain to be one."""
     (binder,) = node.binders
 
@@ -105,20 +108,20 @@ def _concave(evaluator: Evaluator, node: ir.Reduce, slope: concave.Slope, start:
         return vertex(s, most)
 
     def certain(q: torch.Tensor) -> bool:
-        return bool((concave.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
+        return bool((concave_maxima.gap(slope, furthest, q) <= ACCURACY * (1 + slope(q)[0].abs())).all())
 
-    q = concave.ascent(slope, project, project(start), steps=300)
+    q = concave_maxima.ascent(slope, project, project(start), steps=300)
     if certain(q):
         return q
     if additive(node.body, binder):
-        return concave.additive(slope, tuple(start.shape), most)
-    if start.shape[-1] <= concave.MOST:
-        return concave.ellipsoid(slope, project, q)
-    q = concave.ascent(slope, project, q)
+        return concave_maxima.additive(slope, tuple(start.shape), most)
+    if start.shape[-1] <= concave_maxima.MOST:
+        return concave_maxima.ellipsoid(slope, project, q)
+    q = concave_maxima.ascent(slope, project, q)
     if certain(q):
         return q
     problem = evaluator.bound.problem
-    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave.MOST), source=problem.source)
+    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.MOST), source=problem.source)
 
 
 # --------------------------------------------------------------------------------------------------------- known maximisers

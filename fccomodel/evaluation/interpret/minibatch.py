@@ -10,12 +10,12 @@ import torch
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import draws, selections
-from fccomodel.evaluation.axes import Env, Named, new_axis, spread, union
-from fccomodel.evaluation.elements import ids
 from fccomodel.evaluation.interpret.evaluator import Evaluator
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Product
+from fccomodel.evaluation.sets import draws, selections
+from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread, union
+from fccomodel.evaluation.sets.elements import ids
 from fccomodel.library import reductions
 from fccomodel.library.reductions.mean import MEAN
 

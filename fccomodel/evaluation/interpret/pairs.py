@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from fccomodel.core import ir
-from fccomodel.evaluation.axes import Env, Named, align, apply_atom
 from fccomodel.evaluation.interpret.reductions import collapse
 from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.evaluation.sets.axes import Env, Named, align, apply_atom
 from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP

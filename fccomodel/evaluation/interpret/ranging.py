@@ -12,9 +12,10 @@ import torch
 
 from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
-from fccomodel.evaluation import draws, elements, errors, selections
-from fccomodel.evaluation.axes import Env, Named, new_axis
+from fccomodel.evaluation import errors
 from fccomodel.evaluation.interpret.spaces import Listing, Product, Runs, lengths_of
+from fccomodel.evaluation.sets import draws, elements, selections
+from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 
 if TYPE_CHECKING:
     from fccomodel.evaluation.interpret.evaluator import Evaluator

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from fccomodel.evaluation.axes import Named
-from fccomodel.evaluation.interpret.pulled import directional, pulled
 from fccomodel.evaluation.interpret.spaces import Listing, ListingBlock, Product, ProductBlock, cells
+from fccomodel.evaluation.kernels.pulled import directional, pulled
+from fccomodel.evaluation.sets.axes import Named
 from fccomodel.library.reductions import Here, Reduction, Slope
 
 Options = Mapping[str, float]

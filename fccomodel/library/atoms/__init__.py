@@ -1,12 +1,12 @@
 """Atoms: the functions of the modelling language. One file per atom or tight family; a new file is found by itself."""
 
 from fccomodel.library.atoms._array import ArrayAtom, Ball
-from fccomodel.library.atoms._base import Atom, Properties, ShapeError, Site
 from fccomodel.library.atoms._domain import NONZERO, WHOLE, Broken, Domain, Fault, Order, enclosing, nothing
-from fccomodel.library.atoms._interval import Interval
 from fccomodel.library.atoms._nodes import as_power, expression, generator, of, signed, squared, symbols
 from fccomodel.library.atoms._registry import aliases, all, get, operator
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Atom, Properties, ShapeError, Site
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 __all__ = [
     "NONZERO", "WHOLE", "ArrayAtom", "Atom", "Ball", "Broken", "Domain", "Fault", "Interval", "Order", "Properties", "ScalarAtom",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from fccomodel.library.atoms._base import Atom, Shape, at
-from fccomodel.library.atoms._interval import Interval
+from fccomodel.library.atoms.base import Atom, Shape, at
+from fccomodel.library.atoms.interval import Interval
 
 
 def one(shape: Sequence[float]) -> float:
@@ -87,7 +87,7 @@ class ArrayAtom(Atom):
     def separable(self, *shapes: Shape) -> bool:
         """Of arguments of these shapes, it is a sum over entries, each term of one entry of each: its derivative says so."""
         from fccomodel.library.atoms._registry import get
-        from fccomodel.library.atoms._scalar import ScalarAtom
+        from fccomodel.library.atoms.scalar import ScalarAtom
 
         texts = self.derivatives(self.site(("",) * len(shapes), shapes))
         if not texts or self.shape(shapes):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fccomodel.library.atoms._interval import REALS, Interval
+from fccomodel.library.atoms.interval import REALS, Interval
 
 
 class Order(NamedTuple):

@@ -11,8 +11,8 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const
 from fccomodel.library.atoms._array import ArrayAtom
-from fccomodel.library.atoms._base import Atom
 from fccomodel.library.atoms._registry import all, get
+from fccomodel.library.atoms.base import Atom
 
 
 def of(node: ir.Expr) -> Atom | None:

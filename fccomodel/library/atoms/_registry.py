@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType
 
 from fccomodel.core.registry import records
-from fccomodel.library.atoms._base import Atom
+from fccomodel.library.atoms.base import Atom
 
 
 @cache

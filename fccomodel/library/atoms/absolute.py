@@ -1,9 +1,9 @@
 """``abs``, and the sign and step that derivatives are written with."""
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import UNIT, Interval, apart
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import UNIT, Interval, apart
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import valley
 
 
 def _flat_off_zero(u: Interval) -> str:

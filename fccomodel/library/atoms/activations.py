@@ -2,10 +2,10 @@
 
 from math import expm1
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import logistic, safe_exp, through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import logistic, safe_exp, through
 from fccomodel.library.cones import Affine, Cones, exponentials
 
 # silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside, and least at _LOWEST

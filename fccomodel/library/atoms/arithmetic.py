@@ -3,9 +3,9 @@
 from math import inf
 from typing import Any
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval, apart, times
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval, apart, times
+from fccomodel.library.atoms.scalar import ScalarAtom
 from fccomodel.library.cones import Affine, Cones
 
 

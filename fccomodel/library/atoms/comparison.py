@@ -1,8 +1,8 @@
 """Comparisons and logic, for conditions and data; their derivative is 0."""
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import UNIT
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import UNIT
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 
 def _relation(name: str, symbol: str, formula: str, tex: str) -> ScalarAtom:

@@ -5,9 +5,9 @@ from math import inf, log, sqrt
 import numpy as np
 
 from fccomodel.library.atoms._array import ArrayAtom
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
-from fccomodel.library.atoms._shapes import vectors
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms.shapes import vectors
 from fccomodel.library.cones import Affine, Cones
 
 

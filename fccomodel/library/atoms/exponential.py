@@ -3,10 +3,10 @@
 from math import expm1, inf
 
 from fccomodel.library import cones
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import safe_exp, steepest, through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import safe_exp, steepest, through
 
 exp_ = ScalarAtom(
     name="exp",

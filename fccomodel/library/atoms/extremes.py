@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from math import inf
 
-from fccomodel.library.atoms._base import Properties, Site
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties, Site
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 
 def _torch(pairwise: str, side: str) -> Callable[[Site], str]:

@@ -2,10 +2,10 @@
 
 from math import erf, erfc, exp, inf, pi, sqrt
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import bent, s_curve, through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import bent, s_curve, through
 
 
 def _mills(x: float) -> float:

@@ -2,9 +2,9 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 
 def _positive(u: Interval) -> Interval:

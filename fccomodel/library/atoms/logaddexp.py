@@ -3,9 +3,9 @@
 from math import exp, inf, log1p
 
 from fccomodel.library import cones
-from fccomodel.library.atoms._base import Properties, Site
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
+from fccomodel.library.atoms.base import Properties, Site
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
 
 
 def _value(u: float, v: float) -> float:

@@ -3,10 +3,10 @@
 from math import e, inf, log, log1p
 
 from fccomodel.library import cones
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE, POSITIVE, Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import through
 
 
 def _inverse(x: float, power: int = 1) -> float:

@@ -6,10 +6,10 @@ from math import inf, sqrt
 import numpy as np
 
 from fccomodel.library.atoms._array import ArrayAtom, Ball
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
-from fccomodel.library.atoms._shapes import matrix, valley
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
 from fccomodel.library.atoms.norms import EUCLIDEAN
+from fccomodel.library.atoms.shapes import matrix, valley
 
 
 def _root_of_rank(shape: Sequence[float]) -> float:

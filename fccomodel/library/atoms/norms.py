@@ -6,9 +6,9 @@ from math import inf, prod, sqrt
 import numpy as np
 
 from fccomodel.library.atoms._array import ArrayAtom, Ball
-from fccomodel.library.atoms._base import Properties, Shape, ShapeError, Site
-from fccomodel.library.atoms._interval import NONNEGATIVE, Interval
-from fccomodel.library.atoms._shapes import array, valley, vector
+from fccomodel.library.atoms.base import Properties, Shape, ShapeError, Site
+from fccomodel.library.atoms.interval import NONNEGATIVE, Interval
+from fccomodel.library.atoms.shapes import array, valley, vector
 
 
 def _root_of_size(shape: Sequence[float]) -> float:

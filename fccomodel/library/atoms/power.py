@@ -3,10 +3,10 @@
 from math import inf
 from typing import Any
 
-from fccomodel.library.atoms._base import Properties, Site
-from fccomodel.library.atoms._interval import NONNEGATIVE, POSITIVE, Interval, apart
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.atoms.base import Properties, Site
+from fccomodel.library.atoms.interval import NONNEGATIVE, POSITIVE, Interval, apart
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import valley
 from fccomodel.library.cones import Affine, Cones
 
 

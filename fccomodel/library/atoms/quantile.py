@@ -2,10 +2,10 @@
 
 from math import inf
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE, UNIT, Interval, product
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE, UNIT, Interval, product
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import valley
 
 
 def _check(x: float, tau: float) -> float:

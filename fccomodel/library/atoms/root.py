@@ -2,10 +2,10 @@
 
 from math import inf, sqrt
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import through
 from fccomodel.library.cones import Affine, Cones
 
 

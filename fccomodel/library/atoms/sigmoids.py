@@ -4,10 +4,10 @@ from collections.abc import Callable
 from math import log, log1p, sqrt, tanh
 
 from fccomodel.library import cones
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import UNIT, Interval
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import bent, logistic, s_curve, safe_exp, steepest, through
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import UNIT, Interval
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import bent, logistic, s_curve, safe_exp, steepest, through
 
 
 def _softplus(x: float) -> float:

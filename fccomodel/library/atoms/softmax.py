@@ -6,9 +6,9 @@ import numpy as np
 
 from fccomodel.library import cones
 from fccomodel.library.atoms._array import ArrayAtom
-from fccomodel.library.atoms._base import Properties, Shape
-from fccomodel.library.atoms._interval import Interval
-from fccomodel.library.atoms._shapes import vector
+from fccomodel.library.atoms.base import Properties, Shape
+from fccomodel.library.atoms.interval import Interval
+from fccomodel.library.atoms.shapes import vector
 
 
 def _softmax_shape(u: Shape) -> Shape:

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from math import inf
 
-from fccomodel.library.atoms._base import Properties
-from fccomodel.library.atoms._interval import NONNEGATIVE, Interval, product
-from fccomodel.library.atoms._scalar import ScalarAtom
-from fccomodel.library.atoms._shapes import valley
+from fccomodel.library.atoms.base import Properties
+from fccomodel.library.atoms.interval import NONNEGATIVE, Interval, product
+from fccomodel.library.atoms.scalar import ScalarAtom
+from fccomodel.library.atoms.shapes import valley
 
 
 def _curvature(u: Interval, a: Interval, level: Interval) -> str:

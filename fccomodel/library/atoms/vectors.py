@@ -6,9 +6,9 @@ from math import inf, sqrt
 import numpy as np
 
 from fccomodel.library.atoms._array import ArrayAtom
-from fccomodel.library.atoms._base import Properties, Shape, ShapeError, Site, show
-from fccomodel.library.atoms._interval import Interval, apart, hull, product, times
-from fccomodel.library.atoms._shapes import array, size, vectors
+from fccomodel.library.atoms.base import Properties, Shape, ShapeError, Site, show
+from fccomodel.library.atoms.interval import Interval, apart, hull, product, times
+from fccomodel.library.atoms.shapes import array, size, vectors
 
 
 def _bilinear(varying: tuple[bool, ...], u: Interval, v: Interval) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fccomodel.core.registry import records
-from fccomodel.library.distributions._base import Distribution
+from fccomodel.library.distributions.base import Distribution
 
 
 @cache

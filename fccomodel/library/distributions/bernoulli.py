@@ -1,7 +1,7 @@
 """The Bernoulli distribution."""
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.distributions._base import Distribution
+from fccomodel.library.distributions.base import Distribution
 
 bernoulli = Distribution(
     name="bernoulli",

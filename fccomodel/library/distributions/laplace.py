@@ -3,7 +3,7 @@
 from math import inf
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.distributions._base import Distribution
+from fccomodel.library.distributions.base import Distribution
 
 laplace = Distribution(
     name="laplace",

@@ -1,7 +1,7 @@
 """The uniform distribution."""
 
 from fccomodel.library.atoms import Interval, Order
-from fccomodel.library.distributions._base import Distribution
+from fccomodel.library.distributions.base import Distribution
 
 uniform = Distribution(
     name="uniform",

@@ -9,7 +9,7 @@ from math import inf, isclose
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.atoms._syntax import tree
+from fccomodel.library.atoms.syntax import tree
 from fccomodel.library.piecewise.function import PiecewiseLQ
 from fccomodel.library.piecewise.pieces import Pieces, add, compose, extreme, pieces_of, product, weakly_convex
 

@@ -8,7 +8,7 @@ from math import isclose
 from fccomodel.core import ir
 from fccomodel.core.rewrite import with_children
 from fccomodel.library import atoms
-from fccomodel.library.atoms._base import REALS, Interval
+from fccomodel.library.atoms.base import REALS, Interval
 from fccomodel.library.piecewise import downward_kink, of_expression
 from fccomodel.library.proximal._affine import affine, flat_terms, quadratic
 from fccomodel.library.proximal._base import FactsOf, Proximal

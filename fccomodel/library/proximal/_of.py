@@ -8,7 +8,7 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
 from fccomodel.core.rewrite import const, with_children
 from fccomodel.library import reductions
-from fccomodel.library.atoms._base import REALS, Interval
+from fccomodel.library.atoms.base import REALS, Interval
 from fccomodel.library.proximal._arrays import whole
 from fccomodel.library.proximal._base import FactsOf, Proximal
 from fccomodel.library.proximal._numbers import Constants, NoProx, entries, literals, on_line, scalar, several

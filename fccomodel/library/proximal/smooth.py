@@ -15,7 +15,7 @@ import numpy as np
 
 from fccomodel.core import ir
 from fccomodel.library import atoms
-from fccomodel.library.atoms._base import REALS, Interval
+from fccomodel.library.atoms.base import REALS, Interval
 from fccomodel.library.formulas import Algebra, atom_of
 from fccomodel.library.proximal._base import FactsOf, Proximal, _run
 

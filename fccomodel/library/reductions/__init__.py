@@ -1,7 +1,7 @@
 """Reductions: what the language makes of many numbers. One file per kind; a new file is found by itself."""
 
-from fccomodel.library.reductions._base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 from fccomodel.library.reductions._registry import all, get, logarithm, named, of, programs
+from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 
 __all__ = [
     "ByMeans", "Elements", "Here", "Option", "Options", "Reduction", "Site", "Slope", "all", "get", "logarithm", "named", "of",

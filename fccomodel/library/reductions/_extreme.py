@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fccomodel.library.reductions._base import Elements, Options, Slope
+from fccomodel.library.reductions.base import Elements, Options, Slope
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from functools import cache
 
 from fccomodel.core import ir
 from fccomodel.core.registry import records
-from fccomodel.library.reductions._base import Reduction
+from fccomodel.library.reductions.base import Reduction
 
 
 @cache

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.reductions import _tail
-from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
-from fccomodel.library.reductions._tail import counted, tail_mean, tail_weights
+from fccomodel.library.reductions import tails
+from fccomodel.library.reductions.base import ONE, Option, Options, Reduction, always, among
+from fccomodel.library.reductions.tails import counted, tail_mean, tail_weights
 
 if TYPE_CHECKING:
     import torch
@@ -39,8 +39,8 @@ CVAR = Reduction(
     binders=("in", "~"),
     option=Option(name="tail", example="0.1", domain=(Interval(0.0, 1.0, lo_open=True),)),
     scalar="`cvar` orders or multiplies numbers.",
-    value=_tail.value(_cap),
-    slope=_tail.slope,
+    value=tails.value(_cap),
+    slope=tails.slope,
     kinked=True,
     program=reduce_cvar,
     program_slope=slope_cvar,
@@ -55,6 +55,6 @@ CVAR = Reduction(
     cap=_cap,
     program_cap=cap_cvar,
     rule="tail mean",
-    law=_tail.LAW,
+    law=tails.LAW,
     cite="Rockafellar and Uryasev, Optimization of conditional value-at-risk, 2000",
 )

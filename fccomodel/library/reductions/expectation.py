@@ -1,7 +1,7 @@
 """The expectation: the mean over draws."""
 
 from fccomodel.library.reductions import _linear
-from fccomodel.library.reductions._base import ONE, ZERO, Reduction, always, among
+from fccomodel.library.reductions.base import ONE, ZERO, Reduction, always, among
 
 E = Reduction(
     name="E",

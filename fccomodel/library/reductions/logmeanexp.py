@@ -12,7 +12,7 @@ from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, SOME, Amount, amount
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones, log_sum_exp_by_cell
-from fccomodel.library.reductions._base import ONE, ByMeans, Elements, Option, Options, Reduction, Site, Slope, always, among
+from fccomodel.library.reductions.base import ONE, ByMeans, Elements, Option, Options, Reduction, Site, Slope, always, among
 
 if TYPE_CHECKING:
     import torch

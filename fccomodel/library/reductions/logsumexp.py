@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.library.cones import log_sum_exp_by_cell
-from fccomodel.library.reductions._base import ONE, Elements, Options, Reduction, Slope, always
+from fccomodel.library.reductions.base import ONE, Elements, Options, Reduction, Slope, always
 from fccomodel.library.reductions.logmeanexp import LEAST, LOGMEANEXP
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The mean over all elements of a set."""
 
 from fccomodel.library.reductions import _linear
-from fccomodel.library.reductions._base import ONE, ZERO, Reduction, always, among
+from fccomodel.library.reductions.base import ONE, ZERO, Reduction, always, among
 
 MEAN = Reduction(
     name="mean",

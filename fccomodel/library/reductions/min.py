@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fccomodel.library.reductions import _extreme
-from fccomodel.library.reductions._base import ONE, Elements, Options, Reduction, always, among
+from fccomodel.library.reductions.base import ONE, Elements, Options, Reduction, always, among
 from fccomodel.library.reductions.max import slope_max
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, ONE, SOME, Amount
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.reductions._base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
-from fccomodel.library.reductions._tail import counted
+from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
+from fccomodel.library.reductions.tails import counted
 
 
 def reduce_pmean(x, dim, p, mask=None):

@@ -2,7 +2,7 @@
 
 from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import _linear
-from fccomodel.library.reductions._base import ONE, ZERO, Reduction, Site, always
+from fccomodel.library.reductions.base import ONE, ZERO, Reduction, Site, always
 
 
 def _needs(site: Site) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from math import inf
 from fccomodel.core.lazy import torch
 from fccomodel.library.amounts import NONE, SOME
 from fccomodel.library.atoms import Interval
-from fccomodel.library.reductions._base import Elements, Here, Options, Reduction, Site, Slope
+from fccomodel.library.reductions.base import Elements, Here, Options, Reduction, Site, Slope
 from fccomodel.library.reductions.sum import SUM
 
 

@@ -5,7 +5,7 @@ from math import inf
 from fccomodel.library.amounts import SOME, Amount, amount
 from fccomodel.library.atoms import Interval
 from fccomodel.library.reductions import _linear
-from fccomodel.library.reductions._base import ZERO, Reduction, Site, always
+from fccomodel.library.reductions.base import ZERO, Reduction, Site, always
 
 
 def _number(site: Site) -> Amount:

@@ -6,9 +6,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.reductions import _tail
-from fccomodel.library.reductions._base import ONE, Option, Options, Reduction, always, among
-from fccomodel.library.reductions._tail import at_most, counted, tail_mean, tail_weights
+from fccomodel.library.reductions import tails
+from fccomodel.library.reductions.base import ONE, Option, Options, Reduction, always, among
+from fccomodel.library.reductions.tails import at_most, counted, tail_mean, tail_weights
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +38,8 @@ TOPK = Reduction(
     tex=r"\operatorname*{top}_{<over>}^{<k>}\left(<body>\right)",
     option=Option(name="k", example="3", domain=(Interval(1.0, inf),), counts=(0,)),
     scalar="`topk` orders or multiplies numbers.",
-    value=_tail.value(_cap),
-    slope=_tail.slope,
+    value=tails.value(_cap),
+    slope=tails.slope,
     kinked=True,
     program=reduce_topk,
     program_slope=slope_topk,
@@ -53,5 +53,5 @@ TOPK = Reduction(
     cap=_cap,
     program_cap=cap_topk,
     rule="tail mean",
-    law=_tail.LAW,
+    law=tails.LAW,
 )

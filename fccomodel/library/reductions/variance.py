@@ -10,7 +10,7 @@ from fccomodel.core.rewrite import apply as make
 from fccomodel.library.amounts import Amount, times
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.reductions._base import ByMeans, Elements, Options, Reduction, Site, Slope, always
+from fccomodel.library.reductions.base import ByMeans, Elements, Options, Reduction, Site, Slope, always
 
 if TYPE_CHECKING:
     import torch

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.identities import equal
-from fccomodel.library.regularisers._base import Recognised, Regulariser
 from fccomodel.library.regularisers._registry import all, get
+from fccomodel.library.regularisers.base import Recognised, Regulariser
 from fccomodel.library.sums import Constant, factored, matched
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fccomodel.core.registry import records
-from fccomodel.library.regularisers._base import Regulariser
+from fccomodel.library.regularisers.base import Regulariser
 
 
 @cache

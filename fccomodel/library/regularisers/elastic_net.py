@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fccomodel.library.regularisers._base import Regulariser, distance_to_interval
+from fccomodel.library.regularisers.base import Regulariser, distance_to_interval
 
 if TYPE_CHECKING:
     import torch

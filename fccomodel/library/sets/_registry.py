@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from fccomodel.core.registry import records
-from fccomodel.library.sets._base import SimpleSet
+from fccomodel.library.sets.base import SimpleSet
 
 
 @cache

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import SimpleSet
+from fccomodel.library.sets.base import SimpleSet
 
 
 def translated(simple: SimpleSet, centre: Any) -> SimpleSet:

@@ -6,7 +6,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
-from fccomodel.library.sets._base import Normals, SimpleSet, everywhere
+from fccomodel.library.sets.base import Normals, SimpleSet, everywhere
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.sets._base import Normals, SimpleSet, bounds, everywhere
+from fccomodel.library.sets.base import Normals, SimpleSet, bounds, everywhere
 from fccomodel.library.sets.simplex import project_simplex
 
 if TYPE_CHECKING:

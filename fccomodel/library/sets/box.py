@@ -9,7 +9,7 @@ import numpy as np
 
 from fccomodel.library.atoms import Interval, Order
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.sets._base import Normals, SimpleSet, bounds
+from fccomodel.library.sets.base import Normals, SimpleSet, bounds
 
 if TYPE_CHECKING:
     import torch

@@ -7,7 +7,7 @@ import math
 from fccomodel.core.lazy import torch
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.sets._base import Normals, SimpleSet, sums, tangent_to_sum, without_entries
+from fccomodel.library.sets.base import Normals, SimpleSet, sums, tangent_to_sum, without_entries
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:

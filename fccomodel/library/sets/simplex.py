@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones
-from fccomodel.library.sets._base import Normals, SimpleSet, everywhere, sums, tangent_to_sum, without_entries
+from fccomodel.library.sets.base import Normals, SimpleSet, everywhere, sums, tangent_to_sum, without_entries
 
 if TYPE_CHECKING:
     import torch

@@ -17,7 +17,7 @@ from fccomodel.core.source import Span
 from fccomodel.data.bound import Bound
 from fccomodel.library.atoms import Interval
 from fccomodel.library.sums import summands
-from fccomodel.normal import NormalForm, Term, reformulations, sampled
+from fccomodel.normal_form import NormalForm, Term, reformulations, sampled
 from fccomodel.plan.sizes import Batch
 from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from fccomodel.core import ir
 from fccomodel.data.bound import Bound
-from fccomodel.evaluation import elements
+from fccomodel.evaluation.sets import elements
 from fccomodel.plan.assumptions._base import (
     WEIGHTS,
     Assumption,

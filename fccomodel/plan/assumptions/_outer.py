@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.library.proximal import Largest
-from fccomodel.normal import constant_values, reformulations
-from fccomodel.normal.smoothing import Smoother
+from fccomodel.normal_form import constant_values, reformulations
+from fccomodel.normal_form.smoothing import Smoother
 from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
 from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why

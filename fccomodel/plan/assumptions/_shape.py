@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fccomodel.core import ir
-from fccomodel.evaluation import elements
+from fccomodel.evaluation.sets import elements
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
-from fccomodel.normal._terms import is_sampled, nonlinear_below, plug_ins
-from fccomodel.normal.reformulations import robust
-from fccomodel.normal.smoothing import entry_of_vector
+from fccomodel.normal_form.reformulations import robust
+from fccomodel.normal_form.smoothing import entry_of_vector
+from fccomodel.normal_form.terms import is_sampled, nonlinear_below, plug_ins
 from fccomodel.plan.assumptions._base import Assumption, Finding, Setting, holds, lacks, short
 from fccomodel.structure.facts import Standing
 

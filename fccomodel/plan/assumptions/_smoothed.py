@@ -10,8 +10,8 @@ from fccomodel import structure
 from fccomodel.core import ir
 from fccomodel.core.rewrite import Rewriter
 from fccomodel.library.atoms import Interval
-from fccomodel.normal import constant_values
-from fccomodel.normal.smoothing import Smoothed, Smoother, envelopes
+from fccomodel.normal_form import constant_values
+from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
 from fccomodel.plan.assumptions._base import FAR, NEAR, Setting, boxed
 from fccomodel.structure import Analysis
 from fccomodel.structure.facts import Facts

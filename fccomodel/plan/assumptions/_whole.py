@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.evaluation import members
+from fccomodel.evaluation.sets import members
 from fccomodel.library import regularisers, sets
 from fccomodel.library.kinks import kinked as kinked_node
 from fccomodel.library.proximal import Piecewise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from fccomodel.evaluation import elements
+from fccomodel.evaluation.sets import elements
 from fccomodel.report.cautions._base import Caution, Subject, counted
 
 

@@ -1,0 +1,248 @@
+"""What an algorithm declares: the form it works on, its assumptions, its estimator, its step, its loop, its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from fccomodel.algorithms._reading import attributes
+from fccomodel.algorithms.runtime.loops import block_loop
+from fccomodel.algorithms.runtime.loops import steps as _steps
+from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES
+
+#: functions of an estimator's module that programs have
+ESTIMATES = ("track", "track_log", "extrapolate")
+#: functions that change settings as a run goes on
+ADAPTING = ("falling", "next_stage")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constants:
+    """The numbers that a theorem's schedule is made of; one that nothing is known of is 1 and its standing ``assumed``.
+
+    n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1    arguments of f
+    eps           the accuracy asked for
+    C_f, C_g      Lipschitz constants of the outer and inner functions, block by block
+    L_f, L_g      of their gradients; inf where f, g have kinks
+    rho_f, rho_g  weak convexity
+    mu            strong convexity of the whole (0: none known)
+    sigma, zeta   standard deviations of one sample of g_i and of its Jacobian
+    delta0        F(w_0) - inf F, of what is minimised, penalties included
+    diameter      a bound of |w_0 - w*|                             rows   terms of the largest finite sum (N)
+    standing      name -> proved, bounded from data, estimated, assumed
+    """
+
+    n: int
+    B1: int
+    B2: int
+    eps: float
+    d1: int = 1
+    C_f: float = 1.0
+    C_g: float = 1.0
+    L_f: float = 1.0
+    L_g: float = 1.0
+    rho_f: float = 0.0
+    rho_g: float = 0.0
+    mu: float = 0.0
+    sigma: float = 1.0
+    zeta: float = 1.0
+    delta0: float = 1.0
+    diameter: float = 1.0
+    rows: int = 1
+    standing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def C_1(self) -> float:
+        """Root mean square of a minibatch's Jacobian: sqrt(C_g^2 + zeta^2 / B2)."""
+        return sqrt(self.C_g**2 + self.zeta**2 / self.B2)
+
+    @property
+    def spread(self) -> float:
+        """Variance of the gradient over samples and sampled blocks, C_f^2 (zeta^2 / B2 + C_g^2 / B1): at most
+        C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3); blocks add none where every step has them all."""
+        return self.C_f**2 * (self.zeta**2 / self.B2 + (self.C_g**2 / self.B1 if self.B1 < self.n else 0.0))
+
+    def smoothed(self, lam: float) -> float:
+        """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025, Lemma A.1)."""
+        return max(1 / lam, self.rho_f / (1 - lam * self.rho_f)) if lam * self.rho_f < 1 else float("inf")
+
+    def smoothness(self, L_f: float | None = None) -> float:
+        """L_F = C_f L_g + C_g^2 L_f, of the whole objective (sox-2022, remark to Assumption 1)."""
+        return self.C_f * self.L_g + self.C_g**2 * (self.L_f if L_f is None else L_f)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theorem:
+    """What one theorem promises.
+
+    name    where it stands                rate    as that of an algorithm
+    where   assumption, besides those that the algorithm requires -> where the theorem states it
+    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0;
+            ``smoothed stationarity``: points near those whose gradients of the smoothed objective F_lambda are near 0
+    """
+
+    name: str
+    rate: str
+    gives: str = "stationarity"
+    where: Mapping[str, str] = field(default_factory=dict)
+
+
+class Variant(NamedTuple):
+    """A form of an algorithm that a paper gives, and how it is met here.
+
+    what    in a few words      where   its place in the paper
+    state   ``as in the paper``, with the option that asks for it; what differs; or ``missing``
+    """
+
+    what: str
+    where: str
+    state: str = "as in the paper"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """One algorithm of the papers.
+
+    name       identifier, as ``--algorithm`` takes it            title   as the paper calls it
+    requires   assumption (a name in ``assumptions.ALL``) -> where its theorem states it: "Assumption 1 (i)"
+    beyond     assumption of ``requires`` -> what the steps do where it does not hold: the theorem covers no such model, and they
+               run on it all the same, without being asked to
+    adaptive   the theorem of its Adam-type steps; empty: none, what it is about is momentum
+    practice   what its practical steps do that the theorem's do not, besides their sizes
+    rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
+    counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow with the accuracy, these)
+    gives      ``optimum``, ``stationarity`` or ``smoothed stationarity``, as a theorem does
+    theorem    where                                              cite    authors, title, venue
+    better     theorems that promise more where more holds, the best first
+    variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone
+    oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
+               at once as one vector F(w) in R^q
+               (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
+    samples_outer   of a vector oracle, that steps may have phi by samples of its outer functions
+    outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
+               ``entropy`` (the same with entropy on the simplex where they are maxima),
+               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``conjugate`` (the same,
+               and of smooth functions too), ``smooth`` (there are none)
+    surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
+    penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
+    estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1} too), and ``gradient_by``:
+               which u_i gradients take, the ``previous`` one or the ``new`` one; None where the oracle is ``vector``
+    independent where it says that gradients go through inner samples of their own, independent of the estimates' (which the
+               option ``gradient_batch`` can give up); empty: they share them
+    begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
+               goes back to the best point
+    advance    one step, by the ``gradient``, ``update`` and ``project`` of a ``Solver``:
+               ``advance(solver, data, state, u, c, batch, h)``
+    step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
+               gradient's Lipschitz constant
+    falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at that share of its first
+    next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained, worst)``, the largest violation last
+    in_theory  functions that a theorem's schedule has in the place of these, by name; there stages change nothing else
+    own        settings that its steps change and no option sets
+    points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
+    steps      name of the update of w -> function; the first is the default
+    loop       module whose functions are the loop around the step; its ``solve`` is what the program calls, unless
+    outermost  calls it: the loop and a last stage after it
+    hyper      default values of its hyper-parameters
+    theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
+               steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and the loop changes none of them
+    grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
+    """
+
+    name: str
+    title: str
+    requires: Mapping[str, str]
+    rate: str
+    theorem: str
+    cite: str
+    steps: Mapping[str, Callable[..., Any]]
+    better: tuple[Theorem, ...] = ()
+    gives: str = "stationarity"
+    counts: str = "iterations"
+    practice: tuple[str, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    beyond: Mapping[str, str] = field(default_factory=dict)
+    adaptive: str = ""
+    oracle: str = "blocks"
+    samples_outer: bool = False
+    outer: str = "moreau"
+    penalty: str | None = None
+    surrogate: str | None = None
+    estimator: ModuleType | None = None
+    independent: str = ""
+    begin: Callable[..., None] = _steps.begin
+    advance: Callable[..., None] = _steps.advance
+    step_sizes: Callable[..., None] = _steps.step_sizes
+    falling: Callable[..., Any] = _steps.falling
+    next_stage: Callable[..., None] = _steps.next_stage
+    in_theory: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    own: Mapping[str, float] = field(default_factory=dict)
+    points: int = 1
+    loop: ModuleType = block_loop
+    outermost: Callable[..., Any] | None = None
+    hyper: Mapping[str, float] = field(default_factory=dict)
+    theory: Callable[[Constants], Mapping[str, float]] | None = None
+    grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Pickled by its name: it holds functions and modules."""
+        from fccomodel import algorithms
+
+        return algorithms.get, (self.name,)
+
+    @property
+    def theorems(self) -> tuple[Theorem, ...]:
+        """Those that it may be run by, the best first; the last holds wherever its requirements do."""
+        return (*self.better, Theorem(name=self.theorem, rate=self.rate, gives=self.gives))
+
+    @property
+    def solve(self) -> Callable[..., Any]:
+        """What the program calls."""
+        return self.outermost or self.loop.solve  # type: ignore[no-any-return]
+
+    def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
+        """What a program has of it, by the names there: its own functions for this update of w and this schedule."""
+        chosen = {"begin": self.begin, "update": self.steps[step]}
+        if self.oracle == "blocks":
+            chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}
+            if schedule == "practical":
+                chosen |= {"falling": self.falling, "next_stage": self.next_stage}
+        return {**chosen, **(self.in_theory if schedule == "theory" else {})}
+
+    def reads(self, step: str, schedule: str) -> frozenset[str]:
+        """The names of the settings that its functions read, with this update of w and this schedule."""
+        own = {name: f for name, f in self.functions(step, schedule).items() if name not in ADAPTING}
+        return attributes([*own.values(), self.solve, self.loop.solve, SCHEDULES[schedule]])
+
+    def adapts(self, step: str, schedule: str) -> frozenset[str]:
+        """The names of the settings that change within a stage or from one to the next."""
+        functions = self.functions(step, schedule)
+        return attributes([functions[name] for name in ADAPTING if name in functions])
+
+    @property
+    def estimates(self) -> frozenset[str]:
+        """The names of the settings that its estimates of inner expectations read."""
+        known = {} if self.estimator is None else vars(self.estimator)
+        return attributes([known[name] for name in ESTIMATES if name in known])
+
+    @property
+    def practical(self) -> tuple[Any, ...]:
+        """What its practical steps are made of: algorithms with the same take the same."""
+        form = (self.oracle, self.outer, self.penalty, self.surrogate, self.estimator, self.loop, self.points, self.independent)
+        steps = self.functions(next(iter(self.steps)), "practical").items()
+        return (*form, *steps, *self.hyper.items(), *self.own.items())
+
+    def calls(self, n: float, B1: float, B2: float) -> float:
+        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or an oracle call (of a vector: all blocks)."""
+        if self.oracle == "vector":
+            return n * (1 if self.counts == "oracle calls" else B2 * self.points)
+        tracked = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))
+        return (1 if self.counts == "oracle calls" else B1 * B2) * (tracked + bool(self.independent))
+
+    @property
+    def projects_in_steps(self) -> bool:
+        """Every update of w is followed by prox and projections with its step sizes, and by no others."""
+        return self.advance is _steps.advance

@@ -1,0 +1,224 @@
+"""Where there is no solution to be found: constraints that conflict, an objective without a bound, an infimum that no point
+attains. Each with its evidence; the emitter copies it."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+from fccomodel.algorithms.runtime.finish.panoc import cautious_step, forward_backward, panoc
+from fccomodel.algorithms.runtime.helpers.support import gradient_of
+from fccomodel.algorithms.runtime.loops.progress import merit, summary
+from fccomodel.algorithms.runtime.loops.solver import Solver
+from fccomodel.core.lazy import torch
+
+
+def excess(solver: Solver, data, w):
+    """By how much each constraint is violated, differentiable in w."""
+    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
+
+
+def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1.2e-16):
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
+
+    Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
+    every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
+    sets, which leaves no feasible point nearer than |v|^2 / |g|.
+    """
+
+    def at(w):
+        count.passes += 1
+        x = w.detach().clone().requires_grad_()
+        with torch.enable_grad():
+            total = 0.5 * sum(t.square().sum() for t in excess(solver, data, x).values())
+        return float(total), gradient_of(total, x)
+
+    def prox(x, step):
+        solver.project(x, 0.0)
+        return 0.0
+
+    last = count.passes + most
+    x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
+    moved = forward_backward(at, prox, x, step)
+    x, blur = moved.new, rounding * (moved.w.abs() + moved.new.abs()) / moved.step
+    inside = moved.new == moved.w - moved.step * moved.gradient  # no set has moved these entries: no normal there
+    normal = torch.where(inside, torch.zeros_like(x), -moved.move / moved.step - moved.gradient)
+    gradient = at(x)[1]
+    off = gradient.abs() * (100 * rounding) + torch.where(inside, torch.zeros_like(x), blur)
+    left = float((gradient + normal).norm() + off.norm())
+    weights = {label: t.abs() for label, t in excess(solver, data, x).items()}
+    squares = sum(float(t.square().sum()) for t in weights.values())
+    worst = max((float(t.max()) for t in weights.values()), default=0.0)
+    squares = max(squares - violation_noise(solver, data, x, weights), 0.0)
+    return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+
+
+def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
+    """What rounding is worth in sum_k v_k c_k(w), by the values at points that differ from w by rounding."""
+    rng, worst = torch.Generator(device=w.device).manual_seed(0), 0.0
+    sums = []
+    for _ in range(times):
+        x = w * (1 + 2 * rounding * torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype))
+        values = excess(solver, data, x)
+        sums.append(sum(float((weights[label] * (values[label].abs() - weights[label]).abs()).sum()) for label in weights))
+    worst = max(sums, default=0.0)
+    return 4 * worst
+
+
+def stagnant(history):
+    """The violation of the best point has not halved over the second half of the stages."""
+    violations = [entry["violation"] for entry in history]
+    return len(violations) > 3 and violations[-1] > 0.5 * violations[len(violations) // 2]
+
+
+def conflict(least, enough, far=0.0):
+    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no feasible point is within
+    ``far`` times its size (all where constraints are convex)."""
+    if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
+        return None
+    size = float(least.w.norm())
+    return {
+        "kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest, "size": size,
+    }  # fmt: skip
+
+
+def falls_for_ever(full, w, d):
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
+    ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
+    violate a constraint are moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit,
+    is no fall. The model's own variables go on, not those of reformulations alone. None where it is too ``late`` to tell."""
+    solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
+    if not length > 0 or not math.isfinite(length):
+        return None
+    here, straight = summary(solver.evaluate(data, w)), True
+    fallen: list[float] = []
+    size = 1 + float(w.norm())
+    while size > 1e-3 and not math.isfinite(summary(solver.evaluate(data, w + d * (10 * size / length)))[0]):
+        size *= 0.1  # further on there is no number in double precision
+    for far in (1.0, 3.0, 10.0, 100.0):
+        if full.late():
+            return None
+        way = far * size
+        x = w + d * (way / length)
+        inside = x.clone()
+        solver.project(inside, 0.0)
+        value, allowed = summary(solver.evaluate(data, x)), max(tol, here[2]) + 1e-6 * way
+        end = x
+        if value[2] > allowed and math.isfinite(value[2]):
+            back, straight = least_violation(solver, data, x, full.limit, full.count).w, False
+            if float((back - x).norm()) < 0.5 * way:
+                end, value = back, summary(solver.evaluate(data, back))
+        if float((end - w)[: solver.own].norm()) < 0.1 * way:
+            return None
+        if len(fallen) > 2 and not math.isfinite(value[0]):  # beyond double precision
+            break
+        fallen.append(here[0] - merit(value, h.weight))
+        if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
+            return None
+        if fallen[-1] < (1 - 1e-6) * max(fallen) - 1e-12 * abs(here[0]):
+            return None
+    kind = "unattained"
+    if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
+        kind = "unbounded"
+    elif straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)):
+        return None
+    return goes_on(full, w, d, kind, fallen[-2:]) if straight else kind
+
+
+def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
+    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors: to |w| = 1e12 at least.
+
+    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a constraint or a set ends the way;
+    ``unattained`` where a hundredfold way brings less than half of what the way before it brought.
+    """
+    solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
+    here, gain, last = summary(solver.evaluate(data, w)), fallen[1] - fallen[0], fallen[1]
+    for far in further:
+        if full.late():
+            return None
+        way = 100.0 * far * size
+        x = w + d * (way / length)
+        inside = x.clone()
+        solver.project(inside, 0.0)
+        value = summary(solver.evaluate(data, x))
+        if not math.isfinite(value[0]):  # beyond double precision
+            break
+        if value[2] > max(full.tol, here[2]) + 1e-6 * way or not torch.allclose(inside, x):
+            return None
+        now = here[0] - merit(value, full.h.weight)
+        if now < (1 - 1e-6) * last - 1e-9 * abs(here[0]):
+            return None
+        if now - last < 0.5 * gain:
+            kind = "unattained"
+        gain, last = now - last, max(last, now)
+    return kind
+
+
+def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
+    """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of exponentials are not: from
+    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it, or that it is too
+    ``late`` to tell."""
+    here = summary(full.solver.evaluate(full.data, w))
+
+    def fall(t):
+        return here[0] - merit(summary(full.solver.evaluate(full.data, w + t * (end - w))), full.h.weight)
+
+    def place(left):
+        low, high = 0.0, 1.0
+        for _ in range(50):
+            if full.late():
+                break
+            middle = (low + high) / 2
+            low, high = (low, middle) if fall(middle) >= (1 - left) * whole else (middle, high)
+        return high
+
+    whole = fall(1.0)
+    if whole - fall(0.5) > least * whole > 0:
+        return False
+    least = max(least, 3e-15 * abs(here[0]) / max(whole, 1e-300))
+    return least > 0.01 * most or place(least) < apart * place(most) or full.late()
+
+
+def without_end(full, w, further):
+    """That the objective falls for ever along w itself or towards a point found ``further`` on, or None."""
+    for d in (further - w, w):
+        kind = falls_for_ever(full, w, d)
+        if kind:
+            end = w + d * (1e12 * (1 + float(w.norm())) / float(d.norm()))
+            known = math.isfinite(summary(full.solver.evaluate(full.data, end))[0])
+            return {"kind": kind, "direction": d, "far": float(end.norm()) if known else 0.0}
+    return None
+
+
+def drifts(full, w, d, again):
+    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None, also
+    where it is too ``late`` to tell."""
+    solver, data, h, tol = full.solver, full.data, full.h, full.tol
+    here, length = summary(solver.evaluate(data, w)), float(d.norm())
+    last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []
+    if not length > 0:  # no way leads on from the best point: it is zero
+        return None
+    for far in (1.0, 3.0, 10.0):
+        if full.late():
+            return None
+        way = far * (1 + float(w.norm()))
+        x = again(w + d * (way / length))
+        value = summary(solver.evaluate(data, x))
+        gone = float((x - w)[: solver.own] @ d[: solver.own]) / length
+        if not merit(value, h.weight) <= last or value[2] > max(tol, here[2]) or gone < 0.5 * way:
+            return None
+        last = merit(value, h.weight) + 1e-12 * abs(here[0])
+        ends.append(x)
+    if levels_off(full, w, ends[0]) or not allowed_further(full, w, ends[-1]):
+        return None
+    return {"kind": "unattained", "direction": d, "far": float(ends[-1].norm())}
+
+
+def allowed_further(full, w, end, times=1e4, share=1e-3):
+    """That sets and constraints allow so many ``times`` the way from w to ``end``, up to a share of it."""
+    solver, way = full.solver, times * float((end - w).norm())
+    x = w + times * (end - w)
+    inside = x.clone()
+    solver.project(inside, 0.0)
+    value = summary(solver.evaluate(full.data, inside))
+    return float((x - inside).norm()) <= share * way and not share * way < value[2] < math.inf

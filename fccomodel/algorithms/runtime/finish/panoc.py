@@ -1,0 +1,128 @@
+"""PANOC (Stella, Themelis, Sopasakis and Patrinos 2017): proximal gradient steps, sped up by L-BFGS directions and safeguarded by
+the forward-backward envelope. The emitter copies it."""
+
+import math
+from types import SimpleNamespace
+
+from fccomodel.algorithms.runtime.loops.progress import smoothness
+from fccomodel.core.lazy import torch
+
+
+def cautious_step(at, w, times=8):
+    """Half of one over the gradient's Lipschitz constant near w, by so many differences of gradients."""
+    largest = smoothness(lambda x: at(x)[1], w, times)
+    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+
+
+def forward_backward(at, prox, w, step, known=None):
+    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
+    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends. ``known``:
+    another step from the same w, which spares the pass; who counts passes is told (``at.back``)."""
+    value, gradient = at(w) if known is None else (known.value, known.gradient)
+    if known is not None and hasattr(at, "back"):
+        at.back(value, w)
+    while True:
+        ahead = w - step * gradient
+        new = ahead.clone()
+        rest = prox(new, step)
+        move, free = new - w, rest == 0 and torch.equal(new, ahead)
+        model = float(gradient @ move) + float(move @ move) / (2 * step)
+        envelope = value + model + rest
+        if math.isfinite(envelope) or step < 1e-14:
+            break
+        step *= 0.1
+    return SimpleNamespace(
+        w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step, free=free
+    )  # fmt: skip
+
+
+def with_pair(pairs, s, y, most=40, numbers=1e6):
+    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables fewer are kept. One along
+    which the residual does not rise tells nothing."""
+    product = float(s @ y)
+    if product <= 1e-12 * float(s.norm()) * float(y.norm()):
+        return pairs
+    kept = int(min(most, max(15, numbers // s.numel())))
+    return [*pairs[1 - kept :], (s, y, product)]
+
+
+def direction(pairs, residual, few=8, small=10_000):
+    """-H residual, by the two loops of L-BFGS over pairs; of many short ones at once."""
+    d, left = -residual.clone(), []
+    if len(pairs) > few and len(pairs) * d.numel() <= small:
+        return at_once(pairs, d)
+    for s, y, product in reversed(pairs):
+        a = float(s @ d) / product
+        d -= a * y
+        left.append(a)
+    if pairs:
+        _, y, product = pairs[-1]
+        d *= product / float(y @ y)
+    for (s, y, product), a in zip(pairs, reversed(left), strict=True):
+        d += (a - float(y @ d) / product) * s
+    return d
+
+
+def at_once(pairs, d):
+    """The same as two triangular systems, of the products s.y of earlier changes s with later y."""
+    s, y = torch.stack([s for s, _, _ in pairs]), torch.stack([y for _, y, _ in pairs])
+    products = (s @ y.T).triu()
+    a = torch.linalg.solve_triangular(products, (s @ d)[:, None], upper=True)[:, 0]
+    d = (d - a @ y) * (pairs[-1][2] / float(y[-1] @ y[-1]))
+    rest = torch.linalg.solve_triangular(products.T, (products.diagonal() * a - y @ d)[:, None], upper=False)[:, 0]
+    return d + rest @ s
+
+
+def falls(now, tried, size):
+    """The function itself and its envelope fall enough where nothing stands beside it: the point that safeguards is not asked."""
+    enough = 1e-4 * now.step * size**2
+    descends = tried.value <= now.value - enough and tried.envelope <= now.envelope - enough
+    return descends and now.free and tried.free and tried.step == now.step
+
+
+def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
+    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
+    is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
+    goes on from there. ``bold``: a direction is tried before the gradient step that safeguards it, which it spares where it does.
+
+    Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
+    """
+    held = SimpleNamespace(now=None, pairs=[]) if held is None else held
+    now, pairs = held.now or forward_backward(at, prox, w, step), held.pairs
+    while True:
+        size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
+        if size <= tol or limit():
+            return now.new, size, now.step
+        residual, first = -now.move / now.step, None
+        if bold and pairs and now.free:
+            first = forward_backward(at, prox, now.w + direction(pairs, residual), now.step)
+            if falls(now, first, size):
+                now, pairs = first, with_pair(pairs, first.w - now.w, -first.move / first.step - residual)
+                continue
+        while True:  # the step must be below 1/L near w
+            ahead = forward_backward(at, prox, now.new, now.step)
+            if ahead.value <= now.value + now.model + 1e-12 * abs(now.value) or now.step < 1e-14:
+                break
+            now, pairs = forward_backward(at, prox, now.w, 0.5 * now.step, now), []
+            if limit():
+                here = now.w.clone()
+                prox(here, 0.0)
+                return here, size, now.step
+        residual = -now.move / now.step
+        d = direction(pairs, residual) if pairs else now.move
+        enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
+        while pairs and tau > 0.05 and not limit():
+            tried, first = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step), None
+            level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+            nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
+            if (tried.envelope <= enough or nearer) and tried.step == now.step:
+                after = tried
+                break
+            tau *= 0.5
+        bend = ahead.value - now.value - float(now.gradient @ now.move)
+        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
+            now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step, ahead), []
+            continue
+        if after.step == now.step:
+            pairs = with_pair(pairs, after.w - now.w, -after.move / after.step - residual)
+        now = after

@@ -1,0 +1,1 @@
+"""Functions that programs carry where they name them."""

@@ -1,0 +1,269 @@
+"""The loop around an algorithm's step: stages, the best point so far, step sizes, centres. The emitter copies this source.
+
+A stage is a run of steps from the best point, step size and gamma falling towards its end, no later than the budget's.
+Then the exact problem is evaluated at the last iterate and at the average of the stage's second half; the better of them is
+kept if it improves on the best so far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres of the
+smoothing move to the multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed
+hinge.
+
+By the constants of a theorem stages are places to look alone: step size, smoothing and iterates go on as they are, and the
+average is that of the whole run. Where steps decay with the budget the last iterate is returned, and nothing else changes
+(``schedules``). Where steps descend another problem (``surrogate``) no point is kept or left by this one's values.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from types import SimpleNamespace
+
+from fccomodel.algorithms.runtime.loops.progress import (
+    centre_at,
+    ending,
+    least,
+    merit,
+    move_centres,
+    opened,
+    passes_first,
+    pricing,
+    record,
+    scale_smoothing,
+    smoothness,
+    spare,
+    started,
+    starting_value,
+    status,
+    value_at,
+    worked,
+)
+from fccomodel.algorithms.runtime.loops.residual import observe, reached, watching
+from fccomodel.algorithms.runtime.loops.settings import BlockSettings
+from fccomodel.algorithms.runtime.loops.solver import BlockSolver
+from fccomodel.core.lazy import torch
+from fccomodel.core.work import priced
+
+
+def copy_state(state):
+    """All that the step keeps, so that a stage can be taken back."""
+
+    def copied(x):
+        return x.clone() if torch.is_tensor(x) else copy_state(x) if isinstance(x, SimpleNamespace) else x
+
+    return SimpleNamespace(**{name: copied(x) for name, x in vars(state).items()})
+
+
+def drawn(solver: BlockSolver, data, rng, count):
+    """So many minibatches, one after another."""
+    parts = solver.draw(data, rng, count)
+    return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
+
+
+def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
+    """The gradients at w by one minibatch after another, each with estimates of its own."""
+    data = SimpleNamespace(**{**vars(data), "waiting": {}})
+    u = solver.buffers(w.device, w.dtype)
+    while True:
+        for batch in drawn(solver, data, rng, solver.block):
+            yield solver.gradient(data, w, w, u, copy_state(c), batch, h)
+
+
+def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings=40):
+    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
+    gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
+    largest = max(smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0)
+    step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
+    for _ in range(halvings):
+        ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
+        if float(G(ahead) @ slope) >= 0 or (value is not None and value(ahead) <= value(w) - fall):
+            break
+        step *= 0.5
+    return step
+
+
+def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
+    """The gradient at x over some minibatches, each with estimates of its own."""
+
+    def at(batch):
+        return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
+
+    return sum(map(at, batches)) / len(batches)
+
+
+def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
+    """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
+    state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), h.copy()
+    data, rng = SimpleNamespace(**{**vars(data), "waiting": {}}), torch.Generator(device=state.w.device).manual_seed(0)
+    batches, draws = priced(lambda: drawn(solver, data, rng, solver.block))
+    state.met = 0
+    _, steps = priced(lambda: [solver.advance(solver, data, state, u, c, batch, h) for batch in batches[:few]])
+    return draws / len(batches) + steps / len(batches[:few])
+
+
+def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
+    """Step sizes, smoothing, the penalty's weight and the estimates to begin with."""
+    w = run.state.w
+    run.state.w_prev.copy_(w)
+    if solver.centred and solver.schedule.scales and not h.kept:
+        scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
+
+    def inverse(jumps=False):
+        value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value, h.powers, h.halvings)
+
+    solver.step_sizes(h, inverse)
+    h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
+    solver.begin(run.state, h)
+    run.u, run.average = solver.buffers(w.device, w.dtype), w.clone()
+    run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
+
+
+def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
+    """The beginning of a stage, and of its average."""
+    run.length, run.done, run.ahead = solver.schedule.length(h, run.count, iterations), 0, []
+    run.end, run.state.met = run.count + run.length, 0
+    run.kept = run.kept if solver.schedule.pools else 0
+
+
+def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSettings, iterations):
+    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in the average."""
+    schedule = solver.schedule
+    schedule.move(h, h.peak, run.count / (iterations or math.inf))
+    solver.advance(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
+    if schedule.averages(run.done, run.length):
+        run.kept += 1
+        run.average.lerp_(run.state.w, 1.0 / run.kept)
+    run.done, run.count = run.done + 1, run.count + 1
+
+
+def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
+    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
+    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step, or after those that a backend
+    takes in one call."""
+    schedule, step = solver.schedule, solver.leap or one_step
+    while run.done < run.length and not reason:
+        if not run.ahead:
+            run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
+        h.eta = h.peak
+        done, count = run.since
+        now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
+        while run.ahead and not reason:
+            step(run, solver, data, h, now, iterations)
+            reason = ended(run.count)
+            if keep is not None:
+                keep("steps", run, reason)
+        if run.broken is None and not math.isfinite(float(run.state.w.sum())):
+            run.broken = run.count
+    return reason
+
+
+def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
+    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (where they fall
+    once, from the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
+    value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
+    gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
+    if float(chosen.norm()) > 1e8 * (1 + float(run.best.w.norm())):
+        gain = -math.inf  # it has run away, to where values are rounding
+    finite = math.isfinite(value[0]) and gain > -1e8 * (1 + abs(merit(run.value, h.weight)))
+    if finite and schedule.adapts and not h.once:
+        run.state.w.copy_(chosen)
+    if gain > 0 or schedule.keeps_last or solver.surrogate:
+        run.best, run.value, run.best_c, run.rho = copy_state(run.state), value, copy_state(run.c), h.rho
+        run.best.w.copy_(chosen)
+    elif schedule.adapts and not (finite and (solver.centred or h.once)):
+        go_back(run, solver, h, finite)
+    gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
+    run.calm = 0 if gained else run.calm + 1
+    return value[2], finite, gained
+
+
+def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
+    """To the best point; the estimates belong to the one that is left. What reformulations added has no place in the objective
+    that points are compared by, and stays."""
+    added = run.state.w[solver.own :].clone()
+    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), solver.buffers(added.device, added.dtype)
+    if finite:
+        run.state.w[solver.own :] = added
+    solver.begin(run.state, h)
+
+
+def solve(
+    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
+    progress=None, stop=None, tol=None, exact=None, share=None, price=None, room=math.inf, planned=None, keep=None,
+):  # fmt: skip
+    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
+    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last. ``price``: counted
+    seconds of a pass, where passes may come in place of steps (``passes_first``), of which there is so much ``room``.
+
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
+    where it has none to the stage's end.
+
+    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
+    ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
+
+    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and all else is made again.
+
+    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
+    point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
+    ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
+    """
+    began, dtype = started(keep), dtype or torch.float32
+    if oracles is not None:
+        iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
+    exact, quick, data = opened(solver, data, device, dtype, exact)
+    rng = torch.Generator(device=device).manual_seed(seed)
+    h, schedule = solver.settings(), solver.schedule
+    w = solver.start(rng, device, dtype)
+    state = SimpleNamespace(w=w, w_prev=w.clone())
+    run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
+    run.h, run.rng, run.waiting = h, rng, data.waiting
+    few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
+
+    def G(x, y=None, most=None):
+        c = run.c if y is None else SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
+        return mean_gradient(solver, data, x, c, h, few[:most])
+
+    def minibatches(x, y, held):
+        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+
+    spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
+    run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
+    set_out(run, solver, quick, h, G)
+    work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    if price is not None and passes_first(price, work.step, G(w), tol, room):
+        iterations = 0
+    elif solver.leaping is not None:
+        solver, work.step, work.start = solver.leaping(solver, work.step, share)
+    if share is not None and iterations != 0:
+        iterations = min(iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage)))
+    ended = ending(began, stop, seconds, iterations, work=work)
+    watch = watching(tol, work.look, work.step)
+    history: list = []
+    run.watch, run.work, run.history, run.worst, reason = watch, work, history, run.value[2], ""
+    inside = keep is not None and keep.again("steps", run)
+    while not reason:
+        if not inside:
+            open_stage(run, solver, h, planned or iterations)
+        reason = ended(run.count) if inside or iterations == 0 else ""
+        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason)
+        before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
+        run.worst = worst
+        schedule.after(h, gained, worst)
+        if schedule.adapts:
+            run.state.w_prev.copy_(run.state.w)
+        if solver.centred and finite and schedule.adapts:
+            move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
+        entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        work.looks = watch.spent + 3 * work.look * (len(history) + 1)
+        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches)
+        record(history, progress, began, run.value, h.weight, **entry)
+        if not reason and schedule.adapts:
+            reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
+    if solver.centred and not schedule.adapts:
+        centre_at(solver, exact, run.best.w.double(), run.c, h)
+    h.rho, w = run.rho, run.best.w.double()
+    solver.project(w, 0.0)  # to double precision
+    return SimpleNamespace(
+        w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
+        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
+        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or run.end,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""What is written from the registries: templates, samples, mock data, citations."""

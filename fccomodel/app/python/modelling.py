@@ -1,0 +1,214 @@
+"""Models written in Python: ``Model``, and the language's own words as functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.app.shown.notebook.shown import Shown
+from fccomodel.core import files
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.source import Source
+from fccomodel.language.notation import words
+from fccomodel.language.notation.declarations import (
+    array,
+    const,
+    dim,
+    grid,
+    index,
+    integer,
+    labels,
+    net,
+    param,
+    params,
+    real,
+    sampler,
+    table,
+    values,
+    var,
+)
+from fccomodel.language.notation.model import Notation
+from fccomodel.language.notation.sets import draw, iterate
+from fccomodel.language.notation.terms import between, chain, column, literal, subscript
+
+if TYPE_CHECKING:
+    from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
+
+__all__ = [
+    "Model", "array", "between", "chain", "column", "const", "dim", "draw", "grid", "index", "integer", "iterate", "labels",
+    "literal", "net", "param", "params", "real", "sampler", "subscript", "table", "values", "var",
+]  # fmt: skip
+
+
+def names() -> frozenset[str]:
+    """What models are written with: the declarations, and every word of the language."""
+    return words.names() | {*__all__}
+
+
+def __getattr__(name: str) -> Any:
+    """A word of the language."""
+    if name in words.names():
+        return words.word(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class Model(Shown, Notation):
+    """A model written in Python, statement by statement: an attribute for each declaration, calls for objective and constraints.
+
+    >>> import fccomodel as fc
+    >>> from fccomodel import E, dot, log1pexp, real, sumsq
+    >>> m = fc.Model("classifier")
+    >>> m.d = fc.dim()
+    >>> m.D = fc.table(x=real[m.d], y={-1, 1})
+    >>> m.w = fc.var(m.d)
+    >>> m.minimize(risk=E(log1pexp(-z.y * dot(m.w, z.x)) for z in m.D) + 0.01 * sumsq(m.w))
+    >>> print(m)
+    model classifier;
+    <BLANKLINE>
+    dim d;
+    data D : table(x: real[d], y: {-1, 1});
+    var w[d];
+    <BLANKLINE>
+    minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w);
+    <BLANKLINE>
+
+    A formula has no value until the model is solved, so that ``if``, ``and``, ``or``, ``not`` and chains of comparisons are
+    refused: conditions are joined by ``&``, ``|``, ``~`` and stand in ``D.where(D.y == 1)``; a chain is ``between(a, e, b)``.
+    Errors of ``check``, ``bind``, ``explain`` and ``solve`` show the lines and columns of Python.
+    """
+
+    _compiled: CompiledModel | None = None
+
+    @classmethod
+    def parse(cls, text_or_path: str | Path) -> Model:
+        """The model of a file, or of a text (a string with a line break or a ``;``); its comments become ``doc``."""
+        model: Model = cls.read(files.model_source(text_or_path))
+        return model
+
+    def _changed(self) -> None:
+        super()._changed()
+        self._compiled = None
+
+    @property
+    def compiled(self) -> CompiledModel:
+        """The checked model, as ``fccomodel.compile`` gives it of a file; raises FccoError with every error found."""
+        from fccomodel import pipeline
+        from fccomodel.app.python.session import CompiledModel
+
+        if self._compiled is None:
+            self._compiled = CompiledModel(compiled=pipeline.compile_model(self.source))
+        return self._compiled
+
+    @property
+    def hash(self) -> str:
+        """Changes when the mathematics does; comments, layout and options do not count."""
+        return self.compiled.hash
+
+    def check(self) -> Model:
+        """The model itself, once names, shapes and domains are right; raises FccoError with every error found."""
+        return self if self.compiled else self
+
+    def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
+        """What the model alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
+        return self.compiled.explain(params=params, **given)
+
+    def bind(
+        self,
+        *,
+        spec: Mapping[str, Any] | str | Path | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **given: Any,
+    ) -> BoundModel:
+        """Give the model's names their data: tables, arrays, params and nets by name, ``m.bind(D=frame, mu=0.1, s=module)``.
+
+        given  a DataFrame, a file, a mapping of arrays, ``sklearn:NAME`` for a table; numbers for a param; a torch module, or
+               ``"mlp(64, 64)"``, for a net; mappings ``data``, ``params``, ``nets`` by name also
+        spec   which columns become which: a binding file (TOML), or the same as a mapping, such as
+               ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard", "intercept": True},
+               "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``; a column that it does not name has the model's own name
+        Other arguments as of ``fccomodel.compile(...).bind``.
+        """
+        named = self._by_kind(given)
+        return self.compiled.bind(spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named)
+
+    def prepare(
+        self,
+        folder: str | Path,
+        *,
+        dtype: str = "float32",
+        spec: Mapping[str, Any] | str | Path | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **given: Any,
+    ) -> BoundModel:
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+
+        folder  new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
+        dtype   of vectors, ``float32`` or ``float64``
+        Other arguments as of ``bind``. Raises F0806 where the folder cannot be written.
+        """
+        named = self._by_kind(given)
+        return self.compiled.prepare(
+            folder, dtype=dtype, spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+        )
+
+    def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
+        """The model with data of the declared types, drawn at random, so that it runs before there is data: ``m.mock().solve()``.
+
+        Numbers are standard normal, or lie in (0.1, 1) where the model asks for positive ones; dims have size 5, labels are
+        ``a``, ``b``, ``c``, nets small perceptrons, and params without default lie inside their bounds.
+        """
+        from fccomodel.app.generated import mocking
+        from fccomodel.app.python.session import BoundModel
+
+        compiled = self.compiled.compiled
+        binding, bound, _ = mocking.drawn(compiled, rows=rows, seed=seed)
+        return BoundModel(compiled=compiled, binding=binding, bound=bound)
+
+    def _by_kind(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """What is given by name, apart: data, params and nets."""
+        kinds = self._kinds()
+        named = {kind: dict(given.pop(kind, None) or {} if kind not in kinds else {}) for kind in ("data", "params", "nets")}
+        alone: dict[str, dict[str, Any]] = {kind: {} for kind in named}
+        for name, value in given.items():
+            alone[kinds.get(name, "data")][name] = value
+        return {
+            kind: files.merged((f"in `{kind}`", part), ("as a keyword", alone[kind]))
+            for kind, part in named.items()
+        }
+
+    def _kinds(self) -> dict[str, str]:
+        """For each name that data, numbers or modules are bound to, which of them."""
+        problem = self.compiled.compiled.problem
+        kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
+        return {**kinds, **dict.fromkeys((*problem.params, *problem.dims), "params"), **dict.fromkeys(problem.nets, "nets")}
+
+    def solve(self, **given: Any) -> Result:
+        """Solve a model that needs no data."""
+        return self.compiled.solve(**given)
+
+    def latex(self, form: str = "problem") -> str:
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        return self.compiled.latex(form)
+
+    def _repr_latex_(self) -> str | None:
+        """Typeset in notebooks, once the model is whole."""
+        try:
+            return self.compiled._repr_latex_()
+        except FccoError:
+            return None
+
+    def _repr_html_(self) -> str | None:
+        """Mathematics that browsers show by themselves, once the model is whole."""
+        try:
+            return self.compiled._repr_html_()
+        except FccoError:
+            return None
+
+    def __reduce__(self) -> tuple[Callable[..., Model], tuple[Source]]:
+        """Pickled and copied as the text that it is."""
+        return type(self).read, (self.source,)

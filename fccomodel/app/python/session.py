@@ -1,0 +1,410 @@
+"""The interface for Python: compile, bind, explain, solve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel import pipeline
+from fccomodel.app import errors
+from fccomodel.app.python import starting
+from fccomodel.app.python.solved import Explanation, Planned, Result
+from fccomodel.app.shown import latex
+from fccomodel.app.shown.notebook import live
+from fccomodel.app.stored import comparison, keeping, results
+from fccomodel.core import files, options
+from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.data.sources import frame
+
+if TYPE_CHECKING:
+    from fccomodel.app.python.sweeps import Sweep
+    from fccomodel.data.bound import Bound
+    from fccomodel.execution.run import Progress
+
+
+#: Plans that a problem keeps, for options that it is solved with again.
+PLANS = 8
+
+
+def compile(text_or_path: str | Path) -> CompiledModel:
+    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError`` with every error found."""
+    return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
+
+
+def load(folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> results.Stored:
+    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.multipliers``, ``.record`` (result.json), and as
+    of the result itself ``.predict``, ``.value``, ``.module``. ``nets`` are the modules that were objects in Python."""
+    return results.load(Path(folder), nets=nets, allow_python=allow_python)
+
+
+def evaluate(
+    stored: Result | results.Stored | str | Path,
+    *,
+    data: Mapping[str, Any] | None = None,
+    nets: Mapping[str, Any] | None = None,
+    where: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_python: bool = False,
+    show: Iterable[str] = (),
+    **tables: Any,
+) -> results.Evaluation:
+    """Judge an answer, at hand or stored, on other rows, with the scaling and the categories that it was solved with.
+
+    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
+    ``show`` names lets of the model whose values are wanted: ``.shown``.
+    """
+    answer = results.at_hand(stored.outcome) if isinstance(stored, Result) else stored
+    return results.evaluate(
+        answer if isinstance(answer, results.Stored) else load(answer),
+        data=_tables(data, tables),
+        nets=nets,
+        where=where,
+        data_dir=None if data_dir is None else Path(data_dir),
+        allow_python=allow_python,
+        show=show,
+    )
+
+
+def compare(
+    model: BoundModel,
+    *,
+    algorithms: Sequence[str],
+    seeds: int | Sequence[int] = 5,
+    tune: bool = False,
+    validation: str | float | None = None,
+    test: str | None = None,
+    show: Sequence[str] = (),
+    reference: float | None = None,
+    tolerance: float = comparison.TOLERANCE,
+    jobs: int | None = 1,
+    checkpoint: str | Path | None = None,
+    every: str | float | None = None,
+    fresh: bool = False,
+    progress: Callable[[comparison.Step], None] | None = None,
+    **given: Any,
+) -> comparison.Comparison:
+    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_pandas()``, ``.save(folder)``.
+
+    algorithms   identifiers                     seeds       how many, or which
+    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on rows, or a share of them
+    test, show   judge the answers on these rows too; report these lets
+    reference    the known optimal value         tolerance   the violation that counts as none
+    jobs         processes (None: as many as there are processors; a script then needs ``if __name__ == "__main__"``)
+    checkpoint   a folder from which a killed comparison goes on; every, fresh: as of ``solve``
+    Other keywords are options of the runs: ``budget="1e6oracles"`` (the default), ``precision="float64"``, ...
+    """
+    with keeping.kept(checkpoint, every, fresh) as checkpoints:
+        return comparison.compare(
+            model.compiled,
+            model.binding,
+            algorithms=algorithms,
+            seeds=seeds,
+            chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
+            tuning=tune,
+            validation=validation,
+            test=test,
+            show=show,
+            reference=reference,
+            tolerance=tolerance,
+            jobs=jobs,
+            bound=model.bound,
+            checkpoints=checkpoints,
+            progress=progress,
+        )
+
+
+def owned(value: Any) -> Any:
+    """A copy of arrays, tensors and tables of them, and the rows of a query; anything else as it is."""
+    value = frame.read(value)
+    if isinstance(value, Mapping):
+        return {name: owned(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(owned(part) for part in value) if type(value) in (list, tuple) else value
+    for method in ("clone", "copy"):
+        if hasattr(value, "shape") and hasattr(value, method):
+            return getattr(value.detach() if hasattr(value, "detach") else value, method)()
+    return value
+
+
+def _tables(data: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given by name, in a mapping and as keywords; F0805 for a name that is in both."""
+    from fccomodel.data.bind import by_name  # loads torch
+
+    return files.merged(("in `data`", by_name(data, "data")), ("as a keyword", tables))
+
+
+def _binding(
+    spec: Mapping[str, Any] | str | Path | None,
+    data: Mapping[str, Any],
+    params: Mapping[str, Any] | None,
+    nets: Mapping[str, Any] | None,
+    samplers: Mapping[str, Callable[..., Any]] | None,
+    data_dir: str | Path | None,
+    allow_python: bool,
+) -> pipeline.Binding:
+    """What is given to ``bind``, as the pipeline takes it."""
+    return pipeline.Binding(
+        spec=Path(spec) if isinstance(spec, str) else spec,
+        data=data,
+        params={name: owned(value) for name, value in (params or {}).items()},
+        nets=nets or {},
+        samplers=samplers or {},
+        data_dir=None if data_dir is None else Path(data_dir),
+        allow_python=allow_python,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CompiledModel(latex.Typeset):
+    """A checked model without data."""
+
+    compiled: pipeline.Compiled
+
+    @property
+    def name(self) -> str:
+        return self.compiled.problem.name
+
+    @property
+    def hash(self) -> str:
+        """Changes when the mathematics does; comments, layout and options do not count."""
+        return self.compiled.hash
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Lint notes: what is allowed but perhaps not meant."""
+        return self.compiled.problem.warnings
+
+    def bind(
+        self,
+        *,
+        spec: Mapping[str, Any] | str | Path | None = None,
+        data: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **tables: Any,
+    ) -> BoundModel:
+        """Give the model's names their data.
+
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``; what is
+                   given as arrays is copied, so that changing them later changes nothing here
+        data       the same as a mapping, for names that are no keyword
+        spec       a binding file (TOML), or the same as a mapping
+        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
+        samplers   functions for the distributions that the model names and the language does not have: ``function(rng, n,
+                   *parameters)`` returns n draws
+        data_dir   the folder that the binding's file names start from
+        """
+        given = {name: owned(value) for name, value in _tables(data, tables).items()}
+        return self._bound(_binding(spec, given, params, nets, samplers, data_dir, allow_python))
+
+    def prepare(
+        self,
+        folder: str | Path,
+        *,
+        dtype: str = "float32",
+        spec: Mapping[str, Any] | str | Path | None = None,
+        data: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        nets: Mapping[str, Any] | None = None,
+        samplers: Mapping[str, Callable[..., Any]] | None = None,
+        data_dir: str | Path | None = None,
+        allow_python: bool = False,
+        **tables: Any,
+    ) -> BoundModel:
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+
+        folder     new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
+        dtype      of vectors, ``float32`` or ``float64``
+        Other arguments as of ``bind``; files and queries are read in parts. Raises F0806 where the folder cannot be written.
+        """
+        options.check_value("precision", dtype, options.KEYWORD)
+        binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
+        made = pipeline.prepare(self.compiled, binding, Path(folder).absolute(), dtype=dtype)
+        return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
+
+    def _bound(self, binding: pipeline.Binding) -> BoundModel:
+        return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
+
+    def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
+        """What the text alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        binding = pipeline.Binding(params=params or {})
+        return Explanation(explained=pipeline.explain(self.compiled, binding, chosen))
+
+    def solve(self, **given: Any) -> Result:
+        """Solve a model that needs no data."""
+        return self.bind().solve(**given)
+
+    def __repr__(self) -> str:
+        return f"<CompiledModel {self.name}>"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundModel(latex.Typeset):
+    """A model with its data."""
+
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+    bound: Bound = field(repr=False)
+    _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
+
+    def with_params(self, **params: Any) -> BoundModel:
+        """The same model and data for other values of some params; data are read again only where these decide sizes or sets."""
+        given = {name: owned(value) for name, value in params.items()}
+        binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
+        return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
+
+    def plan(self, **given: Any) -> Planned:
+        """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        made = self._made(chosen)
+        return Planned(**{entry.name: getattr(made, entry.name) for entry in fields(made)})
+
+    def _made(self, chosen: options.Origins) -> pipeline.Planned:
+        """The plan for these options: the one made before, where the same rows were planned for."""
+        bound, key = self._bound(chosen), repr(sorted(chosen.items()))
+        if bound is not None and key in self._plans:
+            return replace(self._plans[key], spent=0.0)
+        made = pipeline.plan(self.compiled, self.binding, chosen, bound=bound)
+        if bound is not None:
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = made
+        return made
+
+    def explain(self, **given: Any) -> Explanation:
+        """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return Explanation(explained=pipeline.explain(self.compiled, self.binding, chosen, bound=self._bound(chosen)))
+
+    def _bound(self, chosen: options.Origins) -> Bound | None:
+        """The bound data, if no row is held out and the seed leaves them as they are: a net's first weights come from it."""
+        if "holdout" in chosen:
+            return None
+        seed = chosen.get("seed", (0,))[0]
+        return self.bound if seed == 0 or not self.compiled.problem.nets else None
+
+    def emit(self, path: str | Path | None = None, **given: Any) -> str:
+        """The text of the standalone solver; with a path, written there with its data beside it."""
+        program = results.emitted(self.plan(**given))
+        if path is None:
+            return program.text
+        results.write_program(program, Path(path))
+        return Path(path).read_text(encoding="utf-8")
+
+    def solve(
+        self,
+        *,
+        seed: int | None = None,
+        device: str | None = None,
+        precision: str | None = None,
+        backend: str | None = None,
+        budget: str | None = None,
+        algorithm: str | None = None,
+        unverified: bool | None = None,
+        progress: Callable[[Progress], None] | None = None,
+        show: Iterable[str] = (),
+        holdout: str | float | None = None,
+        margin: float | None = None,
+        population: bool | str | None = None,
+        sensitivity: bool = False,
+        start: Any = None,
+        trace: Sequence[str] = (),
+        trace_at: Sequence[int] | None = None,
+        checkpoint: str | Path | None = None,
+        every: str | float | None = None,
+        fresh: bool = False,
+        **given: Any,
+    ) -> Result:
+        """Run the solver and report on the original problem over all bound rows.
+
+        seed       whole number; the same seed gives the same answer on the same machine
+        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
+        backend    what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``; F0818 where it cannot
+        budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
+        algorithm  in place of the one that would be chosen; its requirements are checked all the same
+        unverified run even where no algorithm's theorem covers the model; the report says so first
+        progress   called now and then with a ``Progress``; a notebook shows the course of the run where none is given
+        holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a share of them chosen at random
+        margin     a confidence with which constraints on expectations over rows shall hold for new rows: ``result.margins``
+        population an interval of the optimality gap for new rows: ``result.population``; ``60s`` is the time it may take
+        sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
+        start      where the run begins: a result (of this model or one like it; with its multipliers and centres), its folder, or
+                   values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
+        trace      what to see of the steps at work, which are then all that runs: ``u`` (estimates), ``g`` (true values),
+                   ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which steps. See ``result.trace``
+        checkpoint a folder in which the run keeps its state and from which it goes on after a kill, to the same numbers;
+                   ``every``: how often (``60s``); ``fresh``: begin anew. F0817 where it is of another model, data or options
+        show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
+        """
+        named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
+        named |= {"backend": backend, "unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
+        from fccomodel.app import new_rows
+        from fccomodel.pipeline import tracing
+
+        if trace:
+            given = {"polish": False, **given}
+        elif trace_at is not None:
+            refuse(errors.steps_without_trace())
+        planned = starting.begun(self.plan(**named, **given), start)
+        if trace and (margin is not None or population):
+            refuse(errors.traced_alone())
+        if trace and checkpoint is not None:
+            refuse(errors.traced_whole())
+        with (
+            keeping.kept(checkpoint, every, fresh) as checkpoints,
+            live.progress() if progress is None else nullcontext(progress) as shown,
+        ):
+            if trace:
+                return Result(outcome=tracing.traced(planned, trace, trace_at, shown, show=show))
+            planned = replace(planned, checkpoints=checkpoints)
+            return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
+
+    def sweep(
+        self, *, start: Any = None, show: Iterable[str] = (), progress: Callable[..., None] | None = None, **given: Any
+    ) -> Sweep:
+        """A solve for each value of a param, each from the answer before: ``sweep(tau=[0.1, 0.05])``; of several params, for each
+        combination, the last one's values first. Ctrl-C keeps what is done.
+
+        start      where the first begins: as of ``solve``        show      names of lets whose values are wanted
+        progress   called after each with its ``Point``, how many are done, and how many there are
+        Other keywords are options of the solves. Raises F0518, F0520 for params that there are not and values they do not take.
+        """
+        from fccomodel.app.python import sweeps
+
+        params = {name: given.pop(name) for name in list(given) if name in self.compiled.problem.params}
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return sweeps.sweep(
+            self.compiled, self.binding, self.bound, params, chosen, start=start, show=show, progress=progress
+        )
+
+    def path(
+        self,
+        param: str | None = None,
+        *,
+        count: int = 50,
+        ratio: float = 1e-3,
+        progress: Callable[..., None] | None = None,
+        **given: Any,
+    ) -> Sweep:
+        """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``): ``count`` values from the least at which
+        zero is optimal, geometrically down to ``ratio`` of it. ``param`` names it where there are several.
+
+        Raises F0805 where no param is such a weight, or zero is optimal for none of its values.
+        """
+        from fccomodel.app.python import sweeps
+
+        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        return sweeps.path(
+            self.compiled, self.binding, self.bound, param, chosen, count=count, ratio=ratio, progress=progress
+        )
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
+        return f"<BoundModel {self.compiled.problem.name} ({rows})>" if rows else f"<BoundModel {self.compiled.problem.name}>"

@@ -1,0 +1,163 @@
+"""What a sweep found: a row for each value, the slopes of the optimal value, files of both."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fccomodel import pipeline
+from fccomodel.app.shown.frames import frame
+from fccomodel.app.shown.notebook.shown import Shown
+from fccomodel.app.stored import results, store
+from fccomodel.core.files import make_folder, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fccomodel.app.python.session import Result
+
+TABLE, RECORD = "sweep.csv", "sweep.json"
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Point:
+    """The values of the params and what was found for them: an outcome, or why there is none."""
+
+    values: Mapping[str, Any]
+    outcome: pipeline.Outcome | None = None
+    error: str = ""
+
+    @cached_property
+    def slopes(self) -> dict[str, float | None]:
+        """By param of one number, how fast the optimal value changes with it (see ``report.slopes``)."""
+        from fccomodel.report.around import sensitivity
+
+        if self.outcome is None:
+            return dict.fromkeys(self.values)
+        report, bound = self.outcome.report, self.outcome.bound
+        multipliers = {label: row.multiplier for label, row in report.constraints.items()}
+        return {name: sensitivity.slope(bound, self.outcome.solution.variables, multipliers, name) for name in self.values}
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Params, objective, slopes, violation, multipliers by label, KKT residual, steps, passes, seconds, status, verdict."""
+        row: dict[str, Any] = dict(self.values)
+        if self.outcome is None:
+            return {**row, "status": "failed", "verdict": self.error}
+        report, solution = self.outcome.report, self.outcome.solution
+        row |= {"objective": report.objective} | {f"slope {name}": slope for name, slope in self.slopes.items()}
+        row |= {"violation": report.feasibility}
+        row |= {f"multiplier {label}": entry.multiplier for label, entry in report.constraints.items()}
+        row |= {"epsilon": report.epsilon, "steps": solution.iterations, "passes": solution.passes}
+        row |= {"interior": solution.interior, "seconds": self.outcome.wall_s}
+        return row | {"status": self.outcome.status, "verdict": report.verdict}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweep(Shown):
+    """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results`` are those of the solves.
+
+    points       one for each combination of values that was solved, in order
+    count        how many there were to solve
+    interrupted  Ctrl-C ended it
+    """
+
+    compiled: pipeline.Compiled
+    params: tuple[str, ...]
+    points: tuple[Point, ...]
+    count: int
+    interrupted: bool = False
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, place: Any) -> Any:
+        """The result of a solve, or a list of them; None where there is none."""
+        return self.results[place]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    @cached_property
+    def results(self) -> list[Result | None]:
+        """A ``Result`` for each point."""
+        from fccomodel.app.python.session import Result
+
+        return [None if p.outcome is None else Result(outcome=p.outcome) for p in self.points]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each point: values, objective, slopes, violation, multipliers, KKT residual, steps, passes, status."""
+        return [point.row for point in self.points]
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a param, point by point."""
+        return [point.values[name] for point in self.points]
+
+    @property
+    def objectives(self) -> list[float]:
+        """The optimal values, as the model states the objective; NaN where there is none."""
+        return [math.nan if p.outcome is None else p.outcome.report.objective for p in self.points]
+
+    def to_pandas(self) -> Any:
+        """The rows as a ``DataFrame``. F0529 without pandas."""
+        return frame(self.rows, "A table of the sweep")
+
+    @property
+    def cautions(self) -> list[str]:
+        """What the reports of the solves say beside their verdicts, each once."""
+        outcomes = [point.outcome for point in self.points if point.outcome is not None]
+        return list(dict.fromkeys(one.message for outcome in outcomes for one in outcome.cautions))
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """What ``save`` writes as ``sweep.json``."""
+        problem = self.compiled.problem
+        head = {"model": problem.name, "model_hash": self.compiled.hash, "sense": problem.objective.sense}
+        tail = {"params": self.params, "rows": self.rows, "count": self.count, "interrupted": self.interrupted}
+        tail |= {"cautions": self.cautions}
+        return results.plain(head | tail | {"versions": results.versions()})
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``sweep.json``, ``sweep.csv``, and each solve as a folder of its own: ``01``, ``02``, ..."""
+        folder = make_folder(Path(folder))
+        digits = len(str(self.count))
+        for k, point in enumerate(self.points, 1):
+            if point.outcome is not None:
+                with store.claim(folder / f"{k:0{digits}}") as claimed:
+                    results.save(point.outcome, claimed)
+        text = io.StringIO()
+        rows = self.rows
+        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(folder / TABLE, text.getvalue())
+        write_text(folder / RECORD, store.json_text(self.json))
+        return folder
+
+    def plot(self, param: str | None = None) -> Figure:
+        """The optimal value against a param, with its slope at each value: what the multipliers say a little more of it costs."""
+        from fccomodel.app.python.sweeps import plots
+
+        return plots.tradeoff(self, param)
+
+    def __str__(self) -> str:
+        from fccomodel.app.python.sweeps.display import table
+        from fccomodel.app.shown import display
+
+        return display.to_text(table(self))
+
+    def _repr_html_(self) -> str:
+        from fccomodel.app.python.sweeps.display import table
+        from fccomodel.app.shown import display
+
+        return display.to_html(table(self))
+
+    def __repr__(self) -> str:
+        return f"<Sweep {self.compiled.problem.name}: {len(self)} of {self.count} values of {', '.join(self.params)}>"

@@ -1,0 +1,1 @@
+"""Answers at new rows: scores, predictions, and programs of their own."""

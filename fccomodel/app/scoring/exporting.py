@@ -1,0 +1,127 @@
+"""The score of rows with its scaling as a program of its own: ONNX, or an exported program of torch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.app import errors
+from fccomodel.app.scoring import rows, scoring
+from fccomodel.app.scoring.rows import Quantity
+from fccomodel.app.scoring.scoring import Fitted
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.files import whole
+from fccomodel.data.bound import BoundTable
+
+#: Random rows at which a score is compared with a linear one, and by how much it may differ, relatively.
+PROBES, CLOSE = 16, 1e-9
+
+
+class Score(torch.nn.Module):
+    """Rows as the data have them, (rows, columns), to their scores: scaling, intercept, and a net or a linear map."""
+
+    mean: torch.Tensor
+    divisor: torch.Tensor
+
+    def __init__(self, body: torch.nn.Module, mean: np.ndarray, divisor: np.ndarray, intercept: bool):
+        super().__init__()
+        self.body, self.intercept = body.double(), intercept
+        self.register_buffer("mean", torch.as_tensor(mean))
+        self.register_buffer("divisor", torch.as_tensor(divisor))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        scaled = (x - self.mean) / self.divisor
+        whole = torch.cat([scaled, torch.ones_like(scaled[:, :1])], 1) if self.intercept else scaled
+        return self.body(whole)
+
+
+class Linear(torch.nn.Module):
+    """``x A + b``, for one score or several."""
+
+    weights: torch.Tensor
+    constant: torch.Tensor
+
+    def __init__(self, weights: np.ndarray, constant: np.ndarray):
+        super().__init__()
+        self.register_buffer("weights", torch.as_tensor(weights))
+        self.register_buffer("constant", torch.as_tensor(constant))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x @ self.weights + self.constant
+
+
+def export(known: Fitted, path: Path) -> Path:
+    """Write the score as ``path`` says: ``.onnx`` or ``.pt2``. F0815 for other endings, and for scores that cannot be."""
+    if path.suffix not in WRITERS:
+        refuse(errors.no_export_kind(path, list(WRITERS)))
+    score, width = module(known)
+    with whole(path) as temporary:
+        WRITERS[path.suffix](score.eval(), torch.zeros((2, width), dtype=torch.float64), temporary)
+    return path
+
+
+def module(known: Fitted) -> tuple[Score, int]:
+    """The score with its scaling as a module in float64, and how many columns it takes."""
+    wanted = rows.score(known.compiled)
+    if len(wanted.columns) != 1 or wanted.others or not wanted.table.columns[wanted.columns[0]].shape:
+        refuse(errors.no_export(wanted.name, "it is no function of one vector of the row"))
+    record = known.encoding[wanted.table.name][wanted.columns[0]]
+    body, inner = _body(known, wanted, record)
+    intercept = bool(record.get("intercept"))
+    width = inner - intercept
+    scale = record.get("scale") or {"mean": np.zeros(width), "divisor": np.ones(width)}
+    return Score(body, np.asarray(scale["mean"], float), np.asarray(scale["divisor"], float), intercept), width
+
+
+def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[torch.nn.Module, int]:
+    """What is made of a row's vector, and its length."""
+    dim = wanted.table.columns[wanted.columns[0]].shape
+    if len(dim) != 1:
+        refuse(errors.no_export(wanted.name, "its rows are not vectors"))
+    top, width = wanted.outermost, _width(known, dim[0], record)
+    if isinstance(top, ir.NetCall) and isinstance(top.arg, ir.Column):
+        return scoring.module(known, top.params.name), width
+    points = np.concatenate([np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(PROBES, width))])
+    columns = {wanted.columns[0]: points}
+    found = scoring.at(known, wanted, BoundTable(name=wanted.table.name, n=len(points), columns=columns))
+    constant, weights = found[0], found[1 : width + 1] - found[0]
+    if not np.allclose(points[width + 1 :] @ weights + constant, found[width + 1 :], rtol=CLOSE, atol=CLOSE):
+        refuse(errors.no_export(wanted.name, "it is neither a net of the row's vector nor linear in it"))
+    return Linear(weights, constant), width
+
+
+def _width(known: Fitted, dim: ir.Dim, record: Mapping[str, Any]) -> int:
+    if record.get("names"):
+        return len(record["names"])
+    return dim if isinstance(dim, int) else known.sizes[dim] if dim in known.sizes else len(known.labels[dim])
+
+
+# --------------------------------------------------------------------------------------------------------------------- files
+def _exported(score: Score, sample: torch.Tensor) -> Any:
+    return torch.export.export(score, (sample,), dynamic_shapes=({0: torch.export.Dim("rows", min=1)},))
+
+
+def _torch(score: Score, sample: torch.Tensor, path: Path) -> None:
+    content = io.BytesIO()  # torch warns of names that do not end in .pt2
+    torch.export.save(_exported(score, sample), content)
+    path.write_bytes(content.getvalue())
+
+
+def _onnx(score: Score, sample: torch.Tensor, path: Path) -> None:
+    try:
+        import onnx  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError:
+        refuse(errors.no_onnx())
+    program = torch.onnx.export(_exported(score, sample), input_names=["x"], output_names=["score"], verbose=False)
+    assert program is not None
+    program.save(path)
+
+
+WRITERS: dict[str, Callable[[Score, torch.Tensor, Path], None]] = {".onnx": _onnx, ".pt2": _torch}

@@ -1,0 +1,20 @@
+"""What was found about a model and why: as data, in words, and as the derivation of one of its properties."""
+
+from fccomodel.app.shown.explain.data import findings_json, normal_of, plan_json, to_json
+from fccomodel.app.shown.explain.notes import warnings
+from fccomodel.app.shown.explain.plans import assumption_lines, backend_lines, choice_lines, constant_lines
+from fccomodel.app.shown.explain.words import to_text, verdict
+
+__all__ = [
+    "assumption_lines",
+    "backend_lines",
+    "choice_lines",
+    "constant_lines",
+    "findings_json",
+    "normal_of",
+    "plan_json",
+    "to_json",
+    "to_text",
+    "verdict",
+    "warnings",
+]

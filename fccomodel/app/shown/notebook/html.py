@@ -1,0 +1,204 @@
+"""What a notebook shows, as HTML that takes its colours from the page around it: in the light, in the dark, on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from fccomodel.app.shown import display
+from fccomodel.app.shown import explain as explaining
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.quoting import visible
+from fccomodel.structure.why import grounds, shown, steps, written
+
+if TYPE_CHECKING:
+    from fccomodel.pipeline import Explained, Outcome
+    from fccomodel.plan import Plan
+    from fccomodel.structure import Analysis
+    from fccomodel.structure.facts import Fact, Facts
+
+RESIDUALS = ("stationarity", "feasibility", "complementarity")
+STYLE = """<style>
+.fcco { --line: color-mix(in srgb, currentColor 22%, transparent); max-width: 54rem; line-height: 1.45; overflow-wrap: anywhere; }
+.fcco .scroll { overflow-x: auto; } .fcco .soft { opacity: .68; } .fcco .good { color: #2b9348; } .fcco .bad { color: #d6453d; }
+.fcco table { border-collapse: collapse; font-variant-numeric: tabular-nums; margin: .4rem 0; background: none; }
+.fcco th, .fcco td { text-align: left !important; vertical-align: top; padding: .15rem .8rem .15rem 0; background: none; }
+.fcco th { font-weight: 500; opacity: .68; } .fcco .rows th, .fcco .rows td { border-bottom: 1px solid var(--line); }
+.fcco .n { text-align: right !important; white-space: nowrap; }
+.fcco .mathematics td { padding: .1rem .3rem; white-space: nowrap; }
+.fcco .verdict { border-left: .3rem solid; padding-left: .6rem; margin: .4rem 0; font-weight: 600; }
+.fcco details > details, .fcco details > .inside { margin-left: 1.1rem; } .fcco summary { cursor: pointer; }
+.fcco math { font-size: 1.2em; } .fcco tr { background: none !important; } .fcco .rows td { overflow-wrap: normal; }
+.fcco pre { white-space: pre; overflow-x: auto; font-size: .85em; } .fcco code { background: none !important; padding: 0; }
+</style>"""
+
+
+def page(*parts: str) -> str:
+    """The parts that there are, in the style of all."""
+    return f'{STYLE}<div class="fcco">{"".join(parts)}</div>'
+
+
+def text(words: object) -> str:
+    """A user's text, in which nothing is markup."""
+    return escape(visible(str(words), "\n"))
+
+
+def unfolding(summary: str, *inside: str, opened: bool = False) -> str:
+    """A line that unfolds to more."""
+    return f"<details{' open' if opened else ''}><summary>{summary}</summary>{''.join(inside)}</details>"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table of cells of HTML; ``numbers`` are the columns that stand to the right."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "".join(f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
+
+    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    return f'<div class="scroll"><table class="rows"><tr>{row(head, "th")}</tr>{body}</table></div>'
+
+
+def listed(items: Iterable[object]) -> str:
+    """A list of sentences."""
+    return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
+
+
+# -------------------------------------------------------------------------------------------------------------- models
+def model(problem: ir.Problem, rows: Mapping[str, int] | None = None) -> str | None:
+    """A model as mathematics, with the tables bound to it; None where latex2mathml is missing: then LaTeX is shown."""
+    from fccomodel.app.shown.page import mathematics
+
+    try:
+        lines = mathematics(problem)
+    except FccoError:
+        return None
+    cells = ("".join(f"<td>{cell}</td>" for cell in line) for line in lines)
+    typeset = "".join(f"<tr>{row}</tr>" for row in cells)
+    data = ", ".join(f"{text(name)}: {n:,} rows" for name, n in (rows or {}).items())
+    title = f"<b>{text(problem.name)}</b>{f' <span class=soft>{data}</span>' if data else ''}"
+    return page(title, f'<div class="scroll"><table class="mathematics">{typeset}</table></div>')
+
+
+# ---------------------------------------------------------------------------------------------------------- explanations
+def explanation(explained: Explained) -> str:
+    """The structure as a tree that unfolds to rules and reasons, then the plan, or what the model lacks."""
+    analysis = explained.analysis
+    if explained.plan is not None:
+        return page(*_structure(analysis, explained.plan), *plan(explained.plan))
+    lacks = {name: one.lacks() for name, one in explained.candidates.items()}
+    return page(*_refused(explained), *_structure(analysis), _lacking(lacks))
+
+
+def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
+    """What is known of the objective and of each constraint."""
+    objective = analysis.problem.objective
+    named = f"{objective.sense} {objective.label or 'objective'}"
+    parts = [_part(analysis, named, objective.expr, analysis.objective)]
+    parts += [_part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints]
+    verdict = " ".join(line.strip() for line in explaining.verdict(analysis, display.WIDTH))
+    noted = explaining.warnings(analysis, plan)
+    return [f"<p><b>{text(analysis.problem.name)}</b></p>", *parts, f"<p>{text(verdict)}</p>", listed(noted) if noted else ""]
+
+
+def _part(analysis: Analysis, name: str, expr: ir.Expr, facts: Facts) -> str:
+    """One expression: its curvature, and below it where that and its constants come from."""
+    smooth = "smooth" if facts.smooth else "not smooth"
+    head = f"<b>{text(name)}</b>: {text(facts.curvature)}{'' if facts.constant else f', {smooth}'}"
+    known = [facts.curvature_fact, facts.differentiable, facts.gradient, facts.lipschitz, facts.interval]
+    trees = [_derivation(analysis, fact) for fact in known if fact.holds or fact is facts.curvature_fact]
+    return unfolding(f"{head} <code>{text(analysis.problem.text(expr))}</code>", *trees)
+
+
+def _derivation(analysis: Analysis, root: Fact) -> str:
+    """A fact that unfolds to those that it follows from."""
+    opened, parts = 0, []
+    for step in steps(analysis, root):
+        parts.append("</details>" * max(0, opened - step.depth))
+        opened = min(opened, step.depth)
+        subject = "" if not step.depth else f" <code>{text(shown(analysis, step.fact.subject, display.WIDTH))}</code>"
+        known = "shown above" if step.again else f"by {grounds(step.fact)}"
+        line = f"{text(step.says)}{subject} <span class=soft>{text(known)}{_place(analysis, step.fact)}</span>"
+        if step.premises:
+            parts.append(f"<details><summary>{line}</summary>")
+            opened += 1
+        else:
+            parts.append(f'<div class="inside">{line}</div>')
+    return "".join(parts) + "</details>" * opened
+
+
+def _place(analysis: Analysis, fact: Fact) -> str:
+    """The line and column of what a fact is about."""
+    span = written(fact.subject).span
+    return "" if span == ir.NOWHERE else ", at {}:{}".format(*analysis.problem.source.place(span))
+
+
+def _refused(explained: Explained) -> list[str]:
+    """Why nothing solves the model."""
+    return [
+        f'<div class="verdict bad">{text(one.code)}: {text(one.message)}</div><p>{text(one.reason)}<br>Fix: {text(one.fix)}</p>'
+        for one in explained.refusal
+    ]
+
+
+def plan(made: Plan) -> list[str]:
+    """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
+    cited = "no theorem covers this run" if made.unverified or made.promise is None else made.promise.name
+    if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
+        cited = f"beyond {cited}, which does not cover all of the model"
+    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, {text(cited)}</span></p>"]
+    parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
+    found = [(_assumption(name, made.clauses[name]), _standing(one), text(one.why)) for name, one in made.findings.items()]
+    if found:
+        parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), found)))
+    if made.practice:
+        parts.append(unfolding("what practice adds", listed(made.practice)))
+    return [*parts, _lacking(made.rejected)]
+
+
+def _assumption(name: str, clause: str) -> str:
+    return f"{text(name)}<br><span class=soft>{text(clause)}</span>"
+
+
+def _standing(finding: Any) -> str:
+    return text(finding.standing) if finding.holds else '<span class="bad">does not hold</span>'
+
+
+def _lacking(rejected: Mapping[str, Sequence[str]]) -> str:
+    """The algorithms that are not taken."""
+    rows = [(text(name), text("; ".join(lacks))) for name, lacks in rejected.items()]
+    return unfolding("other algorithms, and what each lacks", table(("algorithm", "why not"), rows)) if rows else ""
+
+
+# --------------------------------------------------------------------------------------------------------------- results
+def result(outcome: Outcome, whole: str) -> str:
+    """Where a run ended and how good that is; ``whole`` is the report of a terminal, which it unfolds to."""
+    report, problem, solution = outcome.report, outcome.problem, outcome.solution
+    goal, kinds = problem.objective, display.kinds(outcome.problem)
+    facts = [outcome.answered.words, f"{outcome.wall_s:.1f} s"]
+    parts = [
+        f"<b>{text(problem.name)}</b> <span class=soft>{text(' · '.join(facts))}</span><br>",
+        f"{goal.sense} {text(goal.label or 'objective')} = <b>{display.number(report.objective)}</b>",
+        f'<div class="verdict {"good" if report.solved else "bad"}">{text(report.verdict)}</div>',
+    ]
+    broken = {label: display.violation(label, row.value, kinds) for label, row in report.constraints.items()}
+    worst = sorted(broken, key=lambda label: -broken[label])
+    some = worst[: display.MOST_ROWS]
+    rows = [_constraint(label, report.constraints[label], broken[label] <= display.TOLERANCE) for label in some]
+    if rows:
+        parts.append(table(("", "constraint", "as written", "value", "multiplier"), rows, numbers=(3, 4)))
+    if len(worst) > len(rows):
+        parts.append(f"<p class=soft>{len(worst) - len(rows):,} more constraints have smaller values</p>")
+    residuals = (f"{name} {display.residual(getattr(report, name))}" for name in RESIDUALS)
+    parts.append(f"<p class=soft>KKT: {', '.join(residuals)}</p>")
+    at = (line.plain.partition("  ") for line in display.variable_lines(outcome.bound, solution.variables))
+    parts += [f"<div>at <b>{text(name)}</b> {text(said)}</div>" for name, _, said in at]
+    parts.append(unfolding("the whole report", whole))
+    return page(*parts)
+
+
+def _constraint(label: str, row: Any, holds: bool) -> tuple[str, ...]:
+    mark = '<span class="good">✓</span>' if holds else '<span class="bad">✗</span>'
+    sides = "" if row.left is None else f"{display.number(row.left, 4)} {text(row.relation)} {display.number(row.right, 4)}"
+    return mark, text(label), sides, f"{row.value:+.1e}" if row.value else "0", display.number(row.multiplier, 4)

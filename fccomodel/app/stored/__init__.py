@@ -1,0 +1,1 @@
+"""What is kept in folders: results and comparisons."""

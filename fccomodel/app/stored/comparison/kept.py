@@ -1,0 +1,92 @@
+"""The runs of a comparison that are done, kept on disk: a killed comparison goes on with those that are not.
+
+``comparison.json`` says what the runs are of; each has a folder with the checkpoints of its steps, and once it is judged with
+``run.json`` in their place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from fccomodel.app.stored.comparison.runs import Job, Run, Task
+from fccomodel.app.stored.results import plain
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.files import write_text
+from fccomodel.core.version import __version__
+from fccomodel.data.bound import Bound
+from fccomodel.execution import errors
+from fccomodel.execution.checkpoints import digest, remove
+from fccomodel.execution.run import Checkpoints
+from fccomodel.pipeline import kept as identities
+
+COMPARISON, RUN = "comparison.json", "run.json"
+#: of a hash, that name the folder of a run
+DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The folder of a comparison."""
+
+    at: Checkpoints
+
+    def place(self, job: Job) -> Checkpoints:
+        """Where a run keeps its state."""
+        return self.at.part(hashlib.sha256(repr(job).encode()).hexdigest()[:DIGITS])
+
+    def read(self, job: Job) -> Run | None:
+        """The run, if it is done; one whose record is damaged is done again, and that is said."""
+        path = self.place(job).folder / RUN
+        if not path.is_file():
+            return None
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            content = json.loads(record["run"])
+            if hashlib.sha256(record["run"].encode()).hexdigest() != record["sha256"]:
+                raise ValueError("another record than was written")
+            return Run(**{**content, "job": job, "history": tuple(content["history"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            print(f"{path} is damaged: that run is done again", file=sys.stderr)
+            return None
+
+    def write(self, run: Run) -> None:
+        """A run that is done, in the place of its checkpoints."""
+        place, content = self.place(run.job), json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)}))
+        record = {"run": content, "sha256": hashlib.sha256(content.encode()).hexdigest()}
+        write_text(place.folder / RUN, json.dumps(record) + "\n")
+        for part in [p for p in place.folder.iterdir() if p.is_dir()]:
+            remove(place.part(part.name))
+
+
+def begun(at: Checkpoints, task: Task, bound: Bound, model: str) -> Kept:
+    """The folder of this comparison; F0817 where it has another's runs."""
+    path, known = at.folder / COMPARISON, identity(task, bound, model)
+    if path.is_file():
+        try:
+            there = json.loads(path.read_text(encoding="utf-8"))
+            differing = [name for name in {**known, **there} if there.get(name) != known.get(name)]
+        except (OSError, ValueError, TypeError, AttributeError):
+            refuse(errors.checkpoint_damaged(path))
+        if differing:
+            refuse(errors.checkpoint_of_another(path, differing))
+    else:
+        write_text(path, json.dumps(known, indent=1) + "\n")
+    return Kept(at)
+
+
+def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
+    """What all runs of a comparison share, by name."""
+    known: dict[str, Any] = {"fccomodel": __version__, "model": model, **identities.parameters(bound)}
+    known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items()) if name != "ranks"}
+    variants = {label: [one.algorithm, dict(one.options)] for label, one in task.variants.items()}
+    known |= {f"algorithm {label}": json.loads(json.dumps(plain(variant))) for label, variant in variants.items()}
+    known |= {"show": list(task.show), "test": task.test, "validation": task.validation}
+    known |= {f"data {name}": digest(array) for name, array in sorted(bound.arrays.items())}
+    for name, table in sorted(bound.tables.items()):
+        known |= {f"data {name}.{column}": digest(array) for column, array in sorted(table.columns.items())}
+    return known

@@ -1,0 +1,64 @@
+"""All runs of a comparison: the trials of the tuning, round by round, then every algorithm from every seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fccomodel import algorithms as registry
+from fccomodel.app.stored.comparison.runs import Bench, Hyper, Job, Run, Workers
+from fccomodel.app.stored.comparison.tuning import tune
+from fccomodel.app.stored.comparison.variants import Variant
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the last one."""
+
+    done: int
+    total: int
+    run: Run
+
+
+class Rounds:
+    """The runs done so far, by their jobs, and the hyper-parameters ``chosen`` for each algorithm."""
+
+    def __init__(
+        self, bench: Bench, algorithms: Sequence[str], seeds: Sequence[int], progress: Callable[[Step], None] | None = None
+    ):
+        self.bench, self.algorithms, self.seeds, self.progress = bench, algorithms, seeds, progress
+        self.runs: dict[Job, Run] = {}
+        self.chosen: dict[str, Hyper] = {}
+
+    def run(self, processes: int, score: Callable[[Run], tuple[float, float]] | None = None) -> bool:
+        """Runs all, tuned first by ``score`` where there is one; whether Ctrl-C ended it."""
+        try:
+            with Workers(self.bench, processes) as workers:
+                if score is not None:
+                    self.tune(workers, score)
+                self.execute(workers, [self.job(name, seed) for seed in self.seeds for name in self.algorithms])
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    def tune(self, workers: Workers, score: Callable[[Run], tuple[float, float]]) -> None:
+        """Chooses hyper-parameters from the grids of the papers, at the first seed; those that a variant sets stay."""
+        grids = {name: self.grid(self.bench.task.variants[name]) for name in self.algorithms}
+        last = len(self.seeds) * len(self.algorithms)
+        tune(grids, self.seeds[0], lambda wanted, later: self.execute(workers, wanted, later + last), score, self.chosen)
+
+    def grid(self, variant: Variant) -> dict[str, Sequence[float]]:
+        own = registry.all()[variant.algorithm].grid
+        return {name: values for name, values in own.items() if name not in dict(variant.options)}
+
+    def job(self, name: str, seed: int) -> Job:
+        return Job(algorithm=name, seed=seed, hyper=self.chosen.get(name, ()))
+
+    def execute(self, workers: Workers, wanted: Sequence[Job], later: int = 0) -> list[Run]:
+        """The runs of these jobs; so many more may follow."""
+        total = len(self.runs) + len(wanted) + later
+        for run in workers.each(wanted):
+            self.runs[run.job] = run
+            if self.progress is not None:
+                self.progress(Step(done=len(self.runs), total=total, run=run))
+        return [self.runs[job] for job in wanted]

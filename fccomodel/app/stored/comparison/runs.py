@@ -1,0 +1,310 @@
+"""One run of one algorithm from one seed, and many of them: here, or in processes of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import inf, nan
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fccomodel import pipeline
+from fccomodel.app.stored.comparison import errors
+from fccomodel.app.stored.comparison.holdout import hold_out
+from fccomodel.app.stored.comparison.variants import Variant
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.options import Origins
+from fccomodel.core.source import Source
+from fccomodel.data.bound import Bound
+
+if TYPE_CHECKING:
+    from fccomodel.execution.run import Checkpoints, Solution
+
+TUNED = "tuned"
+#: hyper-parameters by name, as pairs
+Hyper = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to run, the algorithm by its label. A trial solves on the rows not held out, and is judged by those that are."""
+
+    algorithm: str
+    seed: int
+    hyper: Hyper = ()
+    trial: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What came of a job; every value is computed from the problem as written, over all its rows, in float64.
+
+    objective, violation   on the rows solved on (of a trial: the objective on the rows held out)
+    kkt                    the ε of the KKT report       oracles, seconds, iterations   what the solver used
+    values                 of the lets shown             test        objective, violation and lets on the test rows
+    history                of the solver, an entry per stage         error   why there is no answer; the numbers are then NaN
+    """
+
+    job: Job
+    objective: float = nan
+    violation: float = nan
+    kkt: float = nan
+    oracles: float = nan
+    seconds: float = nan
+    iterations: int = 0
+    stopped: str = ""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    test: Mapping[str, Any] | None = None
+    history: Sequence[Mapping[str, Any]] = ()
+    error: str = ""
+
+
+class Records(Protocol):
+    """Runs that are done, by their jobs, and where others keep their state."""
+
+    def read(self, job: Job) -> Run | None: ...
+
+    def write(self, run: Run) -> None: ...
+
+    def place(self, job: Job) -> Checkpoints: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What all runs share; a worker gets it once.
+
+    variants     algorithms by their labels          show         names of lets
+    chosen       options with their origins
+    kept         runs done before, and where others keep their state
+    test         a condition on rows                 validation   a condition on rows, or the share of rows to hold out
+    """
+
+    source: Source
+    binding: pipeline.Binding
+    chosen: Origins
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    show: tuple[str, ...] = ()
+    test: str | None = None
+    validation: str | float | None = None
+    split_seed: int = 0
+    kept: Records | None = None
+
+    @property
+    def ranks(self) -> bool:
+        """Every run is one of all ranks."""
+        return bool(self.chosen.get("ranks", (False, ""))[0])
+
+
+class Bench:
+    """The model compiled, and its data bound once for each choice of rows."""
+
+    def __init__(self, task: Task, compiled: pipeline.Compiled | None = None, bound: Bound | None = None):
+        self.task = task
+        self.compiled = compiled or pipeline.compile_model(task.source)
+        self.parts: dict[tuple[int, bool], tuple[Bound, Bound | None]] = {}
+        if bound is not None:
+            self.parts[0, False] = bound, None
+
+    def bound(self, job: Job) -> tuple[Bound, Bound | None]:
+        """The rows to solve on, and those held out. A net's first weights come from the seed, so it binds anew for each."""
+        seed = job.seed if self.compiled.problem.nets else 0
+        if (seed, job.trial) not in self.parts:
+            self.parts = {key: part for key, part in self.parts.items() if key[0] == seed}
+            self.parts[seed, job.trial] = self._bind(seed, job.trial)
+        return self.parts[seed, job.trial]
+
+    def _bind(self, seed: int, trial: bool) -> tuple[Bound, Bound | None]:
+        validation, binding = self.task.validation, self.task.binding
+        if not trial:
+            return pipeline.bind(self.compiled, binding, seed=seed), None
+        if isinstance(validation, str):
+            inside = pipeline.bind(self.compiled, binding, seed=seed, without=validation)
+            return inside, self.elsewhere(inside, validation)
+        assert validation is not None
+        return hold_out(pipeline.bind(self.compiled, binding, seed=seed), validation, self.task.split_seed)
+
+    def elsewhere(self, inside: Bound, where: str) -> Bound:
+        """Other rows, with the scaling and the categories of those solved on."""
+        encoding = {name: table.encoding for name, table in inside.tables.items()}
+        return pipeline.bind(self.compiled, self.task.binding, encoding=encoding, where=where)
+
+    def bind_all(self) -> None:
+        """Binds the rows of tests and trials: what is wrong with their conditions is an error before the first run."""
+        if self.task.validation is not None:
+            self.bound(Job(algorithm="", seed=self.task.split_seed, trial=True))
+        _ = self.test
+
+    @cached_property
+    def test(self) -> Bound | None:
+        where = self.task.test
+        return None if where is None else self.elsewhere(self.bound(Job(algorithm="", seed=0))[0], where)
+
+    def plan(self, job: Job) -> pipeline.Planned:
+        chosen: Origins = {**self.task.chosen, "seed": (job.seed, TUNED if job.trial else "compare")}
+        variant = self.task.variants.get(job.algorithm) or Variant(algorithm=job.algorithm)
+        chosen |= {"algorithm": (variant.algorithm, "compare")} | {name: (value, TUNED) for name, value in job.hyper}
+        chosen |= {name: (value, variant.label) for name, value in variant.options}
+        return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
+
+    def run(self, job: Job) -> Run | None:
+        """Solve and judge; None where Ctrl-C cut it short. Raises F0713 where a rank is lost."""
+        from fccomodel.execution.errors import RANK_LOST
+        from fccomodel.execution.run import company
+
+        kept = self.task.kept
+        if kept is not None and (done := kept.read(job)) is not None:
+            return done
+        try:
+            with company.taken(job, self.bound(job)[0]) if self.task.ranks else nullcontext():
+                solution = self.solution(job)
+                if solution.interrupted:
+                    return None
+                run = self.judge(job, solution)
+            if kept is not None:
+                kept.write(run)
+            return run
+        except FccoError as error:
+            first = error.diagnostics[0]
+            if first.code == RANK_LOST.id:
+                raise
+            return Run(job=job, error=f"{first.code}: {first.message}")
+
+    def solution(self, job: Job) -> Solution:
+        """The job's run."""
+        kept = self.task.kept
+        planned = self.plan(job) if kept is None else replace(self.plan(job), checkpoints=kept.place(job))
+        return pipeline.run(planned, watched=not job.trial)[2]
+
+    def part(self, job: Job) -> Bound:
+        """This rank's part in a run that the first rank judges, by the rows that it is on."""
+        from fccomodel.execution import ranks
+
+        with suppress(FccoError, ranks.Done):
+            self.solution(job)
+        return self.bound(job)[0]
+
+    def judge(self, job: Job, solution: Any) -> Run:
+        """The answer's values, from the problem and the data alone."""
+        from fccomodel import report as kkt
+        from fccomodel.evaluation.values import lets, level, values
+
+        inside, held = self.bound(job)
+        point, last = solution.variables, solution.history[-1] if solution.history else {}
+        used = {"oracles": last.get("oracles", nan), "seconds": last.get("seconds", nan), "iterations": solution.iterations}
+        if held is not None:
+            objective = level(held, point, seed=job.seed).objective
+            return Run(job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used)
+        report = kkt.report(inside, point, multipliers=solution.multipliers, seed=job.seed)
+        wanted = lets(self.compiled.problem, self.task.show)
+        test: dict[str, Any] | None = None
+        if self.test is not None:
+            there = level(self.test, point, seed=job.seed)
+            test = {"objective": there.objective, "violation": there.violation, "constraints": dict(there.constraints)}
+            test["values"] = values(self.test, point, wanted, seed=job.seed)
+        return Run(
+            job=job,
+            objective=report.objective,
+            violation=report.feasibility,
+            kkt=report.epsilon,
+            stopped=solution.stopped,
+            values=values(inside, point, wanted, seed=job.seed),
+            test=test,
+            history=tuple(solution.history),
+            **used,
+        )
+
+
+# ------------------------------------------------------------------------------------------------------------ processes
+_bench: Bench | None = None
+
+
+def _start(task: bytes) -> None:
+    """A worker's beginning: Ctrl-C is the parent's business, and one thread is enough."""
+    import torch
+
+    global _bench
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+    _bench = Bench(pickle.loads(task))  # noqa: S301 - written by our own parent
+
+
+def _work(job: Job) -> Run | None:
+    assert _bench is not None
+    return _bench.run(job)
+
+
+class Workers:
+    """Runs jobs one after the other (``count`` 1), or in as many processes; the numbers are the same. A context manager."""
+
+    def __init__(self, bench: Bench, count: int):
+        self.bench, self.pool = bench, None
+        if count > 1:
+            try:
+                task = pickle.dumps(bench.task)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                raise FccoError([errors.data_not_sent(error)]) from None
+            spawn = multiprocessing.get_context("spawn")
+            self.pool = ProcessPoolExecutor(count, mp_context=spawn, initializer=_start, initargs=(task,))
+        self.others = set(multiprocessing.active_children())
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.pool is None:
+            return
+        self.pool.shutdown(wait=error[0] is None, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - self.others:
+            child.terminate()
+
+    def each(self, jobs: Sequence[Job]) -> Iterator[Run]:
+        """The runs as they end; KeyboardInterrupt where one was cut short."""
+        if self.pool is None:
+            for job in jobs:
+                yield _whole(self.bench.run(job))
+            return
+        with one_thread():
+            futures = [self.pool.submit(_work, job) for job in jobs]
+        try:
+            for future in as_completed(futures):
+                yield _whole(future.result())
+        except BrokenProcessPool:
+            raise FccoError([errors.process_ended()]) from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Processes begun in here keep their linear algebra to one thread each, as ``_start`` does for torch."""
+    before = dict(os.environ)
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def _whole(run: Run | None) -> Run:
+    if run is None:
+        raise KeyboardInterrupt
+    return run
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def score(run: Run, sense: str, tolerance: float) -> tuple[float, float]:
+    """Lower is better: points whose violation is within the tolerance, by objective; then all others, by violation."""
+    if run.error or run.objective != run.objective:
+        return inf, inf
+    objective = run.objective if sense == "minimize" else -run.objective
+    return (0.0, objective) if run.violation <= tolerance else (run.violation, objective)

@@ -1,0 +1,61 @@
+"""Algorithms as they are named in a comparison: ``sox``, or with options of its own, ``sox(gamma=0.1, inner_batch=4)``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from fccomodel.app.stored.comparison import errors
+from fccomodel.core import options
+from fccomodel.core.diagnostics import refuse
+
+#: What all runs of a comparison share, or what it sets itself.
+OF_ALL = ("algorithm", "seed", "budget", "device", *options.ABOUT_NEW_ROWS)
+WRITTEN = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """An algorithm with the options that hold for it alone; its label tells it from others in tables and curves."""
+
+    algorithm: str
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def label(self) -> str:
+        inside = ", ".join(f"{name}={_written(value)}" for name, value in self.options)
+        return f"{self.algorithm}({inside})" if inside else self.algorithm
+
+
+def split(text: str) -> list[str]:
+    """The parts between commas outside parentheses, without those that are empty."""
+    parts = re.split(r",(?![^()]*\))", text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def read(names: Iterable[str]) -> dict[str, Variant]:
+    """Variants by their labels, each once; an argument error for what is not of the form ``name(option=value, ..)``."""
+    variants = [_read(name) for name in names]
+    return {variant.label: variant for variant in variants}
+
+
+def _read(text: str) -> Variant:
+    match = WRITTEN.fullmatch(text)
+    if match is None:
+        refuse(errors.not_a_variant(text))
+    given: dict[str, Any] = {}
+    for part in split(match[2] or ""):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not (equals and name.isidentifier() and value) or name in given:
+            refuse(errors.not_a_variant(text))
+        if name in OF_ALL:
+            refuse(errors.of_all_runs(name, text))
+        given[name] = options.check_value(name, options.value_of(value), text)
+    return Variant(algorithm=match[1], options=tuple(given.items()))
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else json.dumps(value)

@@ -1,0 +1,159 @@
+"""A solved problem from files: as it was written, with its model compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import errors
+from fccomodel.app.scoring import scoring
+from fccomodel.app.scoring.answers import Answer
+from fccomodel.app.shown import labelled
+from fccomodel.app.shown.history import History
+from fccomodel.app.stored import store
+from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
+from fccomodel.app.stored.results.schema import ENTRIES, LATER
+from fccomodel.core import arrays, ir
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.schema import misfits
+from fccomodel.core.source import Source
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Stored(Answer):
+    """A result read back: its record, its variables, and the model compiled again; ``numbers`` are params and arrays."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    variables: Mapping[str, np.ndarray]
+    compiled: pipeline.Compiled
+    binding: pipeline.Binding
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, {self.record['verdict']}>"
+
+    @property
+    def multipliers(self) -> dict[str, Any]:
+        """Those that the report states, by the constraint's name: a number, or an array over a family's labels."""
+        return labelled.by_family(self.report_multipliers, self.record["axes"]["constraints"])
+
+    @property
+    def report_multipliers(self) -> dict[str, float]:
+        """The same by constraint label, those that are known."""
+        rows = self.record.get("constraints") or {}
+        return {label: row["multiplier"] for label, row in rows.items() if row["multiplier"] is not None}
+
+    @property
+    def history(self) -> History:
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds."""
+        return History(self.record["history"])
+
+    def fitted(self) -> scoring.Fitted:
+        problem, record = self.compiled.problem, self.record
+        return scoring.Fitted(
+            compiled=self.compiled,
+            point=self.variables,
+            numbers=self.numbers,
+            sizes=record["sizes"],
+            labels={name: tuple(labels) for name, labels in record["labels"].items()},
+            encoding=record["encoding"],
+            sections=scoring.sections(record["sources"]),
+            nets=scoring.Modules(problem, self.binding, record["sizes"]),
+            samplers=self.binding.samplers,
+        )
+
+    @property
+    def solvers_multipliers(self) -> dict[str, float]:
+        """The solver's own, by constraint label."""
+        own = self.record["kkt"].get("own") or {"multipliers": {}}
+        return {label: value for label, value in own["multipliers"].items() if value is not None}
+
+
+def at_hand(outcome: pipeline.Outcome) -> Stored:
+    """A result as if it had been stored and read back."""
+    planned = outcome.planned
+    return Stored(
+        folder=Path(), record=to_json(outcome), variables=outcome.solution.variables, compiled=planned.compiled,
+        binding=planned.binding, numbers={**outcome.bound.arrays, **outcome.bound.params},
+    )  # fmt: skip
+
+
+def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> Stored:
+    """Read a result folder; every way in which it is not one, or not as it was written, has its own message (F0810)."""
+    if not folder.is_dir():
+        refuse(errors.no_result_folder(folder))
+
+    def parsed(record: Any) -> tuple[Any, Source, pipeline.Binding]:
+        if record.get("format") != FORMAT:
+            refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
+        if wrong := misfits(record, ENTRIES, LATER):
+            raise ValueError(f"its entry `{wrong[0]}` is not as a solve writes it")
+        return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
+
+    (record, source, binding), files = store.read(folder, RESULT, parsed)
+    variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
+    numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
+    numbers |= _arrays(files[ARRAYS]) if ARRAYS in files else {}
+    compiled = pipeline.compile_model(source)
+    if compiled.hash != record["model_hash"]:
+        refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
+    binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
+    _demand_variables(compiled.problem, record["sizes"], variables, folder / VARIABLES)
+    _demand_numbers(numbers, folder / ARRAYS)
+    axes = record["axes"]["variables"]
+    if other := next((name for name, value in variables.items() if not _has_axes(value, axes.get(name, ()))), None):
+        refuse(errors.not_a_result(folder / RESULT, ValueError(f"the axes of `{other}` are not those of its numbers")))
+    named = labelled.variables(variables, axes)
+    return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
+
+
+def _demand_variables(
+    problem: ir.Problem, sizes: Mapping[str, int], variables: Mapping[str, np.ndarray], path: Path
+) -> None:
+    """F0810 where a variable of the model is missing, has another shape than the sizes say, or is not of finite numbers."""
+    for name, variable in problem.variables.items():
+        if name not in variables:
+            refuse(errors.variable_not_stored(path, name))
+        value = variables[name]
+        shape = (None,) if variable.net else tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
+        if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+            refuse(errors.stored_shape(name, value.shape, shape))
+    _demand_numbers(variables, path)
+
+
+def _has_axes(value: np.ndarray, axes: Sequence[tuple[str, Sequence[Any] | None]]) -> bool:
+    """Whether an array has one axis for each that is named, as long as the list of its names; without axes it is as it is."""
+    lengths = [n if names is None else len(names) for n, (_, names) in zip(value.shape, axes, strict=False)]
+    return not axes or len(axes) == value.ndim and tuple(lengths) == value.shape
+
+
+def _demand_numbers(arrays: Mapping[str, np.ndarray], path: Path) -> None:
+    """F0810 where an array is not of finite real numbers."""
+    for name, value in arrays.items():
+        if value.dtype.kind not in "biuf" or not np.isfinite(value).all():
+            refuse(errors.stored_not_numbers(path, name))
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    """The arrays of an npz file; F0810 where it cannot be read."""
+    try:
+        return arrays.read(path)
+    except arrays.NotArrays as error:
+        raise FccoError([errors.unreadable_variables(path, error)]) from None
+
+
+def _binding(stored: Mapping[str, Any]) -> pipeline.Binding:
+    """What ``binding_json`` could keep."""
+    return pipeline.Binding(
+        spec=stored["spec"],
+        data={name: value for name, value in stored["data"].items() if value is not None},
+        params=stored["params"],
+        nets={name: value for name, value in stored["nets"].items() if value is not None},
+        data_dir=None if stored["data_dir"] is None else Path(stored["data_dir"]),
+    )

@@ -1,0 +1,149 @@
+"""A solved problem to files: the record, the variables, the program with its data, the nets' scores."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel import pipeline
+from fccomodel.app import errors
+from fccomodel.app.stored import store
+from fccomodel.app.stored.results.record import ARRAYS, DATA, HELD, RESULT, SCORES, SOLVER, VARIABLES, to_json
+from fccomodel.core import ir, options
+from fccomodel.core.diagnostics import FccoError, refuse
+from fccomodel.core.files import digest, whole, write_text
+from fccomodel.core.quoting import literal
+
+if TYPE_CHECKING:
+    from fccomodel.data.bound import Bound
+    from fccomodel.execution.run import Solution
+    from fccomodel.program.emit import Program
+
+
+def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
+    """Write all files of a result, which replace those of a former one as a whole; what ``result.json`` says."""
+    from fccomodel.program.errors import NOT_EMITTED
+
+    record = to_json(outcome)
+    with store.replacing(claimed, (RESULT, VARIABLES, SOLVER, DATA, SCORES, HELD, ARRAYS)) as folder:
+        write_arrays(folder / VARIABLES, outcome.solution.variables)
+        try:
+            copy_of = write_program(repeating(outcome.program, outcome.solution), folder / SOLVER)
+            record["notes"] += _copied(outcome.bound, copy_of)
+            if outcome.solution.interior:
+                title = outcome.planned.plan.algorithm_record.title
+                record["notes"].append(f"{SOLVER} is the program of {title}; the answer is the interior-point method's")
+        except FccoError as error:
+            if any(one.code != NOT_EMITTED.id for one in error.diagnostics):
+                raise
+            # a net that lives in Python alone: the answer is kept without the program
+            record["notes"] += [f"no {SOLVER}: {one.message}; {one.reason}" for one in error.diagnostics]
+        if outcome.bound.arrays:
+            write_arrays(folder / ARRAYS, outcome.bound.arrays)
+        if scores := dict(net_scores(outcome.bound, outcome.solution.variables)):
+            write_arrays(folder / SCORES, scores)
+            record["scores_file"] = SCORES
+        if outcome.planned.held:
+            write_arrays(folder / HELD, outcome.planned.held)
+            record["holdout"]["file"] = HELD
+        record = store.sealed(record, folder)
+        write_text(folder / RESULT, store.json_text(record))
+    return record
+
+
+def _copied(bound: Bound, data: Path) -> list[str]:
+    """That a program's data repeat those of tables in files, and how large they are."""
+    from fccomodel.data.bound import mapped
+
+    names = [name for name, table in bound.tables.items() if any(map(mapped, table.columns.values()))]
+    size = f"{data.stat().st_size / 1e6:,.1f} MB"
+    return [f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"] if names else []
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """An npz file. ``np.savez`` would take a variable named ``file`` for its own argument."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, value in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+
+
+def repeating(program: Program, solution: Solution) -> Program:
+    """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
+    given: dict[str, Any] = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "PLANNED": solution.planned}
+    given |= {"WAY": solution.way, "PASSES": solution.passes}
+    return dataclasses.replace(program, text=with_constants(program.text, given, "  # as the run that wrote this file"))
+
+
+def emitted(planned: pipeline.Planned) -> Program:
+    """The program of a plan; F0805 for margins and intervals of new rows, which take a solve to find."""
+    for name in ("margin", "population"):
+        value, origin = planned.options.get(name, (None, options.USER))
+        if value not in (None, False) and origin != options.USER:
+            refuse(errors.of_solve_alone(name, "emit"))
+    if planned.plan.interior:
+        refuse(*(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)), source=planned.problem.source)
+    return pipeline.emit(planned)
+
+
+def write_program(program: Program, path: Path) -> Path:
+    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter. F0608 where
+    neither a text nor torch.export can write a net."""
+    import torch
+
+    from fccomodel.program.emit.modules import exported
+
+    tensors = {**program.data, **dict(exported(program.modules))}
+    data = path.with_name(DATA if path.name == SOLVER else f"{path.stem}.{DATA}")
+    with whole(data) as temporary:
+        try:
+            torch.save(tensors, temporary)
+        except RuntimeError as error:  # torch's word for a full disk
+            raise OSError(error) from None
+    given = {"DATA_FILE": data.name, "DATA_SHA256": digest(data)}
+    write_text(path, with_constants(program.text, given))
+    return data
+
+
+def with_constants(text: str, given: Mapping[str, Any], comment: str = "") -> str:
+    """A program's text with other values of some of its constants."""
+    lines = {name: f"{name} = {literal(value)}{comment}" for name, value in given.items()}
+    return re.sub(rf"^({'|'.join(lines)}) = .*$", lambda found: lines[found[1]], text, flags=re.M)
+
+
+def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tuple[str, np.ndarray]]:
+    """Each net's output on every bound row of the column it is applied to, in the rows' order.
+
+    The key is the net's name; where a net is applied to several columns, ``NET_TABLE_COLUMN``.
+    """
+    uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
+    for call in (node for node in ir.walk(*bound.problem.roots) if isinstance(node, ir.NetCall)):
+        if isinstance(call.arg, ir.Column) and call.arg.name is not None and isinstance(call.arg.binder.domain, ir.RowSet):
+            uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
+    for net, calls in uses.items():
+        for (table, column), call in calls.items():
+            key = net if len(calls) == 1 else f"{net}_{table}_{column}"
+            yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
+
+
+def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """The net at every row, (n, *output), in float64; a few thousand rows at a time."""
+    import torch
+
+    from fccomodel.evaluation.interpret import net_apply
+
+    chunk, module = 8192, copy.deepcopy(bound.nets[call.net]).double().eval()
+    weights = torch.as_tensor(np.asarray(variables[call.params.name]), dtype=torch.float64)
+    with torch.no_grad():
+        parts = [
+            net_apply(module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)).numpy()
+            for start in range(0, len(rows), chunk)
+        ]
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -1,0 +1,362 @@
+"""A conic program under construction: variables, and what its affine functions must satisfy.
+
+    minimise  q.z + sum_k c_k |u_k(z)|^2   s.t.   affine functions of z in cones
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from fccomodel.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, constant, joined, stacked, widened
+from fccomodel.numerics.cone_programs import ConeProgram
+
+#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
+MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
+#: Exponents that are fractions of so many parts at most need no cones of their own.
+MOST_PARTS = 16
+#: Kinds of cones that are not symmetric.
+CURVED = ("exponential", "power")
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
+
+    kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power (with ``power``: its
+           exponent), semidefinite (the upper triangles, column by column, what is beside the diagonal times sqrt 2)
+    """
+
+    kind: str
+    rows: sparse.csr_matrix
+    const: np.ndarray
+    size: int = 1
+    power: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Powers:
+    """t_k >= |u_k|_p^p for the rows u_k, of ``size`` entries, of an array: ``first`` is t's first column."""
+
+    first: int
+    count: int
+    rows: sparse.csr_matrix
+    const: np.ndarray
+    size: int = 1
+    exponent: float = 2.0
+
+    @property
+    def columns(self) -> np.ndarray:
+        """Of every t."""
+        return np.arange(self.first, self.first + self.count)
+
+    def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
+        """Every u_k of some columns, times w^(1/p), one after the other."""
+        places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
+        part = Affine(self.rows[places], self.const[places], np.zeros(len(places), dtype=np.int8), np.arange(len(places)))
+        return part * np.repeat(weights ** (1 / self.exponent), self.size)
+
+
+class Cones:
+    """What atoms, reductions and sets state of their arguments (see ``library.cones``).
+
+    Raises NotConic as soon as there is more than the largest programs have.
+    """
+
+    def __init__(self) -> None:
+        self.columns = self.numbers = self.curved = 0
+        self.blocks: list[Block] = []
+        self.squares_: list[Powers] = []
+        self.powers_: list[Powers] = []
+
+    # ------------------------------------------------------------------------------------------------------------ variables
+    def variable(self, shape: Sequence[int]) -> Affine:
+        """New variables."""
+        count = math.prod(shape)
+        place = np.arange(count)
+        rows = sparse.csr_matrix((np.ones(count), (place, self.columns + place)), shape=(count, self.columns + count))
+        self.columns += count
+        return Affine(rows, np.zeros(count), np.full(count, EXACT, dtype=np.int8), place.reshape(shape))
+
+    # ---------------------------------------------------------------------------------------------------------- conditions
+    def nonneg(self, u: Affine) -> int:
+        """u >= 0, entry by entry; where u is an estimate, it is a lower one. Gives the place of the block."""
+        return self._add("nonneg", u, UNDER)
+
+    def zero(self, u: Affine) -> int:
+        """u == 0; u is exact."""
+        return self._add("zero", u, EXACT)
+
+    def second_order(self, t: Any, u: Affine) -> int:
+        """t >= |u|_2 along u's last dim."""
+        parts = [_affine(t), *(u.select(-1, k) for k in range(u.shape[-1]))]
+        return self._cone("second_order", parts, (UNDER, *[EXACT] * u.shape[-1]))
+
+    def exponential(self, x: Any, y: Any, z: Any) -> int:
+        """y exp(x / y) <= z, y > 0."""
+        return self._cone("exponential", [_affine(x), _affine(y), _affine(z)], (OVER, EXACT, UNDER))
+
+    def power(self, x: Any, y: Any, z: Any, exponent: float) -> int:
+        """x^a y^(1-a) >= |z| for an exponent a in (0, 1); by second-order cones where a is a fraction, which are symmetric."""
+        x, y, z = _affine(x), _affine(y), _affine(z)
+        fraction = Fraction(exponent).limit_denominator(MOST_PARTS)
+        if abs(float(fraction) - exponent) > 1e-14:
+            return self._cone("power", [x, y, z], (UNDER, UNDER, EXACT), exponent)
+        w = self.variable(np.broadcast_shapes(x.index.shape, y.index.shape, z.index.shape))
+        self.nonneg(w - z)
+        self.nonneg(w + z)
+        a, b = fraction.numerator, fraction.denominator
+        whole = 1 << (b - 1).bit_length()
+        return self._tower(w, [(self._below(x), a), (self._below(y), b - a), (w, whole - b)], whole)
+
+    def _below(self, u: Affine) -> Affine:
+        """New variables below a lower estimate; what is exact itself."""
+        if u.exact:
+            return u
+        fresh = self.variable(u.shape)
+        self.nonneg(u - fresh)
+        return fresh
+
+    def _tower(self, w: Affine, parts: list[tuple[Affine, int]], whole: int) -> int:
+        """w^n is at most the product of the parts, each as often as it is counted, n = ``whole`` in all, a power of 2: means of
+        pairs, and means of these (F. Alizadeh, D. Goldfarb, Second-order cone programming, 2003)."""
+        while True:
+            once = [u for u, count in parts if count % 2]
+            parts = [(u, count // 2) for u, count in parts if count > 1]
+            if whole == 2:
+                return self.quotient(once[0], once[1], w)
+            for left, right in zip(once[::2], once[1::2], strict=True):
+                mean = self.variable(np.broadcast_shapes(left.index.shape, right.index.shape))
+                self.quotient(left, right, mean)
+                parts.append((mean, 1))
+            whole //= 2
+
+    def quotient(self, t: Any, y: Any, u: Any) -> int:
+        """t y >= u^2, y >= 0."""
+        return self._cone("rotated", [_affine(t), _affine(y), _affine(u)], (UNDER, UNDER, EXACT))
+
+    def semidefinite(self, u: Affine) -> int:
+        """Symmetric matrices, of u's last two dims, without a negative eigenvalue."""
+        n = u.shape[-1]
+        j, i = np.tril_indices(n)
+        triangle = u[..., i, j] * np.where(i == j, 1.0, 2**0.5)
+        if len(i) > MOST_TRIANGLE:
+            raise NotConic("a larger semidefinite matrix than an interior-point method takes")
+        rows, const, kinds = triangle.entries()
+        _check(kinds, EXACT)
+        return self._append(Block("semidefinite", rows, const, len(i)))
+
+    def squares(self, u: Affine) -> Affine:
+        """Upper estimates of |u|^2 along the last dim."""
+        if not u.exact:
+            raise NotConic("the square of an estimate")
+        t = self.variable(u.shape[:-1])
+        rows, const, _ = u.entries()
+        self._count(rows.nnz)
+        self.squares_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, u.shape[-1]))
+        return t.upper()
+
+    def powers(self, u: Affine, p: float) -> Affine:
+        """Upper estimates of |u|^p."""
+        if not u.exact:
+            raise NotConic("the power of an estimate")
+        t = self.variable(u.shape)
+        rows, const, _ = u.entries()
+        self.powers_.append(Powers(int(self.columns - t.numel()), t.numel(), rows, const, exponent=p))
+        return t.upper()
+
+    def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
+        """The roots u^(1/p) of sums c + sum_k c_k |u_k|^p without negative c, from above; None of anything else."""
+        rows, const, _ = u.entries()
+        rows.eliminate_zeros()
+        if (const < 0).any() or (rows.data < 0).any():
+            return None
+        records = [r for r in (*self.squares_, *self.powers_) if r.exponent == p]
+        starts = np.array([r.first for r in records] + [self.columns])
+        owner = np.searchsorted(starts, rows.indices, side="right") - 1
+        ends = np.array([r.first + r.count for r in records] + [0])
+        if (owner < 0).any() or (rows.indices >= ends[owner]).any():
+            return None
+        t = self.variable((len(const),))
+        for alike in _alike(rows, owner, const):
+            entries = np.concatenate([np.arange(rows.indptr[k], rows.indptr[k + 1]) for k in alike])
+            columns, weights, of = rows.indices[entries], rows.data[entries], owner[entries]
+            parts = [records[r].of(columns[of == r], weights[of == r]) for r in np.unique(of)]
+            levels = const[alike] ** (1 / p)
+            if len(alike) == 1:
+                self.norm(t[alike[0]], joined([*parts, constant(levels[levels > 0])]), p)
+                continue
+            (part,) = parts
+            together = [part.reshape(len(alike), -1), *([constant(levels[:, None])] if levels[0] else [])]
+            self.norm(t[alike], joined(together, -1), p)
+        return t.upper().reshape(u.shape)
+
+    def dual(self, kind: str, y: Affine, power: float = 0.5) -> None:
+        """Rows of an array in the cones dual to those of a kind."""
+        if kind == "nonneg":
+            self.nonneg(y)
+        elif kind == "second_order":
+            self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
+        elif kind == "rotated":
+            inner = [y.select(-1, k) * 0.5 for k in range(2, y.shape[-1])]
+            self._cone("rotated", [y.select(-1, 0), y.select(-1, 1), *inner], (UNDER, UNDER, *[EXACT] * len(inner)))
+        elif kind == "exponential":
+            u, v, w = (y.select(-1, k) for k in range(3))
+            self.exponential(u - v, -u, w)
+        elif kind == "power":
+            self.power(y.select(-1, 0) / power, y.select(-1, 1) / (1 - power), y.select(-1, 2), power)
+        elif kind == "semidefinite":
+            rows, const, _ = y.entries()
+            self._append(Block(kind, rows, const, y.shape[-1]))
+
+    def norm(self, t: Affine, u: Affine, p: float) -> None:
+        """t >= |u|_p along u's last dim: r_k^(1/p) t^(1 - 1/p) >= |u_k|, sum r <= t."""
+        if p == 2:
+            self.second_order(t, u)
+            return
+        r = self.variable(u.shape)
+        self.power(r, t.unsqueeze(-1), u, 1 / p)
+        self.nonneg(t - r.sum(-1))
+
+    def stated(self, powers: Powers) -> None:
+        """Powers as cones."""
+        t = Affine(_unit(powers.columns), np.zeros(powers.count), np.zeros(powers.count, dtype=np.int8), np.arange(powers.count))
+        u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
+        if powers.exponent == 2:
+            parts = [t, constant(np.ones(powers.count)), *(u.select(-1, k) for k in range(powers.size))]
+            self._cone("rotated", parts, (UNDER, UNDER, *[EXACT] * powers.size))
+        else:
+            self.power(t, 1.0, u.squeeze(-1), 1 / powers.exponent)
+
+    def used(self) -> np.ndarray:
+        """Whether each variable is in a condition."""
+        used = np.zeros(self.columns, dtype=bool)
+        for rows in [part.rows for part in self.blocks] + [part.rows for part in (*self.squares_, *self.powers_)]:
+            used[rows.indices] = True
+        return used
+
+    # -------------------------------------------------------------------------------------------------------------- helpers
+    def _add(self, kind: str, u: Affine, allowed: int) -> int:
+        rows, const, kinds = u.entries()
+        _check(kinds, allowed)
+        return self._append(Block(kind, rows, const))
+
+    def _cone(self, kind: str, parts: list[Affine], allowed: Sequence[int], power: float = 0.5) -> int:
+        shape = np.broadcast_shapes(*(part.index.shape for part in parts))
+        if kind in CURVED:
+            self.room(math.prod(shape))
+            self.curved += math.prod(shape)
+        for part, kinds in zip(parts, allowed, strict=True):
+            _check(part.kind[part.index].ravel(), kinds)
+        whole = stacked([part.laid(np.broadcast_to(part.index, shape)) for part in parts])
+        rows, const, _ = whole.entries()
+        return self._append(Block(kind, rows, const, len(parts), power))
+
+    def _append(self, block: Block) -> int:
+        self._count(block.rows.nnz)
+        self.blocks.append(block)
+        return len(self.blocks) - 1
+
+    def _count(self, numbers: int) -> None:
+        self.numbers += numbers
+        self.room(0)
+
+    def room(self, curved: int) -> None:
+        """NotConic where so many more cones that are not symmetric make it too large."""
+        if self.numbers > MOST_NUMBERS or self.curved + curved > MOST_CURVED:
+            raise NotConic("a larger program than an interior-point method takes")
+
+
+def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
+    """The rows by those that can be stated at once: with as many entries, all of one ``owner``, and a constant or none."""
+    counts, row = np.diff(rows.indptr), np.repeat(np.arange(len(const)), np.diff(rows.indptr))
+    first, last = np.full(len(const), np.iinfo(np.int64).max), np.full(len(const), -1)
+    np.minimum.at(first, row, owner)
+    np.maximum.at(last, row, owner)
+    alone = np.where(first == last, -1, np.arange(len(const)))
+    _, which = np.unique(np.stack([counts, last, const > 0, alone]), axis=1, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1) if len(order) else []
+
+
+def _affine(value: Any) -> Affine:
+    return value if isinstance(value, Affine) else constant(np.asarray(value, dtype=np.float64))
+
+
+def _check(kinds: np.ndarray, allowed: int) -> None:
+    """Estimates are on the side where what holds for them holds for what they estimate."""
+    if ((kinds != EXACT) & (kinds != allowed)).any():
+        raise NotConic("a convex function where only a concave or affine one keeps the problem convex, or the reverse")
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled(ConeProgram):
+    """A program with what it was made of: ``places`` are the first rows of the blocks, ``constant`` the objective's at z = 0."""
+
+    places: list[int]
+    constant: float
+
+
+#: A sum of squares becomes a quadratic form of its variables where these are at most so many, else of new ones.
+DENSE = 400
+
+
+def assembled(cones: Cones, objective: Affine) -> Assembled:
+    """The program as numbers. Squares that the objective alone asks for are in its quadratic part, others are cones."""
+    rows, const, kinds = objective.entries()
+    _check(kinds, OVER)
+    q = np.zeros(cones.columns)
+    q[: rows.shape[1]] = rows.toarray()[0]
+    total = float(const[0])
+    used = cones.used()
+    for powers in cones.powers_:
+        if used[powers.columns].any() or q[powers.columns].any():
+            cones.stated(powers)
+    quadratic: list[sparse.csr_matrix] = []
+    for squares in cones.squares_:
+        places = squares.columns
+        weights = np.repeat(q[places], squares.size)
+        if used[places].any() or (weights < 0).any():
+            cones.stated(squares)
+            continue
+        q[places] = 0.0
+        u_rows, u_const, keep = squares.rows, squares.const, weights > 0
+        u_rows, u_const, weights = u_rows[keep], u_const[keep], weights[keep]
+        if np.count_nonzero(np.bincount(u_rows.indices)) > DENSE and u_rows.nnz > 2 * u_rows.shape[0]:
+            fresh = cones.variable((u_rows.shape[0],))
+            cones.zero(Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const))) - fresh)
+            q = np.concatenate([q, np.zeros(u_rows.shape[0])])
+            u_rows, u_const = fresh.rows, np.zeros(u_rows.shape[0])
+        q[: u_rows.shape[1]] += 2 * (u_rows.T @ (weights * u_const))
+        total += float(weights @ u_const**2)
+        quadratic.append((2 * (u_rows.T @ sparse.diags_array(weights) @ u_rows)).tocsr())
+    n = cones.columns
+    P = sparse.csc_matrix((n, n))
+    for part in quadratic:
+        part = part.tocoo()
+        P = P + sparse.csc_matrix((part.data, (part.row, part.col)), shape=(n, n))
+    q = np.concatenate([q, np.zeros(n - len(q))])
+    matrices, sides, kinds_, places_ = [], [], [], []
+    first = 0
+    for block in cones.blocks:
+        places_.append(first)
+        first += len(block.const)
+        matrices.append(-widened(block.rows, n))
+        sides.append(block.const)
+        if block.kind in ("zero", "nonneg"):
+            kinds_.append((block.kind, len(block.const), 0.0))
+        else:
+            kinds_ += [(block.kind, block.size, block.power)] * (len(block.const) // block.size)
+    A = sparse.vstack(matrices, format="csc") if matrices else sparse.csc_matrix((0, n))
+    b = np.concatenate(sides) if sides else np.zeros(0)
+    return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_, places_, total)
+
+
+def _unit(places: np.ndarray) -> sparse.csr_matrix:
+    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), int(places[-1]) + 1))

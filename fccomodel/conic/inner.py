@@ -1,0 +1,122 @@
+"""The largest value over a set of vectors q of what is affine in q, less a convex function of q alone, by its conic dual:
+
+    max over q of r.q + g.z + v s.t. R z + k in K, z = (q, ...)   =   min over y in K* of k.y + v s.t. R'y + g + (r, 0) = 0
+
+r and v are functions of the model's variables (P. Schiele, E. Luxenberg, S. Boyd, Disciplined saddle programming, 2023).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from fccomodel.conic.affine import UNDER, Affine, NotConic, widened
+from fccomodel.conic.affine import constant as constants
+from fccomodel.conic.cones import Cones
+from fccomodel.core import ir
+from fccomodel.evaluation.interpret.inner_maximum import affine
+from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
+from fccomodel.library import reductions
+
+if TYPE_CHECKING:
+    from fccomodel.conic.model import Walk
+
+
+def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
+    """An estimate of the largest value (of the least, for ``min``) over the set of the one binder."""
+    (binder,) = node.binders
+    assert isinstance(binder.domain, ir.VectorSet)
+    sign = float(reductions.of(node).sign)
+    terms = list(parts(node.body, binder, sign))
+    lengths = walk.axes(node, env)
+    axes = tuple(sorted(lengths))
+    outer = tuple(lengths[axis] for axis in axes)
+    shape = elements.shape(walk.bound, binder.domain.shape)
+    v, r = linear(walk, [t for t in terms if affine(t[1], binder)], binder, env, axes, (*outer, math.prod(shape)))
+    cones, g = concave(walk, [t for t in terms if not affine(t[1], binder)], binder, shape)
+    if not r.exact:
+        larger = walk.cones.variable(tuple(r.shape))
+        walk.cones.nonneg(larger - r)
+        r = larger
+    return Named((dual(walk.cones, cones, g, r) + v).upper() * sign, axes)
+
+
+def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, ir.Expr]]:
+    """Summands of a body, each with the numbers that it is multiplied by."""
+    if isinstance(node, ir.Apply) and node.op in ("add", "sub") and not affine(node, q):
+        yield from parts(node.args[0], q, factor)
+        yield from parts(node.args[1], q, factor if node.op == "add" else -factor)
+    elif isinstance(node, ir.Apply) and node.op == "neg" and not affine(node, q):
+        yield from parts(node.args[0], q, -factor)
+    else:
+        yield factor, node
+
+
+def linear(
+    walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, env: Env, axes: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[Any, Any]:
+    """The value at q = 0 and the coefficients of the entries of q, by the values at all unit vectors."""
+    assert isinstance(q.domain, ir.VectorSet)
+    n, axis = shape[-1], new_axis()
+    units = torch.cat([torch.zeros(1, n), torch.eye(n)]).to(torch.float64)
+    at = Named(units.reshape(n + 1, *elements.shape(walk.bound, q.domain.shape)), (axis,))
+    total: Any = constants(np.zeros((*shape[:-1], n + 1)))
+    for factor, term in terms:
+        total = total + spread(walk.value(term, {**env, q: at}), (*axes, axis), 0) * factor
+    v = total.select(-1, 0)
+    return v, total.narrow(-1, 1, n) - v.unsqueeze(-1)
+
+
+def concave(walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]) -> tuple[Cones, Affine]:
+    """The set and the terms that no variable of the model enters, as conditions on q and further variables, q first."""
+    inner = walk.beside()
+    variable = inner.cones.variable(shape)
+    assert isinstance(q.domain, ir.VectorSet)
+    simple, args = walk.simple_set(q.domain)
+    if simple.cone is None or simple.cap is None:
+        raise NotConic(f"a maximum over the set {simple.name}")
+    simple.cone(inner.cones, variable, *args)
+    total: Any = constants(np.zeros(()))
+    for factor, term in terms:
+        if ir.variables_of(term):
+            raise NotConic("a maximum of products of the variables with functions of its own")
+        found = inner.value(term, {q: Named(variable, ())})  # type: ignore[arg-type]
+        if found.axes:
+            raise NotConic("a maximum whose own part differs from member to member")
+        total = total + found.data * factor
+    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == 2).any():
+        raise NotConic("a maximum of what is not concave")
+    used = inner.cones.used()
+    rows = widened(total.entries()[0], inner.cones.columns)
+    used[rows.indices] = True
+    for powers in (*inner.cones.squares_, *inner.cones.powers_):
+        if used[powers.columns].any():
+            inner.cones.stated(powers)
+    return inner.cones, total
+
+
+def dual(cones: Cones, inner: Cones, g: Affine, r: Affine) -> Affine:
+    """The least k.y + g's constant, by new variables y of the model's program."""
+    n, m = r.shape[-1], sum(len(block.const) for block in inner.blocks)
+    outer = tuple(r.shape[:-1])
+    count = math.prod(outer)
+    rows = sparse.vstack([widened(block.rows, inner.columns) for block in inner.blocks], format="csr")
+    y = cones.variable((count, m))
+    slope = widened(g.entries()[0], inner.columns).toarray()[0]
+    pulled = y.transformed(rows.T)
+    cones.zero(pulled.narrow(-1, 0, n) + slope[:n] + r.reshape(count, n))
+    if inner.columns > n:
+        cones.zero(pulled.narrow(-1, n, inner.columns - n) + slope[n:])
+    first = 0
+    for block in inner.blocks:
+        part = y.narrow(-1, first, len(block.const))
+        cones.dual(block.kind, part.reshape(-1, block.size), block.power)
+        first += len(block.const)
+    level = (y * np.concatenate([block.const for block in inner.blocks])).sum(-1) + float(g.entries()[1][0])
+    return level.reshape(outer)

@@ -1,0 +1,155 @@
+"""Constraints on monotone functions as constraints on what is inside: log(1 + x^2) <= 5 where 1 + x^2 <= e^5.
+
+A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal, S. Boyd, Disciplined
+quasiconvex programming, 2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fccomodel.conic.affine import Affine, NotConic, number
+from fccomodel.core import ir
+from fccomodel.evaluation.sets.axes import Env
+from fccomodel.library import atoms
+from fccomodel.library.atoms import Interval
+
+if TYPE_CHECKING:
+    from fccomodel.conic.model import Walk
+
+#: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a difference, relative.
+STEPS, LARGEST, STEP = 200, 1e12, 1e-6
+#: The largest number up to which a crossing is sought where there is none below.
+MOST = 1e100
+#: Monotone functions of which a bound is one of their argument, and those of them that are not defined everywhere.
+STRAIGHTENED = ("log", "sqrt", "exp")
+PARTIAL = ("log", "sqrt")
+
+
+def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
+    """body <= 0 without its outermost monotone functions: the place of the condition, and the change of the body for one of what
+    is left. Raises NotConic where no such functions make it conic."""
+    node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
+    while True:
+        node, level, turned, factor = _inside(walk, node, env, level)
+        sign, slope = sign * turned, slope * factor
+        with suppress(NotConic):
+            value = walk.value(node, env)
+            if not value.axes and isinstance(value.data, Affine) and slope:
+                return _condition(walk, value.data, level, sign, slope)
+
+
+def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
+    """body <= 0 as a bound of an affine function, where it is a monotone function of one: log(x) >= 30 where x >= exp(30). The
+    place of the condition, and the change of the body for one of the affine function.
+
+    None where there is no such form, or where it says less: where what is below a root or a logarithm might be negative.
+    """
+    node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
+    try:
+        while not (curved and _affine(node)):
+            if isinstance(node, ir.Apply) and node.op not in ("add", "sub", "neg", "mul"):
+                if node.op not in STRAIGHTENED:
+                    return None
+                curved = True
+            node, level, turned, factor = _inside(walk, node, env, level)
+            sign, slope = sign * turned, slope * factor
+        value = walk.value(node, env)
+    except NotConic:
+        return None
+    if value.axes or not isinstance(value.data, Affine) or not slope or sign > 0 and not _total(body):
+        return None
+    return walk.cones.nonneg((level - value.data) * sign), slope
+
+
+def _affine(node: ir.Expr) -> bool:
+    """Whether an expression is affine as it is written: sums, multiples and entries of variables."""
+    if isinstance(node, ir.Var) or not ir.variables_of(node):
+        return True
+    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+    varying = [bool(ir.variables_of(arg)) for arg in node.children]
+    return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
+
+
+def _total(body: ir.Expr) -> bool:
+    """Whether all functions in it are defined everywhere."""
+    return not any(isinstance(part, ir.Apply) and part.op in PARTIAL for part in ir.walk(body))
+
+
+def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
+    """body <= 0 is a convex set by what is known of it (``see``): as it stands, or without its outermost monotone functions."""
+    node, sign = body, 1.0
+    with suppress(NotConic):
+        while not (see(node).convex if sign > 0 else see(node).concave):
+            _, k, turned = _monotone(node, lambda arg: see(arg).interval.value)
+            node, sign = node.children[k], sign * turned
+        return True
+    return False
+
+
+def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
+    """sign * value <= sign * level; sums of squares by their root, which is of the size of the variables."""
+    rest = level - float(value.entries()[1][0])
+    root = walk.cones.norm_of(value - (level - rest)) if sign > 0 and rest > 0 else None
+    if root is None:
+        return walk.cones.nonneg((level - value) * sign), slope
+    return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
+
+
+def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atoms.ScalarAtom, int, float]:
+    """A monotone function, which of its arguments varies, and -1 where its side turns."""
+    if not isinstance(node, ir.Apply) or not isinstance(atom := atoms.of(node), atoms.ScalarAtom):
+        raise NotConic("a constraint that is no monotone function")
+    varying = [k for k, arg in enumerate(node.args) if ir.variables_of(arg)]
+    if len(varying) != 1 or node.shape:
+        raise NotConic("a constraint on a function of several")
+    direction = atom.monotone(*map(where, node.args), argument=varying[0])
+    if direction not in ("increasing", "decreasing"):
+        raise NotConic("a constraint on a function that is not monotone")
+    return atom, varying[0], 1.0 if direction == "increasing" else -1.0
+
+
+def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
+    """One function less: what is inside, its level, -1 where its side turns, and the function's steepness there."""
+    atom, k, turned = _monotone(node, walk.where)
+    constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
+
+    def function(u: float) -> float:
+        return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
+
+    inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
+    step = STEP * (1 + abs(inside))
+    return node.children[k], inside, turned, abs(function(inside + step) - function(inside - step)) / (2 * step)
+
+
+def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
+    value = number(walk.value(node, env).data)
+    if value.size != 1:
+        raise NotConic("a level that differs from member to member")
+    return float(value.reshape(()))
+
+
+def _crossing(function: Callable[[float], float], level: float, where: Interval) -> float:
+    """Where an increasing function reaches a level."""
+
+    def under(u: float) -> bool:
+        with np.errstate(all="ignore"):
+            return function(u) <= level
+
+    low, high = max(where.lo, -LARGEST), min(where.hi, LARGEST)
+    with np.errstate(all="ignore"):
+        low = max(low, 0.0) if math.isnan(function(low)) else low  # roots and logarithms
+    while high < where.hi and high < MOST and under(high):
+        high *= LARGEST
+    high = min(high, where.hi)
+    if math.isnan(low + high) or not under(low + 1e-12 * abs(low)) or under(high):
+        raise NotConic("a level that the function does not cross")
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if under(middle) else (low, middle)
+    return low

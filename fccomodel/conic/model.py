@@ -1,0 +1,472 @@
+"""A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in place of numbers.
+
+What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom
+or reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the
+side where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming,
+2006).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from fccomodel.conic import inner, level_sets
+from fccomodel.conic.affine import NEITHER, OVER, UNDER, Affine, NotConic, joined, level, number
+from fccomodel.conic.cones import Cones, assembled
+from fccomodel.conic.program import Conic
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.interpret.reductions import collapse
+from fccomodel.evaluation.interpret.spaces import Listing, Product, cells
+from fccomodel.evaluation.sets import elements, members
+from fccomodel.evaluation.sets.axes import Env, Named, align
+from fccomodel.library import atoms, cones, maxima, reductions
+from fccomodel.library.atoms import Interval
+
+#: Numbers that one value may have.
+MOST = 4_000_000
+
+
+def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
+    """The problem as a conic program; ``where``: an interval that holds each entry of an expression's value.
+
+    Raises NotConic where it is none by these rules, or too large.
+    """
+    problem = bound.problem
+    walk, layout = opened(bound, where)
+    blocks: dict[str, tuple[int, int, float]] = {}
+    for constraint in problem.constraints:
+        family = members.of(bound, constraint)
+        found = stated(walk, constraint, family)
+        if found is not None:
+            for k, label in enumerate(family.labels(constraint.label)):
+                blocks[label] = (found[0], k, found[1])
+    objective = walk.value(problem.objective.expr, {}).data
+    if not isinstance(objective, Affine):
+        raise NotConic("an objective without variables")
+    sign = 1.0 if problem.objective.sense == "minimize" else -1.0
+    return _made(walk, layout, blocks, objective * sign, sign)
+
+
+def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
+    """Those constraints that are conic, without an objective. Of an equation that is not affine the side is kept on which it is
+    convex: ``sides`` has the sign of its body, by label, where it is violated.
+
+    Raises NotConic where no constraint is left, or what is left is too large.
+    """
+    walk, layout = opened(bound, where)
+    blocks: dict[str, tuple[int, int, float]] = {}
+    for constraint in bound.problem.constraints:
+        family = members.of(bound, constraint)
+        labels = family.labels(constraint.label)
+        try:
+            found = stated(walk, constraint, family)
+        except NotConic:
+            side = float(np.sign(sides.get(labels[0], 0.0))) if constraint.kind == "eq" and len(labels) == 1 else 0.0
+            found = _one_side(walk, constraint, family, side)
+        if found is not None:
+            for k, label in enumerate(labels):
+                blocks[label] = (found[0], k, found[1])
+    if not blocks:
+        raise NotConic("no constraint that is conic")
+    nothing = Affine(sparse.csr_matrix((1, walk.cones.columns)), np.zeros(1), np.zeros(1, dtype=np.int8), np.zeros((), dtype=int))
+    return _made(walk, layout, blocks, nothing, 1.0)
+
+
+def opened(
+    bound: Bound, where: Callable[[ir.Expr], Interval]
+) -> tuple[Walk, dict[str, tuple[int, tuple[int, ...]]]]:
+    """A walk with the variables in their sets, and where each variable is among the program's."""
+    walk, problem = Walk(bound, where), bound.problem
+    if any(variable.net for variable in problem.variables.values()):
+        raise NotConic("a net's parameters")
+    layout = {}
+    for name, variable in problem.variables.items():
+        shape = elements.shape(bound, variable.shape)
+        if math.prod(shape) > MOST:
+            raise NotConic("more variables than are held at once")
+        layout[name] = (walk.cones.columns, shape)
+        walk.point[name] = cast(torch.Tensor, walk.cones.variable(shape))
+    for name, variable in problem.variables.items():
+        for declared in variable.sets:
+            simple, args = walk.simple_set(declared)
+            if simple.cone is None:
+                raise NotConic(f"the set {simple.name}")
+            simple.cone(walk.cones, walk.point[name], *args)
+    return walk, layout
+
+
+def _one_side(walk: Walk, constraint: ir.Constraint, family: members.Members, side: float) -> tuple[int, float] | None:
+    """side * body <= 0 as a condition, None where it is not conic."""
+    if not side:
+        return None
+    with suppress(NotConic):
+        values = family.over(walk.value(constraint.body, family.env))
+        if isinstance(values, Affine):
+            return walk.cones.nonneg(values * -side), side
+    return None
+
+
+def _made(
+    walk: Walk, layout: dict[str, tuple[int, tuple[int, ...]]], blocks: Mapping[str, tuple[int, int, float]], objective: Affine,
+    sign: float,
+) -> Conic:  # fmt: skip
+    program = assembled(walk.cones, objective)
+    rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
+    return Conic(program, sign, layout, rows)
+
+
+def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
+    """A constraint as a condition: its place, and the factor of its dual; None of one without variables, which holds."""
+    equal = constraint.kind == "eq"
+    if not equal and not constraint.binders and not constraint.body.shape:
+        found = level_sets.straight(walk, constraint.body, family.env)
+        if found is not None:
+            return found[0], 1.0 / found[1]
+    try:
+        values = family.over(walk.value(constraint.body, family.env))
+        if isinstance(values, Affine):
+            return (walk.cones.zero(values), -1.0) if equal else (walk.cones.nonneg(-values), 1.0)
+    except NotConic:
+        if equal or constraint.binders:
+            raise
+        place, slope = level_sets.peeled(walk, constraint.body, family.env)
+        return place, 1.0 / slope
+    if bool(((values.abs() if equal else values) > 1e-9).any()):
+        raise NotConic("a constraint without variables that does not hold")
+    return None
+
+
+class Walk(Evaluator):
+    """Values as affine functions of the program's variables wherever they depend on the model's."""
+
+    def __init__(self, bound: Bound, where: Callable[[ir.Expr], Interval]):
+        super().__init__(bound, {}, chunk=1 << 62, shortcuts=False)
+        self.cones, self.where = Cones(), where
+
+    def beside(self) -> Walk:
+        """A walk of the same model for another program."""
+        return Walk(self.bound, self.where)
+
+    def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
+        if maxima.nested(node) is not None:
+            return ()
+        return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env, merged)
+
+    def compute(self, node: ir.Expr, env: Env) -> Named:
+        if self.numel(node, env) > MOST:
+            raise NotConic("more elements than are held at once")
+        if _as_written(node):
+            with suppress(NotConic):
+                return self.uncut(node, env)
+        return super().compute(node, env)
+
+    def net(self, node: ir.NetCall, env: Env) -> Named:
+        raise NotConic("a net")
+
+    # ---------------------------------------------------------------------------------------------------------------- atoms
+    def apply(self, node: ir.Apply, env: Env) -> Named:
+        if (pieces := maxima.nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
+            return whole
+        values = [self.value(arg, env) for arg in node.args if not isinstance(arg, ir.Label)]
+        if not any(isinstance(value.data, Affine) for value in values):
+            return super().apply(node, env)
+        atom = atoms.of(node)
+        assert atom is not None
+        varying = [isinstance(value.data, Affine) for value in values]
+        if atom.linear(varying):
+            return self.linear(node, atom, values, env)
+        if all(varying) and atom.bilinear:
+            return self.entropy(node, env) or self.square(node, env)
+        return self.function(node, atom, values)
+
+    def largest(self, pieces: list[ir.Expr], env: Env) -> Named | None:
+        """The largest of several, by one new variable; None where they are not all affine."""
+        try:
+            values = [self.value(piece, env) for piece in pieces]
+        except NotConic:
+            return None
+        arrays, axes = align(values, entrywise=True)
+        known: list[Any] = [array for array in arrays if isinstance(array, Affine)]
+        if not known or not all(array.exact for array in known):
+            return None
+        return _named(cones.largest(self.cones, *arrays), axes)
+
+    def linear(self, node: ir.Apply, atom: atoms.Atom, values: list[Named], env: Env) -> Named:
+        """Rows take part in what is linear as tensors do."""
+        if node.op == "dot":
+            return self.dot(*values)
+        if node.op == "matmul":
+            return self.product(*values)
+        return super().apply(node, env)
+
+    def product(self, u: Named, v: Named) -> Named:
+        """``u @ v`` of a matrix or vector and another."""
+        (a, b), axes = align([u, v], entrywise=False)
+        first = a.unsqueeze(-2) if len(u.event) == 1 else a
+        second = b.unsqueeze(-1) if len(v.event) == 1 else b
+        value = first @ second
+        value = value.squeeze(-1) if len(v.event) == 1 else value
+        return Named(value.squeeze(-2 if len(v.event) > 1 else -1) if len(u.event) == 1 else value, axes)
+
+    def dot(self, u: Named, v: Named) -> Named:
+        if not isinstance(u.data, Affine) and not isinstance(v.data, Affine):
+            return super().dot(u, v)
+        if isinstance(v.data, Affine) and not v.axes and len(u.axes) == 1:
+            return Named(u.data @ v.data, u.axes)
+        if isinstance(u.data, Affine) and not u.axes and len(v.axes) == 1:
+            return Named(v.data @ u.data, v.axes)
+        (a, b), axes = align([u, v], entrywise=False)
+        return Named((a * b if isinstance(a, Affine) else b * a).sum(-1), axes)
+
+    def square(self, node: ir.Apply, env: Env) -> Named:
+        """A product of two functions of the variables that is a square, or a quadratic form."""
+        left, right = (self.value(arg, env) for arg in node.args)
+        if _same(left, right) and node.op in ("mul", "dot"):
+            value = left.data.unsqueeze(-1) if node.op == "mul" else left.data
+            return _named(self.cones.squares(_rows(value)), left.axes)
+        if node.op == "dot":
+            for vector, other in (node.args, node.args[::-1]):
+                if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
+                    matrix, within = (self.value(arg, env) for arg in other.args)
+                    if not isinstance(matrix.data, Affine) and not matrix.axes and _same(within, self.value(vector, env)):
+                        return _named(self.form(number(matrix.data), _rows(within.data)), within.axes)
+        raise NotConic("a product of two functions of the variables")
+
+    def entropy(self, node: ir.Apply, env: Env) -> Named | None:
+        """u log(u), which is -entr(u)."""
+        for u, other in (node.args, node.args[::-1]):
+            if node.op == "mul" and isinstance(other, ir.Apply) and other.op == "log":
+                value, inside = self.value(u, env), self.value(other.args[0], env)
+                if _same(value, inside):
+                    atom = atoms.get("entr")
+                    assert atom is not None and atom.cone is not None
+                    entropy: Any = atom.cone(self.cones, value.data)
+                    return Named(-entropy, value.axes)
+        return None
+
+    def form(self, matrix: np.ndarray, u: Affine) -> Affine:
+        """u.M u of a matrix without negative (or without positive) eigenvalues."""
+        size, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        least = 1e-12 * np.abs(size).max()
+        sign = 1.0 if size.min() >= -least else -1.0
+        if (sign * size).min() < -least:
+            raise NotConic("a quadratic form with eigenvalues of both signs")
+        kept = sign * size > least
+        root = torch.from_numpy((vectors[:, kept] * np.sqrt(sign * size[kept])).T.copy())
+        return self.cones.squares(root @ u if u.ndim == 1 else u @ root.T) * sign
+
+    def function(self, node: ir.Apply, atom: atoms.Atom, values: list[Named]) -> Named:
+        """A function that is convex or concave where its arguments lie, by new variables."""
+        enclosures = [self.where(arg) for arg in node.args]
+        varying = tuple(isinstance(value.data, Affine) for value in values)
+        curvature = atom.curvature(*enclosures, varying=varying)
+        if curvature not in ("convex", "concave", "affine", "constant"):
+            raise NotConic(f"`{node.op}`, which is not known to be convex or concave where its argument lies")
+        scalar = isinstance(atom, atoms.ScalarAtom)
+        arrays, axes = align(values, entrywise=scalar)
+        names = atom.names(len(values))
+        args: list[Any] = []
+        expected = {"convex": {OVER}, "concave": {UNDER}}.get(curvature, set())
+        for k, (array, value, name) in enumerate(zip(arrays, values, names, strict=True)):
+            if name in atom.parameters:
+                if array.numel() != 1 and not scalar:
+                    raise NotConic(f"`{name}` of `{node.op}` differs from element to element")
+                args.append(array if array.numel() != 1 else float(array))
+                continue
+            if isinstance(array, Affine) and not array.exact:
+                if (power := _root(atom, values)) and (norm := self.cones.norm_of(array, power)) is not None:
+                    return _named(norm, axes)
+                array, side = self.bounded(atom, enclosures, k, array)
+                expected.add(side)
+            as_it_is = scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+            args.append(array if as_it_is else _entries(array, len(axes), len(value.event)))
+        result = self.by_parameters(node, atom, args)
+        if any((result.kind[result.index] == -side).any() for side in expected):
+            raise NotConic(f"`{node.op}` where its argument lies")
+        return _named(result, axes)
+
+    def by_parameters(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
+        """The value, together for all elements whose parameters are the same."""
+        named = [name in atom.parameters for name in atom.names(len(args))]
+        if not any(is_one and isinstance(arg, torch.Tensor) for is_one, arg in zip(named, args, strict=True)):
+            return self.estimate(node, atom, args)
+        shape = np.broadcast_shapes(*(tuple(arg.shape) for arg in args if not isinstance(arg, float)))
+        flat = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
+        given = [number(arg) for is_one, arg in zip(named, flat, strict=True) if is_one and not isinstance(arg, float)]
+        which = np.unique(np.stack(given), axis=1, return_inverse=True)[1].reshape(-1)
+        places = [np.flatnonzero(which == k) for k in range(which.max() + 1)]
+        parts = []
+        for place in places:
+            at = [arg if isinstance(arg, float) else arg[torch.from_numpy(place)] for arg in flat]
+            at = [float(arg[0]) if is_one and not isinstance(arg, float) else arg for is_one, arg in zip(named, at, strict=True)]
+            parts.append(self.estimate(node, atom, at))
+        whole = joined(parts)
+        index = np.empty_like(which)
+        index[np.concatenate(places)] = whole.index
+        return whole.laid(index.reshape(shape))
+
+    def estimate(self, node: ir.Apply, atom: atoms.Atom, args: list[Any]) -> Affine:
+        """The value of a function by what its atom states."""
+        result = None
+        if atom.cone is not None:
+            result = atom.cone(self.cones, *args)
+        elif atom.extreme:
+            sign = float(atom.extreme)
+            result = cones.largest(self.cones, *(arg * sign for arg in args)) * sign
+        elif isinstance(atom, atoms.ScalarAtom) and atom.graph is not None:
+            graph, parameters = atom.subdifferential(*args[1:]), args[1:]
+            result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
+        elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
+            groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
+            result = None if groups is None else groups.sum(-1)
+        elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
+            result = cones.norm(self.cones, atom.ball.kind, args[0])
+        if result is None:
+            raise NotConic(f"`{node.op}`, which is no conic function")
+        return result
+
+    def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> tuple[Affine, int]:
+        """New variables above an upper estimate (below a lower one), where the function is monotone from there on; and on which
+        side of it its own estimate must then be."""
+        entries = array.kind[array.index]
+        kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
+        where = enclosures[k]
+        if kinds == {OVER}:
+            way, beyond = "increasing", Interval(where.lo, math.inf)
+        elif kinds == {UNDER}:
+            way, beyond = "decreasing", Interval(-math.inf, where.hi)
+        else:
+            raise NotConic("estimates from above and from below in one value")
+        around = [*enclosures[:k], beyond, *enclosures[k + 1 :]]
+        direction = atom.monotone(*around, argument=k)
+        curvature = atom.curvature(*around, varying=tuple(name not in atom.parameters for name in atom.names(len(around))))
+        turned = {"increasing": "decreasing", "decreasing": "increasing"}[way]
+        sides = {("convex", way): OVER, ("affine", way): OVER, ("concave", turned): UNDER, ("affine", turned): UNDER}
+        if (curvature, direction) not in sides:
+            raise NotConic("a function that is not monotone, of one that is not affine")
+        fresh = self.cones.variable(tuple(array.shape))
+        self.cones.nonneg((fresh - array) if kinds == {OVER} else (array - fresh))
+        return fresh, sides[curvature, direction]
+
+    # ----------------------------------------------------------------------------------------------------------- reductions
+    def reduce(self, node: ir.Reduce, env: Env) -> Named:
+        if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
+            return inner.value(self, node, env)
+        return super().reduce(node, env)
+
+    def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
+        size = math.prod(space.lengths[axis] for axis in (*space.kept, *space.over))
+        size *= space.total_size if isinstance(space, Listing) else 1
+        if size > MOST:
+            raise NotConic("more elements than are held at once")
+        kind, options = reductions.of(node), self.options(node)
+        own = size * _curved_by(kind, options) if ir.variables_of(node.body) else 0
+        self.cones.room(own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body)))
+        whole = space if isinstance(space, Product) else space.whole()
+        self.not_empty(node, space, whole.count, inner)
+        if isinstance(whole, Product):
+            value = self.value(node.body, inner)
+        else:
+            leaves, _ = self.leaves(node.body, space, inner)
+            value = self.in_block(node.body, inner, leaves, whole)
+        if kind.linear or not isinstance(value.data, Affine):
+            return collapse(kind, whole, value, options)
+        full = whole.full(value)
+        if len(full.shape) > len(whole.full(Named(torch.zeros(()))).shape):
+            raise NotConic(f"`{node.kind}` of arrays")
+        return whole.finish(self.reduced(node, kind, full, whole, options).reshape(space.shape))
+
+    def reduced(self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]) -> Affine:
+        """One number for each cell of the elements."""
+        space = whole if isinstance(whole, Product) else whole.space
+        n = whole.count.expand(space.shape).reshape(-1)
+        places, e = cells(whole, torch.zeros(()).expand(tuple(full.shape))).numpy(), full.reshape(-1)
+        if kind.cone is not None:
+            if not e.exact and not kind.increasing:
+                raise NotConic(f"`{node.kind}` of what is not affine")
+            value = kind.cone(self.cones, e, places, n, options)
+            if value is None:
+                raise NotConic(f"`{node.kind}` at these options")
+            return value
+        if kind.cap is not None:
+            cap = kind.cap(n, options)
+            return cones.heaviest(self.cones, e * kind.sign, places, cap.expand(n.shape).numpy()) * kind.sign
+        raise NotConic(f"`{node.kind}`, which is no conic function")
+
+
+def _as_written(node: ir.Expr) -> bool:
+    """A root, or a reduction with a cone, is tried before its form that is stable in floating point."""
+    if isinstance(node, ir.Reduce):
+        return reductions.of(node).cone is not None
+    atom = atoms.of(node)
+    return isinstance(atom, atoms.ScalarAtom) and (atom.exponent == 0.5 or atom.exponent in atom.parameters)
+
+
+def _functions(body: ir.Expr) -> Iterator[ir.Apply]:
+    """Those functions of the variables, outside reductions, that cones which are not symmetric state."""
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ir.Apply) and _curved(node.op) and ir.variables_of(node):
+            yield node
+        stack.extend(() if isinstance(node, ir.Reduce) else node.children)
+
+
+@cache
+def _curved(name: str) -> int:
+    """Such cones for each entry of a function of one number."""
+    atom, tried = atoms.get(name), Cones()
+    if isinstance(atom, atoms.ScalarAtom) and atom.cone is not None and len(atom.arguments) == 1:
+        atom.cone(tried, tried.variable(()))
+    return tried.curved
+
+
+def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
+    """Such cones for each element of a reduction."""
+    tried, few = Cones(), 2
+    if kind.cone is not None:
+        with suppress(NotConic):
+            kind.cone(tried, tried.variable((few,)), np.zeros(few, dtype=np.int64), torch.full((1,), float(few)), options)
+    return tried.curved // few
+
+
+def _root(atom: atoms.Atom, values: list[Named]) -> float:
+    """p of a p-th root, p > 1; else 0."""
+    exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
+    a = float(values[-1].data) if exponent in atom.parameters else exponent
+    p = 1 / a if isinstance(a, float) and 0 < a < 1 else 0.0
+    return float(round(p)) if abs(p - round(p)) < 1e-12 else p
+
+
+def _named(value: Affine, axes: tuple[int, ...]) -> Named:
+    return Named(cast(torch.Tensor, value), axes)
+
+
+def _rows(value: Any) -> Affine:
+    assert isinstance(value, Affine)
+    return value
+
+
+def _same(left: Named, right: Named) -> bool:
+    """The same functions entry by entry."""
+    a, b = _rows(left.data), _rows(right.data)
+    if a is b or left.axes != right.axes or a.index.shape != b.index.shape:
+        return a is b
+    (first, const, _), (second, others, _) = a.entries(), b.entries()
+    first, second = level(first, second)
+    return bool((const == others).all()) and (first != second).nnz == 0
+
+
+def _entries(array: Any, axes: int, event: int) -> Any:
+    """An array's own dims as one."""
+    return array if event <= 1 else array.flatten(axes, axes + event - 1)

@@ -1,0 +1,607 @@
+"""Proofs that a conic program has no optimum, by rays that are checked here whatever method has found them.
+
+    s = b - A z in K             is met by no z where y in K*, A'y = 0, b.y < 0         (J. Farkas, 1902)
+    q.z + z'Pz / 2 falls for ever from every such z along d where P d = 0, -A d in K, q.d < 0
+
+A ray in floating point meets its equations up to rounding. It proves the claim where, in this order,
+
+1. what the equations miss is made up for by bounds of the variables that the program itself states,
+2. an exact ray lies near it: where M of the equations, its columns times weights w_i and its rows of length 1, has no singular
+   value below c, M (y + e) = 0 has a solution with |e_i| <= w_i |M y| / c, which does not leave the cone; this holds for all
+   matrices within some roundings of M (as C. Jansson, Rigorous lower and upper bounds in linear programming, 2004),
+3. a ray of small fractions, or one found by exact elimination, meets them exactly.
+
+Where none of these holds, A'y = r still proves that no feasible z has |r||z| < -b.y: none within a radius.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy import linalg, sparse
+
+from fccomodel.conic.cones import Assembled
+
+#: Relative rounding of one operation; of a number of the program and of the sums that it stands for, in roundings.
+ROUNDING = 2.0**-53
+ROUNDINGS = 8.0
+#: Entries of a ray below this share of the largest count as 0.
+TINY = 1e-9
+#: The largest matrices that are factored, and that are eliminated exactly, by the number of rows and columns.
+MOST_DENSE = 2500
+MOST_EXACT = 40
+#: The largest matrices whose independent rows are told from others.
+MOST_RANKED = 300
+#: Eigenvalues that are tried as lower bounds.
+LEVELS = (1e-3, 1e-6, 1e-9)
+#: Pivots below this share of the largest count as 0.
+DEPENDENT = 1e-10
+#: Largest denominators of the fractions that are tried.
+DENOMINATORS = (1, 12, 1000)
+#: Corrections of a ray before it is checked.
+REFINED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Conflict:
+    """Multipliers that show that no point meets all conditions: none at all, or (``radius`` finite) none whose entries of the
+    model's variables have that norm."""
+
+    y: np.ndarray
+    radius: float
+
+
+def blocks(program: Assembled) -> Iterator[tuple[str, slice, float]]:
+    """Kind, rows and exponent of each cone; rows of half-lines and equations of one block together."""
+    first = 0
+    for kind, size, power in program.cones:
+        yield kind, slice(first, first + size), power
+        first += size
+
+
+# ------------------------------------------------------------------------------------------------------------- cones
+def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
+    """A point of the dual cone near y, up to rounding."""
+    y = y.copy()
+    if kind == "nonneg":
+        return np.maximum(y, 0.0)
+    if kind == "second_order":
+        y[0] = max(y[0], float(np.linalg.norm(y[1:])) * (1 + 4 * ROUNDING * len(y)))
+    elif kind == "rotated":
+        y[:2] = np.maximum(y[:2], 0.0)
+        y[2:] *= _shrunk(2 * math.sqrt(y[0] * y[1]), float(np.linalg.norm(y[2:])))
+    elif kind == "exponential":
+        u, v, w = y
+        if u >= 0:
+            return np.array([0.0, max(v, 0.0), max(w, 0.0)])
+        y[2] = max(w, _exponential(u, v) * (1 + 16 * ROUNDING))
+    elif kind == "power":
+        y[:2] = np.maximum(y[:2], 0.0)
+        y[2] *= _shrunk(_power(y[0], y[1], power), abs(y[2]))
+    elif kind == "semidefinite":
+        least = float(np.linalg.eigvalsh(_matrix(y)).min())
+        n = _side(y)
+        if least < 0:
+            y[_diagonal(n)] += -least * (1 + 4 * ROUNDING * n)
+    return y
+
+
+def _shrunk(most: float, size: float) -> float:
+    return 1.0 if size <= most else most / size * (1 - 16 * ROUNDING)
+
+
+def _exponential(u: float, v: float) -> float:
+    """The least w with (u, v, w) in the dual of the exponential cone, u < 0."""
+    with np.errstate(over="ignore"):
+        return float(-u * np.exp(v / u - 1))
+
+
+def _power(u: float, v: float, a: float) -> float:
+    """The largest |w| with (u, v, w) in the dual of the power cone."""
+    return float((u / a) ** a * (v / (1 - a)) ** (1 - a))
+
+
+def _side(y: np.ndarray) -> int:
+    return (math.isqrt(8 * len(y) + 1) - 1) // 2
+
+
+def _diagonal(n: int) -> np.ndarray:
+    """Places of the diagonal in the upper triangle, column by column."""
+    return np.cumsum(np.arange(1, n + 1)) - 1
+
+
+def _matrix(y: np.ndarray) -> np.ndarray:
+    n = _side(y)
+    j, i = np.tril_indices(n)
+    made = np.zeros((n, n))
+    made[i, j] = y * np.where(i == j, 1.0, 0.5**0.5)
+    return made + np.triu(made, 1).T
+
+
+def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
+    """All points whose entries differ from y's by at most ``around`` are in the dual cone."""
+    slack = 8 * ROUNDING * np.abs(y).max(initial=0.0)
+    if kind == "zero":
+        return True
+    if kind == "nonneg":
+        return bool((y - around >= 0).all())
+    if kind == "second_order":
+        return bool(y[0] - around[0] - slack >= float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y)))
+    if kind == "semidefinite":
+        n = _side(y)
+        off = float(np.linalg.norm(around)) + 4 * n * slack
+        return float(np.linalg.eigvalsh(_matrix(y)).min()) >= off
+    low = y - around
+    if kind == "rotated":
+        size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
+        return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
+    if kind == "power":
+        most = _power(low[0], low[1], power) if low[:2].min() >= 0 else -1.0
+        return most * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
+    u, v, w = y
+    if u == around[0] == 0:
+        return bool(low[1] >= 0 and low[2] >= 0)
+    if u + around[0] >= 0:
+        return False
+    corners = [_exponential(u + s * around[0], v - around[1]) for s in (-1.0, 1.0)]  # convex in u, falling in v
+    return bool(max(corners) * (1 + 32 * ROUNDING) <= low[2])
+
+
+# ---------------------------------------------------------------------------------------------------------- infeasible
+def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> Conflict | None:
+    """What multipliers y near a ray prove; None where they prove nothing.
+
+    own     which columns are the model's variables
+    units   what a column's entry is, in the model's units
+    """
+    size = float(np.abs(y).max(initial=0.0))
+    if not 0 < size < math.inf or not np.isfinite(y).all():
+        return None
+    y = _projected(program, y / size)
+    value = _value(program.b, y)
+    if value <= 0:
+        return None
+    A = program.A.tocsr()
+    rows = np.flatnonzero(y)
+    low, high = _bounds(program)
+    if _bounded(A[rows], y[rows], low, high, value):
+        return Conflict(y, math.inf)
+    columns = np.unique(A[rows].indices)
+    if max(len(rows), len(columns)) <= MOST_DENSE:
+        M = A[rows][:, columns].toarray().T
+        found = _corrected(program, y, rows, M, own[columns])
+        if found is not None:
+            y, left, value = found
+            if not len(left):
+                return Conflict(y, math.inf)
+            exact = _exact(program, y, rows)
+            if exact is not None:
+                return Conflict(exact, math.inf)
+            missed = np.zeros(len(columns))
+            missed[left[:, 0].astype(int)] = left[:, 1]
+            return _within(y, missed, columns, low, high, value, own, units)
+        exact = _exact(program, y, rows)
+        if exact is not None:
+            return Conflict(exact, math.inf)
+    r, error = _missed(A[rows], y[rows])
+    return _within(y, (np.abs(r) + error)[columns], columns, low, high, value, own, units)
+
+
+def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
+    """A point of the dual cone near y, small parts set to 0."""
+    made = np.zeros_like(y)
+    for kind, rows, power in blocks(program):
+        part = y[rows]
+        if kind in ("zero", "nonneg"):
+            part = np.where(np.abs(part) > TINY, part, 0.0)
+        elif np.abs(part).max(initial=0.0) <= TINY:
+            continue
+        made[rows] = part if kind == "zero" else _nearest_dual(kind, part, power)
+    return made
+
+
+def _value(b: np.ndarray, y: np.ndarray) -> float:
+    """-b.y, less what rounding may add."""
+    products = b * y
+    return -math.fsum(products) - ROUNDINGS * ROUNDING * float(np.abs(products).sum())
+
+
+def _missed(A: sparse.csr_matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A'y, and how far rounding may be off."""
+    longest = float(np.bincount(A.indices).max(initial=0))
+    return A.T @ y, (longest + ROUNDINGS) * ROUNDING * (abs(A).T @ np.abs(y))
+
+
+def _bounds(program: Assembled) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of the columns by rows of one entry, and by norms of single columns below a number."""
+    A = program.A.tocsr()
+    n = A.shape[1]
+    low, high = np.full(n, -math.inf), np.full(n, math.inf)
+    counts = np.diff(A.indptr)
+    kinds = np.empty(len(counts), dtype=object)
+    for kind, rows, _ in blocks(program):
+        kinds[rows] = kind
+    at = np.flatnonzero((counts == 1) & np.isin(kinds, ("nonneg", "zero")))
+    columns, entries = A.indices[A.indptr[at]], A.data[A.indptr[at]]
+    some = entries != 0
+    at, columns, entries = at[some], columns[some], entries[some]
+    ends = program.b[at] / entries
+    ends += np.where(entries > 0, 1.0, -1.0) * 4 * ROUNDING * np.abs(ends)
+    equal = kinds[at] == "zero"
+    above, below = (entries > 0) | equal, (entries < 0) | equal
+    np.minimum.at(high, columns[above], (ends + 8 * ROUNDING * np.abs(ends))[above])
+    np.maximum.at(low, columns[below], (ends - 8 * ROUNDING * np.abs(ends))[below])
+    for kind, rows, _ in blocks(program):
+        if kind == "second_order" and counts[rows.start] == 0:
+            radius = program.b[rows.start]
+            for k in range(rows.start + 1, rows.stop):
+                if counts[k] == 1 and A.data[A.indptr[k]] != 0:
+                    column, entry = A.indices[A.indptr[k]], A.data[A.indptr[k]]
+                    far = (radius + abs(program.b[k])) / abs(entry) * (1 + 8 * ROUNDING)
+                    high[column], low[column] = min(high[column], far), max(low[column], -far)
+    return low, high
+
+
+def _bounded(A: sparse.csr_matrix, y: np.ndarray, low: np.ndarray, high: np.ndarray, value: float) -> bool:
+    """No point within the bounds makes up for -b.y: r.z >= -b.y > 0 > the least of -r.z."""
+    r, error = _missed(A, y)
+    lost = _lost(r, error, low, high)
+    return value - float(lost.sum()) > 0
+
+
+def _lost(r: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The largest -r_j z_j for each column, r known up to its error."""
+    with np.errstate(invalid="ignore"):
+        corners = [-slope * end for slope in (r - error, r + error) for end in (low, high)]
+    most = np.max([np.where(np.isnan(corner), 0.0, corner) for corner in corners], axis=0)
+    return np.where((r == 0) & (error == 0), 0.0, np.maximum(most, 0.0)) * (1 + 8 * ROUNDING)
+
+
+def _within(
+    y: np.ndarray, missed: np.ndarray, columns: np.ndarray, low: np.ndarray, high: np.ndarray, value: float,
+    own: np.ndarray, units: np.ndarray,
+) -> Conflict | None:  # fmt: skip
+    """By what is missed at most in each of these columns: unless their bounds make up for it, none within a radius."""
+    far = np.maximum(np.abs(low), np.abs(high))[columns]
+    known = np.isfinite(far)
+    value -= float((missed[known] * far[known]).sum()) * (1 + len(columns) * ROUNDING)
+    rest = ~known & (missed > 0)
+    if value <= 0 or (rest & ~own[columns]).any():
+        return None
+    size = float(np.linalg.norm(missed[rest] / units[columns][rest]))
+    return Conflict(y, value / size * (1 - 1e-6) if size else math.inf)
+
+
+def _corrected(
+    program: Assembled, y: np.ndarray, rows: np.ndarray, M: np.ndarray, own: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float] | None:
+    """(y, left, value): an exact solution of as many of the equations as are independent is near y, inside the dual cone;
+    ``left`` has the number of each other equation and what it misses at most; -b.y of the solution is at least ``value``."""
+    weights = _margins(program, y)[rows]
+    some = np.arange(len(M))
+    nearby = _nearby(M, weights)
+    if nearby is None and max(M.shape) <= MOST_RANKED:
+        order = np.where(own, 1.0, 1e3)[:, None]  # what is not the model's is made exact first
+        _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
+        sizes = np.abs(np.diag(upper))
+        some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
+        nearby = _nearby(M[some], weights)
+    if nearby is None:
+        return None
+    B, z = M[some], y[rows].copy()
+    for _ in range(REFINED):
+        z -= nearby.step(B @ z)
+    y = y.copy()
+    y[rows] = z
+    around = nearby.around(np.abs(B @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(B) @ np.abs(z)))
+    whole = np.zeros_like(y)
+    whole[rows] = around
+    for kind, part, power in blocks(program):
+        if y[part].any() and not _held(kind, y[part], whole[part], power):
+            return None
+    value = _value(program.b, y) - float(np.abs(program.b[rows]) @ around) * (1 + 1e-6)
+    if value <= 0:
+        return None
+    rest = np.setdiff1d(np.arange(len(M)), some)
+    missed = np.abs(M[rest] @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z)) + np.abs(M[rest]) @ around
+    return y, np.stack([rest, missed], axis=1) if len(rest) else np.zeros((0, 2)), value
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearby:
+    """Solutions e of B e = r with few w_i: S = D B diag(w) has rows of length 1, and every S' u at least ``least`` |u|.
+
+    factor   Cholesky's of S S'       norms   1 / D
+    """
+
+    S: np.ndarray
+    weights: np.ndarray
+    norms: np.ndarray
+    factor: tuple
+    least: float
+
+    def step(self, r: np.ndarray) -> np.ndarray:
+        """About the e with B e = r."""
+        return self.weights * (self.S.T @ linalg.cho_solve(self.factor, r / self.norms))
+
+    def around(self, r: np.ndarray) -> np.ndarray:
+        """Bounds of the entries of such an e, for every right side of at most these sizes."""
+        return self.weights * (float(np.linalg.norm(r / self.norms)) / self.least * (1 + 1e-6))
+
+
+def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
+    """None where the rows of B are dependent, or nearly so. That S S' - t I has a Cholesky factor in floating point proves that
+    no eigenvalue of S S' is below t less a multiple of the rounding (S. Rump, Verification of positive definiteness, 2006)."""
+    n, k = B.shape
+    S = B * weights
+    norms = np.linalg.norm(S, axis=1)
+    if not n or not (norms > 0).all() or n > k:
+        return None
+    S /= norms[:, None]
+    G = S @ S.T
+    rounding = 4 * n * (n + k + 8 * ROUNDINGS) * ROUNDING
+    for level in LEVELS:
+        if level > 2 * rounding:
+            try:
+                linalg.cholesky(G - level * np.eye(n), lower=True, check_finite=False)
+                return _Nearby(S, weights, norms, linalg.cho_factor(G), math.sqrt(level - rounding))
+            except linalg.LinAlgError:
+                continue
+    return None
+
+
+def _held(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
+    if kind == "nonneg":
+        some = y != 0
+        return bool((y[some] - around[some] >= 0).all())
+    return _holds_dual(kind, y, around, power)
+
+
+def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
+    """About how far each entry may move within the dual cone."""
+    margins = np.ones_like(y)
+    for kind, rows, power in blocks(program):
+        part = y[rows]
+        if kind == "nonneg":
+            margins[rows] = np.maximum(part, 0.0)
+        elif kind == "second_order":
+            margins[rows] = part[0] - np.linalg.norm(part[1:])
+        elif kind == "semidefinite":
+            margins[rows] = np.linalg.eigvalsh(_matrix(part)).min() if part.any() else 0.0
+        elif kind == "rotated":
+            margins[rows] = min(part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:]))
+        elif kind == "power":
+            margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
+        elif kind == "exponential":
+            u, v, w = part
+            margins[rows] = min(-u, w - _exponential(u, v)) if u < 0 else 0.0
+    return np.maximum(np.nan_to_num(margins), 0.0)
+
+
+# ---------------------------------------------------------------------------------------------------------------- exact
+def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
+    """A ray of half-lines and equations alone that meets A'y = 0 exactly; None where none is found."""
+    kinds = np.empty(len(y), dtype=object)
+    for kind, part, _ in blocks(program):
+        kinds[part] = kind
+    if not np.isin(kinds[rows], ("zero", "nonneg")).all():
+        return None
+    free = kinds[rows] == "zero"
+    A, b = program.A.tocsr()[rows], [Fraction(float(v)) for v in program.b[rows]]
+    for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
+        if all(v >= 0 for v, both in zip(values, free, strict=True) if not both) and _meets(A, values, b):
+            made = np.zeros_like(y)
+            made[rows] = [float(v) for v in values]
+            return made
+    return None
+
+
+def _fractions(values: np.ndarray) -> Iterator[list[Fraction]]:
+    """Small fractions near some numbers, in units of the smallest and of the largest of them."""
+    sizes = np.abs(values)
+    if len(values) > 20 * MOST_EXACT:
+        return
+    for unit in (float(sizes.max()), float(sizes.min())):
+        for denominator in DENOMINATORS:
+            yield [Fraction(float(v) / unit).limit_denominator(denominator) for v in values]
+
+
+def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
+    """A'y = 0 and b.y < 0, exactly."""
+    sums: dict[int, Fraction] = {}
+    for row, value in enumerate(y):
+        if value:
+            for k in range(A.indptr[row], A.indptr[row + 1]):
+                column = int(A.indices[k])
+                sums[column] = sums.get(column, Fraction(0)) + Fraction(float(A.data[k])) * value
+    return not any(sums.values()) and sum((v * w for v, w in zip(b, y, strict=True)), Fraction(0)) < 0
+
+
+def _eliminated(A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray) -> Iterator[list[Fraction]]:
+    """By exact elimination, the ray of few rows that a vertex of all rays has."""
+    from scipy.optimize import linprog
+
+    if len(y) > 20 * MOST_EXACT:
+        return
+    matrix, columns = A.toarray().T, np.unique(A.indices)
+    limits = [(None, None) if both else (0, None) for both in free]
+    with np.errstate(all="ignore"):
+        found = linprog(
+            np.where(free, 0.0, 1.0), A_eq=np.vstack([matrix[columns], b]), b_eq=np.append(np.zeros(len(columns)), -1.0),
+            bounds=limits, method="highs-ds",
+        )  # fmt: skip
+    if found.x is None:
+        return
+    kept = np.flatnonzero(np.abs(found.x) > TINY * np.abs(found.x).max(initial=0.0))
+    if not 0 < len(kept) <= MOST_EXACT:
+        return
+    found_ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
+    if found_ray is None:
+        return
+    for sign in (1, -1):
+        values = [Fraction(0)] * len(y)
+        for k, value in zip(kept, found_ray, strict=True):
+            values[k] = sign * value
+        yield values
+
+
+def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
+    """The one solution, up to its length, of these homogeneous equations; None where there is not one."""
+    n, pivots, done = len(rows[0]), list[int](), 0
+    for column in range(n):
+        found = next((k for k in range(done, len(rows)) if rows[k][column]), None)
+        if found is None:
+            continue
+        rows[done], rows[found] = rows[found], rows[done]
+        head = rows[done][column]
+        rows[done] = [v / head for v in rows[done]]
+        for k in range(len(rows)):
+            factor = rows[k][column]
+            if k != done and factor:
+                rows[k] = [v - factor * w for v, w in zip(rows[k], rows[done], strict=True)]
+        pivots.append(column)
+        done += 1
+    if len(pivots) != n - 1:
+        return None
+    (open_one,) = set(range(n)) - set(pivots)
+    made = [Fraction(0)] * n
+    made[open_one] = Fraction(1)
+    for row, column in enumerate(pivots):
+        made[column] = -rows[row][open_one]
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------------ unbounded
+def falls(program: Assembled, d: np.ndarray) -> bool:
+    """An exact direction near d leads from every feasible point to feasible points, and the objective falls along it for ever."""
+    size = float(np.abs(d).max(initial=0.0))
+    if not 0 < size < math.inf or not np.isfinite(d).all():
+        return False
+    d = np.where(np.abs(d) > TINY * size, d / size, 0.0)
+    A, P = program.A.tocsr(), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
+    s = -(A @ d)
+    s[np.abs(s) <= TINY * (abs(A) @ np.abs(d))] = 0.0
+    equations, conditions = _recession(program, A, s)
+    if equations is None:
+        return False
+    return _falls_nearby(program, A, P, d, equations, conditions) or _falls_exactly(program, A, P, d, equations, conditions)
+
+
+def _recession(
+    program: Assembled, A: sparse.csr_matrix, s: np.ndarray
+) -> tuple[np.ndarray | None, list[tuple[str, slice, float]]]:
+    """Rows that must stay 0, and cones in whose inside the others must stay, for -A d near s; None where s is at the boundary
+    of a curved cone."""
+    equations, conditions = list[int](), list[tuple[str, slice, float]]()
+    empty = np.diff(A.indptr) == 0
+
+    def half_line(row: int) -> None:
+        if s[row] == 0:
+            equations.append(row)
+        else:
+            conditions.append(("nonneg", slice(row, row + 1), 1.0))
+
+    for kind, rows, power in blocks(program):
+        places = range(rows.start, rows.stop)
+        if kind == "zero" or not s[rows].any():
+            equations += places
+        elif kind == "nonneg":
+            for row in places:
+                half_line(row)
+        elif kind == "exponential" and empty[rows.start + 1]:  # (x, 0, z) with x <= 0 <= z
+            if s[rows.start]:
+                conditions.append(("nonpos", slice(rows.start, rows.start + 1), 1.0))
+            else:
+                equations.append(rows.start)
+            half_line(rows.start + 2)
+        elif kind in ("rotated", "power") and (empty[rows.start] or empty[rows.start + 1]):  # t, y >= 0 = u
+            half_line(rows.start)
+            half_line(rows.start + 1)
+            equations += places[2:]
+        elif _inside(kind, s[rows], power):
+            conditions.append((kind, rows, power))
+        else:
+            return None, []
+    return np.array([row for row in equations if not empty[row]], dtype=int), conditions
+
+
+def _inside(kind: str, s: np.ndarray, power: float) -> bool:
+    return _holds(kind, s, 1e-6 * np.abs(s).max() * np.ones_like(s), power)
+
+
+def _holds(kind: str, s: np.ndarray, around: np.ndarray, power: float) -> bool:
+    """All points whose entries differ from those of s by at most ``around`` are in the cone."""
+    if kind == "nonpos":
+        return bool((s + around <= 0).all())
+    if kind == "exponential":  # (x, y, z) is in it where (-y, -x, e z) is in its dual
+        x, y, z = s
+        turned, near = np.array([-y, -x, math.e * z]), np.array([around[1], around[0], 3 * around[2]])
+        return y > around[1] and _holds_dual(kind, turned, near, power)
+    if kind == "rotated":
+        return _holds_dual(kind, s * np.array([1, 1, *[2.0] * (len(s) - 2)]), 2 * around, power)
+    if kind == "power":
+        scale = np.array([power, 1 - power, 1.0])
+        return _holds_dual(kind, s * scale, around * scale, power)
+    return _holds_dual(kind, s, around, power)
+
+
+def _falls_nearby(
+    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix, d: np.ndarray, equations: np.ndarray,
+    conditions: list[tuple[str, slice, float]],
+) -> bool:  # fmt: skip
+    """The equations that d has to meet are independent, so that an exact direction is near."""
+    some = np.flatnonzero(d)
+    held = sparse.vstack([A[equations], P], format="csr")[:, some]
+    held = held[np.flatnonzero(np.diff(held.indptr))]
+    if max(held.shape) > MOST_DENSE:
+        return False
+    M, z = held.toarray(), d[some].copy()
+    around = np.zeros(len(some))
+    if len(M):
+        nearby = _nearby(M, np.abs(z))
+        if nearby is None:
+            return False
+        for _ in range(REFINED):
+            z -= nearby.step(M @ z)
+        around = nearby.around(np.abs(M @ z) + (len(some) + ROUNDINGS) * ROUNDING * (np.abs(M) @ np.abs(z)))
+    near, whole = np.zeros_like(d), np.zeros_like(d)
+    near[some], whole[some] = z, around
+    s, size = -(A @ near), abs(A) @ np.abs(near)
+    moved = abs(A) @ whole + (float(np.diff(A.indptr).max(initial=0)) + ROUNDINGS) * ROUNDING * size
+    slope = math.fsum(program.q * near) + float(np.abs(program.q) @ (whole + ROUNDINGS * ROUNDING * np.abs(near)))
+    return slope < 0 and all(_holds(kind, s[rows], moved[rows], power) for kind, rows, power in conditions)
+
+
+def _falls_exactly(
+    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix, d: np.ndarray, equations: np.ndarray,
+    conditions: list[tuple[str, slice, float]],
+) -> bool:  # fmt: skip
+    """Small fractions near d meet all equations and inequalities exactly."""
+    some = np.flatnonzero(d)
+    if any(kind not in ("nonneg", "nonpos") for kind, *_ in conditions) or not len(some):
+        return False
+    held = sparse.vstack([A[equations], P], format="csr")
+    for values in _fractions(d[some]):
+        direction = dict(zip(some.tolist(), values, strict=True))
+        if any(_along(held, row, direction) for row in range(held.shape[0])):
+            continue
+        signs = {"nonneg": -1, "nonpos": 1}
+        if any(signs[kind] * _along(A, rows.start, direction) < 0 for kind, rows, _ in conditions):
+            continue
+        if sum((Fraction(float(program.q[k])) * v for k, v in direction.items()), Fraction(0)) < 0:
+            return True
+    return False
+
+
+def _along(matrix: sparse.csr_matrix, row: int, direction: dict[int, Fraction]) -> Fraction:
+    """A row times a direction, exactly."""
+    total = Fraction(0)
+    for k in range(matrix.indptr[row], matrix.indptr[row + 1]):
+        value = direction.get(int(matrix.indices[k]))
+        if value:
+            total += Fraction(float(matrix.data[k])) * value
+    return total

@@ -1,0 +1,195 @@
+"""Conic programs in units in which their numbers are near 1.
+
+    z = size columns z',   s = size R^-1 s',   objective' = unit objective
+
+R maps every cone to itself: it multiplies the rows of a half-line, or of an equation, by a number each, the rows of a norm's or a
+semidefinite cone by one number, t, y and u of ``t y >= |u|^2`` by a, b and sqrt(ab), and in ``y exp(x / y) <= z`` it divides z by
+c and takes log(c) y from x. The factors are powers of 2; the sum of squares of the logarithms of all numbers is the least that
+they allow (A. Curtis, J. Reid, On the automatic scaling of matrices for Gaussian elimination, 1972).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as splinalg
+
+from fccomodel.conic.cones import Assembled
+
+#: Iterations of the least squares of the factors.
+ROUNDS = 100
+#: What keeps factors near 1 that no number asks for.
+DAMPED = 1e-3
+#: The largest power of 2 of a factor.
+MOST_POWERS = 300.0
+#: Numbers larger than this, or smaller than its inverse, are far from 1.
+FAR = 1e5
+#: The largest exponent that is taken out of an exponential.
+MOST_SHIFT = 600.0
+
+
+class Found(NamedTuple):
+    """What a method ends with: its status, the point x or a ray, the multipliers z of the rows, the objective, iterations."""
+
+    status: str
+    x: np.ndarray
+    z: np.ndarray
+    obj_val: float
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """A program in other units.
+
+    columns   factors of the variables             turn   R, a sparse matrix
+    size      what all variables are multiplied by unit   what the objective is multiplied by
+    """
+
+    program: Assembled
+    columns: np.ndarray
+    turn: sparse.csr_matrix
+    size: float
+    unit: float
+
+    def point(self, z: np.ndarray) -> np.ndarray:
+        """A point z' of the scaled program, in the program's own units."""
+        return self.columns * z * self.size
+
+    def duals(self, y: np.ndarray) -> np.ndarray:
+        """Multipliers of the scaled program's rows, as those of the program's own rows."""
+        return (self.turn.T @ y) / (self.unit * self.size)
+
+    def whole(self, found: Found) -> Found:
+        """What a method ended with on the scaled program, in the program's own units."""
+        value = found.obj_val / self.unit
+        return found._replace(x=self.point(found.x), z=self.duals(found.z), obj_val=value)
+
+
+def odd(program: Assembled) -> bool:
+    """Some numbers of the program are far from 1: entries and right sides, or all costs are large or small."""
+    entries, forms, sides, costs = (np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q))
+    numbers = np.concatenate([entries, sides])
+    most = np.concatenate([forms, costs]).max(initial=0.0)
+    return bool((numbers > FAR).any() or (numbers < 1 / FAR).any()) or most > FAR or 0 < most < 1 / FAR
+
+
+def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
+    """The program in units in which its numbers are near 1; ``near``: a point around which exponentials are taken."""
+    shift = _shift(program, near)
+    A, P = sparse.csr_matrix(shift @ program.A), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
+    program = replace(program, b=shift @ program.b)
+    columns, rows, side, cost = _balanced(program, A, P)
+    size, unit = float(np.exp2(-side)), float(np.exp2(cost + side))
+    factors = np.exp2(columns)
+    turn = _turn(program, rows)
+    whole = sparse.csr_matrix(turn @ shift)
+    form = sparse.diags_array(factors) @ P @ sparse.diags_array(factors)
+    made = replace(
+        program,
+        P=sparse.triu(form * (unit * size**2), format="csc"),
+        q=factors * program.q * (unit * size),
+        A=sparse.csc_matrix(turn @ A @ sparse.diags_array(factors)),
+        b=(turn @ program.b) / size,
+        constant=0.0,
+    )
+    return Scaled(made, factors, whole, size, unit)
+
+
+def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Whole powers of 2 for the columns, the rows, the right sides and the costs: those for which the logarithms of all numbers
+    have the least squares."""
+    m, n = A.shape
+    shared = _shared(program)
+    k = shared.shape[1]
+    entries, form = A.tocoo(), P.tocoo()
+    b, q = np.flatnonzero(program.b), np.flatnonzero(program.q)
+    groups = [
+        (entries.data, shared[entries.row], _picked(entries.col, n), 0.0, 0.0, 1.0),
+        (program.b[b], shared[b], None, 1.0, 0.0, _weight(entries.nnz, len(b))),
+        (program.q[q], None, _picked(q, n), 0.0, 1.0, _weight(entries.nnz, len(q))),
+        (form.data, None, _picked(form.row, n) + _picked(form.col, n), -1.0, 1.0, 1.0),
+    ]
+    matrices, logarithms = [], []
+    for numbers, rows, columns, side, cost, weight in groups:
+        count = len(numbers)
+        rows = sparse.csr_matrix((count, k)) if rows is None else rows
+        columns = sparse.csr_matrix((count, n)) if columns is None else columns
+        both = sparse.csr_matrix(np.tile([side, cost], (count, 1)))
+        matrices.append(sparse.hstack([rows, columns, both]) * weight)
+        logarithms.append(-np.log2(np.abs(numbers)) * weight)
+    matrix, right = sparse.vstack(matrices, format="csr"), np.concatenate(logarithms)
+    found = splinalg.lsqr(matrix, right, damp=DAMPED, atol=1e-4, btol=1e-4, iter_lim=ROUNDS)[0]
+    found = np.clip(found, -MOST_POWERS, MOST_POWERS)
+    rows = shared @ np.round(found[:k] / 2) * 2
+    side, cost = np.round(found[k + n :])
+    return np.round(found[k : k + n]), rows, float(side), float(cost)
+
+
+def _weight(all_numbers: int, some: int) -> float:
+    """The weight of some numbers that counts them as much as all."""
+    return math.sqrt(max(all_numbers, 1) / max(some, 1))
+
+
+def _picked(places: np.ndarray, count: int) -> sparse.csr_matrix:
+    """The matrix that picks these entries of a vector."""
+    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), count))
+
+
+def _shared(program: Assembled) -> sparse.csr_matrix:
+    """The logarithms of the rows' factors by those that are free, under which each cone stays the same."""
+    rows, columns, values, row, free = list[int](), list[int](), list[float](), 0, 0
+    for kind, size, power in program.cones:
+        if kind in ("zero", "nonneg"):
+            count, parts = size, [{i: 1.0} for i in range(size)]
+        elif kind == "exponential":
+            count, parts = 2, [{0: 1.0}, {0: 1.0}, {1: 1.0}]
+        elif kind == "power":
+            count, parts = 2, [{0: 1.0}, {1: 1.0}, {0: power, 1: 1 - power}]
+        elif kind == "rotated":
+            count, parts = 2, [{0: 1.0}, {1: 1.0}, *[{0: 0.5, 1: 0.5}] * (size - 2)]
+        else:
+            count, parts = 1, [{0: 1.0}] * size
+        for part in parts:
+            for place, share in part.items():
+                rows.append(row)
+                columns.append(free + place)
+                values.append(share)
+            row += 1
+        free += count
+    return sparse.csr_matrix((values, (rows, columns)), shape=(row, free))
+
+
+def _shift(program: Assembled, near: np.ndarray | None) -> sparse.csr_matrix:
+    """What divides z of ``y exp(x / y) <= z`` by exp(c), and takes c y from x, c being x / y at a point."""
+    m = len(program.b)
+    if near is None:
+        return sparse.csr_matrix(sparse.eye_array(m))
+    at = exponentials(program)
+    s = program.b - program.A @ near
+    with np.errstate(all="ignore"):
+        c = np.nan_to_num(s[at] / s[at + 1], nan=0.0, posinf=0.0, neginf=0.0)
+    c = np.clip(np.round(c), -MOST_SHIFT, MOST_SHIFT)
+    factors = np.ones(m)
+    factors[at + 2] = np.exp(-c)
+    shear = sparse.csr_matrix((-c, (at, at + 1)), shape=(m, m))
+    return sparse.csr_matrix(sparse.diags_array(factors) + shear)
+
+
+def _turn(program: Assembled, rows: np.ndarray) -> sparse.csr_matrix:
+    """R of these factors."""
+    factors, at = np.exp2(rows), exponentials(program)
+    taken = (rows[at] - rows[at + 2]) * math.log(2)  # log(c), c = factor of y / factor of z
+    turn = sparse.csr_matrix(sparse.diags_array(factors))
+    shear = sparse.csr_matrix((-taken * factors[at], (at, at + 1)), shape=turn.shape)
+    return sparse.csr_matrix(turn + shear)
+
+
+def exponentials(program: Assembled) -> np.ndarray:
+    """The first row of each exponential cone."""
+    sizes = np.array([size for _, size, _ in program.cones], dtype=int)
+    return (np.cumsum(sizes) - sizes)[[kind == "exponential" for kind, *_ in program.cones]]

@@ -1,0 +1,171 @@
+"""Numbers that need no table: constant expressions, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import _by_label, errors
+from fccomodel.data.bind._spec import Spec
+from fccomodel.data.bind.collect import Errors
+
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "neg": np.negative,
+    "pow": np.power,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "square": np.square,
+    "inv": np.reciprocal,
+    "max": lambda *args: np.max(np.broadcast_arrays(*args), axis=0),
+    "min": lambda *args: np.min(np.broadcast_arrays(*args), axis=0),
+}
+
+
+def as_numbers(raw: Any) -> np.ndarray | None:
+    """Numbers, an array of them, a tensor or nested lists as float64; None for anything else, and for what 64 bits do not hold.
+
+    Truth values and texts are no numbers, though Python reads them so.
+    """
+    try:
+        given = np.asarray(raw.detach().cpu().double() if hasattr(raw, "detach") else raw)
+        if given.dtype == object and all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat):
+            given = given.astype(float)
+        return given.astype(float) if given.dtype.kind in "iuf" else None
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
+        return None
+
+
+def whole_number(raw: Any) -> int | None:
+    """A whole number of any type of numbers; None for anything else."""
+    number = as_numbers(raw)
+    return int(number) if number is not None and number.ndim == 0 and float(number).is_integer() else None
+
+
+class Values:
+    """Parameters by name, bound or by default, and the value of expressions in constants, parameters and sizes."""
+
+    def __init__(
+        self,
+        problem: ir.Problem,
+        raw_params: Mapping[str, Any],
+        size: Callable[[ir.Dim], int | None],
+        labels: Mapping[str, tuple[str, ...]] | None = None,
+    ):
+        self.problem, self.raw_params, self.size = problem, raw_params, size
+        self.labels = {} if labels is None else labels
+        self.params: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, np.ndarray] = {}
+        self._pending: list[str] = []
+
+    def scalar(self, expr: ir.Expr) -> float:
+        """A number; F0520 where the expression is none."""
+        value = np.asarray(self.of(expr), float)
+        if value.shape != ():
+            refuse(errors.numbers.not_a_scalar(self.problem.text(expr), value.shape))
+        return float(value)
+
+    def of(self, expr: ir.Expr) -> Any:
+        """The value, an array or a number. F0517 and F0519 where something in it is unknown."""
+        memo: dict[int, Any] = {}
+        for node in ir.walk(expr):
+            memo[id(node)] = self._node(node, memo)
+        return memo[id(expr)]
+
+    def _node(self, node: ir.Expr, memo: Mapping[int, Any]) -> Any:
+        match node:
+            case ir.Const():
+                return node.value
+            case ir.Size():
+                size = self.size(node.dim)
+                if size is None:
+                    refuse(errors.demands.size_unknown_here(node.dim))
+                return float(size)
+            case ir.Param():
+                return self.arrays[node.name] if node.name in self.arrays else self.param(node.name)
+            case ir.LetRef():
+                return memo[id(node.let.body)]
+            case ir.Item():
+                index = tuple(int(memo[id(i)]) for i in node.indices)
+                return np.asarray(memo[id(node.base)])[index]
+            case ir.Apply() if node.op in OPERATIONS:
+                with np.errstate(all="ignore"):
+                    return OPERATIONS[node.op](*(np.asarray(memo[id(arg)], float) for arg in node.args))
+        return refuse(errors.numbers.not_known_before_solving(self.problem.text(node)))
+
+    def param(self, name: str) -> np.ndarray:
+        """A parameter's value, float64 of its declared shape. F0519, F0520."""
+        if name in self.params:
+            return self.params[name]
+        parameter = self.problem.params[name]
+        if name in self._pending:
+            refuse(errors.numbers.defined_by_itself(name))
+        self._pending.append(name)
+        try:
+            value = self._value(parameter)
+        finally:
+            self._pending.pop()
+        self.params[name] = value
+        return value
+
+    def _value(self, parameter: ir.Parameter) -> np.ndarray:
+        name = parameter.name
+        if name in self.raw_params:
+            raw = self.raw_params[name]
+        elif parameter.default is not None:
+            raw = self.of(parameter.default)
+        else:
+            refuse(errors.numbers.no_value(name))
+        if (given := _by_label.labelled(raw)) is not None:
+            axis = parameter.shape[0] if parameter.shape else None
+            raw = _by_label.of_param(parameter, given, self.labels.get(axis) if isinstance(axis, str) else None)
+        value = as_numbers(raw)
+        if value is None:
+            refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))
+        shape = tuple(self._size(dim, name) for dim in parameter.shape)
+        if value.shape != shape:
+            if value.shape != ():
+                refuse(errors.numbers.shape(name, value.shape, shape))
+            value = np.full(shape, float(value))
+        self._check(parameter, value)
+        return value
+
+    def _size(self, dim: ir.Dim, name: str) -> int:
+        size = self.size(dim)
+        if size is None:
+            refuse(errors.demands.size_of_param(name, dim))
+        return size
+
+    def _check(self, parameter: ir.Parameter, value: np.ndarray) -> None:
+        """Finite and within the declared bounds."""
+        name = parameter.name
+        if not np.isfinite(value).all():
+            refuse(errors.numbers.not_finite(name, value[~np.isfinite(value)].flat[0]))
+        low, high = parameter.lower, parameter.upper
+        below = value <= low if parameter.strict_lower else value < low
+        above = value >= high if parameter.strict_upper else value > high
+        if below.any() or above.any():
+            refuse(errors.numbers.out_of_bounds(parameter, float(value[below | above].flat[0])))
+
+
+def bind_params(
+    problem: ir.Problem, values: Values, spec: Spec, keywords: Mapping[str, Any], collected: Errors
+) -> dict[str, np.ndarray]:
+    """Every declared parameter's value."""
+    params: dict[str, np.ndarray] = {}
+    for name, parameter in problem.params.items():
+        place = "" if name in keywords or name not in spec.params else spec.place("params", name)
+        with collected.collect(span=parameter.span, place=place):
+            params[name] = values.param(name)
+    return params

@@ -1,0 +1,19 @@
+"""Sizes that binding could only note: of data for each row of a filtered set, whose rows an expression decides."""
+
+from __future__ import annotations
+
+from fccomodel.core.diagnostics import refuse
+from fccomodel.data.bind import errors
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.sets import elements
+
+
+def check(bound: Bound) -> None:
+    """F0516 for every array over the rows of a filtered set (``real[P]``) that has another number of elements."""
+    wrong = []
+    for claim in bound.claims:
+        rows = len(elements.ids(bound, bound.problem.sets[claim.set]))
+        if rows != claim.size:
+            wrong.append(errors.sizes.rows_of_set(claim.what, claim.size, claim.set, rows))
+    if wrong:
+        refuse(*wrong, source=bound.problem.source)

@@ -1,0 +1,79 @@
+"""A net's outputs at many rows, in the precision of its flat parameters, in little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from fccomodel.evaluation.kernels.pulled import directional, pulled
+
+#: Rows that a net sees at once.
+ROWS = 4096
+
+
+def net_apply(module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """A net at rows (n, *input), (n, *output); ``weights`` are its parameters, flat, in the order of ``named_parameters``."""
+    named, start = {}, 0
+    for name, parameter in module.named_parameters():
+        named[name] = weights[start : start + parameter.numel()].reshape(parameter.shape)
+        start += parameter.numel()
+    buffers = {n: b.to(weights.dtype) if b.is_floating_point() else b for n, b in module.named_buffers()}
+    return torch.func.functional_call(module, {**buffers, **named}, (rows,))
+
+
+class NetRows(torch.autograd.Function):
+    """A net at many rows: some at a time, without a graph; computed again for the gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        ctx.again = _Again(module)
+        ctx.save_for_backward(weights, rows)
+        return torch.cat([net_apply(module, weights, part) for part in rows.split(ROWS)])
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        return (None, *pulled(ctx.again, ctx, gradient, first=1))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The derivatives of the outputs in the parameters and in the rows."""
+
+    module: torch.nn.Module
+
+    def pull(self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor) -> list[torch.Tensor | None]:
+        found: list[torch.Tensor | None] = [torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)]
+        total, rows = found
+        parts = rows.split(ROWS) if rows is not None else ()
+        for k, ((leaf, part), value, outer) in enumerate(zip(*self._parts(x, wanted), gradient.split(ROWS), strict=True)):
+            slopes = iter(torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer))
+            if total is not None:
+                total += next(slopes)
+            if parts:
+                parts[k].copy_(next(slopes))
+        return found
+
+    def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
+        way, rows = along
+        ways = [None] * -(-len(x[1]) // ROWS) if rows is None else rows.split(ROWS)
+        parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
+        with torch.enable_grad():
+            return torch.cat([directional(value, inputs, [way, mine]) for inputs, value, mine in parts])
+
+    def _parts(
+        self, x: Sequence[torch.Tensor], wanted: Sequence[bool]
+    ) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], Iterator[torch.Tensor]]:
+        """The parameters with some rows, and the outputs there with their graph."""
+        leaf = x[0].detach().requires_grad_(wanted[0])
+        inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(ROWS)]
+
+        def outputs() -> Iterator[torch.Tensor]:
+            for _, part in inputs:
+                with torch.enable_grad():
+                    value = net_apply(self.module, leaf, part)
+                yield value
+
+        return inputs, outputs()

@@ -1,0 +1,492 @@
+"""What a binder ranges over, given the binders around it: conditions taken apart, then realised as index arrays."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NoReturn, cast
+
+import numpy as np
+
+from fccomodel.core import ir, memory
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.lazy import torch
+from fccomodel.core.rewrite import conjuncts
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import errors
+from fccomodel.evaluation.memory import Owned, common, deciding, remember
+from fccomodel.evaluation.sets import indices
+from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
+from fccomodel.evaluation.sets.elements import Pointwise, accepted, extent, ids, matching, name_of, names, size, values
+from fccomodel.evaluation.sets.indices import Order
+
+__all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
+
+#: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to count what a mask accepts.
+MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
+#: Bytes that each of the cells takes: where its run starts, its length, the row left out, what is accepted, and twice in between.
+CELL_BYTES = 48
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The elements of one binder, with its condition split by the way it can be sampled.
+
+    static    conjuncts about the binder's own element alone: a filter, applied once (``ids`` applies those of its set)
+    keys      pairs (inner, outer) that must be equal: a group index
+    orders    triples (op, inner, outer) meaning ``inner op outer``, op of ``ge gt le lt``, all with the same ``inner``: a range
+              of a sorted order
+    excludes  outer binders of the same table whose row is left out (``j != i``); one at most
+    masks     every other conjunct: evaluated for each pair
+    parents   the binders that keys, orders, excludes and masks depend on
+    """
+
+    binder: ir.Binder
+    static: tuple[ir.Expr, ...] = ()
+    keys: tuple[tuple[ir.Expr, ir.Expr], ...] = ()
+    orders: tuple[tuple[str, ir.Expr, ir.Expr], ...] = ()
+    excludes: tuple[ir.Binder, ...] = ()
+    masks: tuple[ir.Expr, ...] = ()
+    parents: tuple[ir.Binder, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ranges:
+    """A selection as arrays: the elements for a cell (one id per parent) are ``rows[start[cell] : start[cell] + size[cell]]``.
+
+    rows     ids, int64, in an order in which every cell is one contiguous run; ascending without keys and orders
+    start    int64, one dim per parent, its length that of the parent's table or set; None without parents
+    size     the length of the run, the skipped row included
+    skip     offset inside the run of the row to leave out, or -1; None without ``excludes``
+    accept   the fraction of the run (without the skipped row) that passes the masks, exact; None without ``masks``
+    """
+
+    rows: np.ndarray
+    start: np.ndarray | None = None
+    size: np.ndarray | None = None
+    skip: np.ndarray | None = None
+    accept: np.ndarray | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------- taking apart
+FLIPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
+
+
+def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Selection, ...]:
+    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it mentions (the last if none).
+
+    Over several binders the reduction weighs every combination that satisfies the condition alike.
+    """
+    parts = [Selection(binder=binder) for binder in binders]
+    for conjunct in _through_equal_keys(binders, list(conjuncts(condition))):
+        free = ir.free_binders(conjunct)
+        place = max((k for k, binder in enumerate(binders) if binder in free), default=len(parts) - 1)
+        parts[place] = _with(parts[place], conjunct, free)
+    return tuple(parts)
+
+
+def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr]) -> list[ir.Expr]:
+    """The conditions, where keys of several binders are equal to each other: each binder is compared with one that comes before
+    it, and with as few as can be.
+
+    ``j.g == i.g and j.g == q`` becomes ``i.g == q and j.g == q``, so that i takes the rows of q alone; and where j is compared
+    with i in another way too, ``i.g == q and j.g == q`` becomes ``i.g == q and j.g == i.g``, so that i alone decides j's rows.
+    """
+    equalities = [c for c in conditions if len(binders) > 1 and _compares_keys(c)]
+    for keys in _classes(equalities):
+        if len(keys) < 3:
+            continue
+        mine = [c for c in equalities if any(ir.same(_sides(c)[0], key) for key in keys)]
+        others = [c for c in conditions if all(c is not own for own in mine)]
+        own = [[k for k in keys if binder in ir.free_binders(k)] for binder in binders]
+        first = [k for k in keys if ir.free_binders(k)[0] not in binders]
+        if any(len(of) > 1 for of in own) or len(first) > 1:
+            continue
+        made: list[ir.Expr] = []
+        for binder, of in zip(binders, own, strict=True):
+            for key in of if first else ():
+                beside = {b for c in others if binder in ir.free_binders(c) for b in ir.free_binders(c)}
+                anchor = next((k for k in first if ir.free_binders(k)[0] in beside), first[0])
+                made.append(_equality(mine, key, anchor))
+            first += of
+        conditions = others + made
+    return conditions
+
+
+def _compares_keys(condition: ir.Expr) -> bool:
+    """Whether a condition is that two expressions are equal, each of one element of a list."""
+    if not (isinstance(condition, ir.Apply) and condition.op == "eq" and len(condition.args) == 2):
+        return False
+    free = [ir.free_binders(arg) for arg in condition.args]
+    return all(len(of) == 1 and listed(of[0]) for of in free) and free[0] != free[1]
+
+
+def _sides(condition: ir.Expr) -> tuple[ir.Expr, ir.Expr]:
+    """Both sides of an equality."""
+    assert isinstance(condition, ir.Apply)
+    left, right = condition.args
+    return left, right
+
+
+def _classes(equalities: Sequence[ir.Expr]) -> list[list[ir.Expr]]:
+    """The expressions that equalities make equal to each other, in the order in which they occur."""
+    classes: list[list[ir.Expr]] = []
+    for condition in equalities:
+        met = [of for of in classes if any(ir.same(side, key) for side in _sides(condition) for key in of)]
+        joined = [key for of in met for key in of]
+        joined += [side for side in _sides(condition) if not any(ir.same(side, key) for key in joined)]
+        classes = [of for of in classes if all(of is not other for other in met)] + [joined]
+    return classes
+
+
+def _equality(known: Sequence[ir.Expr], one: ir.Expr, other: ir.Expr) -> ir.Expr:
+    """The condition that two expressions are equal: as it is written, where it is."""
+    for condition in known:
+        sides = _sides(condition)
+        if any(ir.same(one, a) and ir.same(other, b) for a, b in (sides, sides[::-1])):
+            return condition
+    return ir.Apply(op="eq", args=(one, other), span=one.span)
+
+
+def listed(binder: ir.Binder) -> bool:
+    """It ranges over a finite list (not over draws of a distribution or over vectors)."""
+    return not isinstance(binder.domain, ir.Distribution | ir.VectorSet)
+
+
+def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Selection:
+    binder = part.binder
+    parents = tuple(dict.fromkeys((*part.parents, *(b for b in free if b is not binder))))
+    if not parents and listed(binder):
+        return replace(part, static=(*part.static, conjunct))
+    if all(b is binder for b in free) and listed(binder):
+        return replace(part, static=(*part.static, conjunct))
+    part = replace(part, parents=parents)
+    if isinstance(conjunct, ir.Apply) and len(conjunct.args) == 2 and binder in free and all(listed(b) for b in free):
+        op, (left, right) = conjunct.op, conjunct.args
+        if binder in ir.free_binders(right):
+            op, left, right = FLIPPED.get(op, op), right, left
+        if ir.free_binders(left) == (binder,) and binder not in ir.free_binders(right):
+            if op == "eq":
+                return replace(part, keys=(*part.keys, (left, right)))
+            if op in FLIPPED and all(ir.same(left, other) for _, other, _ in part.orders):
+                return replace(part, orders=(*part.orders, (op, left, right)))
+            if op == "ne" and not part.excludes and _same_row(left, right):
+                assert isinstance(right, ir.Element)
+                return replace(part, excludes=(right.binder,))
+    return replace(part, masks=(*part.masks, conjunct))
+
+
+def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
+    if not (isinstance(left, ir.Element) and isinstance(right, ir.Element)):
+        return False
+    a, b = left.binder.domain, right.binder.domain
+    return isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table
+
+
+def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
+    """How the reductions of an expression take each binder's elements; all of them where two reductions differ in it."""
+    taken: dict[ir.Binder, Selection] = {}
+    conditions: dict[ir.Binder, ir.Expr | None] = {}
+    for node in ir.walk(root):
+        for part in split(node.binders, node.condition) if isinstance(node, ir.Reduce) else ():
+            assert isinstance(node, ir.Reduce)
+            differ = part.binder in taken and conditions[part.binder] is not node.condition
+            taken[part.binder] = Selection(binder=part.binder) if differ else part
+            conditions[part.binder] = node.condition
+    return taken
+
+
+def relations(selection: Selection) -> list[ir.Expr]:
+    """Its conditions with other binders, as conditions again."""
+    conditions = [ir.Apply(op="eq", args=pair) for pair in selection.keys]
+    conditions += [ir.Apply(op=op, args=(inner, outer)) for op, inner, outer in selection.orders]
+    inner = ir.Element(binder=selection.binder)
+    conditions += [ir.Apply(op="ne", args=(inner, ir.Element(binder=other))) for other in selection.excludes]
+    return [*conditions, *selection.masks]
+
+
+class Conditions(Pointwise):
+    """Conditions at the elements that binders stand for: what is pointwise, and whether a range has elements."""
+
+    def other(self, node: ir.Expr, env: Env) -> Named:
+        match node:
+            case ir.Exists():
+                return self.exists(node, env)
+            case ir.LetRef():
+                return self.value(node.let.body, self.members(node, env))
+        return super().other(node, env)
+
+    def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
+        """What the binders of a family of lets stand for in a use of it."""
+        return {binder: self.member(binder, arg, env) for binder, arg in zip(node.let.binders, node.args, strict=True)}
+
+    def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
+        """What one of them stands for: an element that is known, or that of another binder."""
+        if isinstance(arg, ir.Const):
+            return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
+        assert isinstance(arg, ir.Element)
+        place, at = matching(self.bound, arg.binder.domain, binder.domain), env[arg.binder]
+        return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
+
+    def exists(self, node: ir.Exists, env: Env) -> Named:
+        (part,) = remember(self.bound, ("split", node), lambda: split((node.binder,), node.condition))
+        if part.masks:
+            table = remember(self.bound, ("exists", node), lambda: _exists(self.bound, part))
+            at, axes = _aligned([env[parent] for parent in part.parents])
+            return _named(table[tuple(at)].astype(np.float64), axes)
+        _, count, skip = index(self.bound, part).locate(env)
+        (number, left_out), axes = _aligned([count, skip or _named(np.full((), -1), ())])
+        return _named((number > (left_out >= 0)).astype(np.float64), axes)
+
+
+def _exists(bound: Bound, selection: Selection) -> np.ndarray:
+    """For every combination of the parents' ids whether a selection with masks has elements."""
+    ranges = realise(bound, selection, empty="keep")
+    assert ranges.size is not None and ranges.accept is not None
+    return (ranges.size > 0) & (ranges.accept > 0)
+
+
+# ------------------------------------------------------------------------------------------------------------------ indexing
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Index(Order, Owned):
+    """The elements of a selection, sorted so that keys and orders select a contiguous run."""
+
+    owner: weakref.ref[Bound]
+    selection: Selection
+
+    def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
+        """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
+        evaluate = Conditions(self.bound)
+        group = Named(torch.zeros((), dtype=torch.int64))
+        code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
+        if self.keys:
+            at = np.searchsorted(self.groups, code.data.numpy()).clip(0, max(len(self.groups) - 1, 0))
+            hit = occurs & (self.groups[at] == code.data.numpy()) if len(self.groups) else np.zeros_like(occurs)
+            group = _named(np.where(hit, at, len(self.groups)), code.axes)
+        low = _named(self.bounds[group.data.numpy()], group.axes)
+        high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
+        for op, _, outer in self.selection.orders:
+            low, high = self._narrow(op, evaluate.value(outer, env), group, low, high)
+        (start, end), axes = _aligned([low, high])
+        count = (end - start).clip(0)
+        skip = None
+        for binder in self.selection.excludes:
+            place = _named(self.place[env[binder].data], env[binder].axes)
+            run = [_named(start, axes), _named(count, axes)]
+            (first, length, at), axes_skip = _aligned([*run, place])
+            inside = (at >= first) & (at < first + length)
+            skip = _named(np.where(inside, at - first, -1), axes_skip)
+        return _named(start, axes), _named(count, axes), skip
+
+    def _narrow(self, op: str, threshold: Named, group: Named, low: Named, high: Named) -> tuple[Named, Named]:
+        side: Literal["left", "right"] = "left" if op in ("ge", "lt") else "right"
+        level = _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
+        (inner, rank), axes = _aligned([group, level])
+        at = np.searchsorted(self.ranked, inner * (len(self.levels) + 1) + rank, "left")
+        (at, first, last), axes = _aligned([_named(at, axes), low, high])
+        at = np.clip(at, first, last)
+        if op in ("ge", "gt"):
+            return _named(np.maximum(at, first), axes), _named(last, axes)
+        return _named(first, axes), _named(np.minimum(at, last), axes)
+
+
+def _named(array: np.ndarray, axes: tuple[int, ...]) -> Named:
+    return Named(torch.from_numpy(np.asarray(array)), axes)
+
+
+def _aligned(parts: Sequence[Named]) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    axes = tuple(sorted({axis for part in parts for axis in part.axes}))
+    arrays = np.broadcast_arrays(*(spread(part, axes).numpy() for part in parts))
+    return [np.array(array) for array in arrays], axes
+
+
+def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, np.ndarray]:
+    """One code for several key values, and where all of them occur among ``keys``."""
+    code, occurs, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
+    for part, key in zip(parts, keys, strict=True):
+        at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
+        hit = (key[at] == part.data.numpy()) if len(key) else np.zeros(at.shape, dtype=bool)
+        pieces = ((code, axes), (occurs, axes), (at, part.axes), (hit, part.axes))
+        (code, occurs, at, hit), axes = _aligned([_named(array, dims) for array, dims in pieces])
+        code, occurs = code * max(len(key), 1) + at, occurs & hit
+    return _named(code, axes), occurs
+
+
+def key_codes(bound: Bound, binder: ir.Binder, keys: Sequence[ir.Expr], elements: np.ndarray) -> np.ndarray:
+    """A number for each of some elements, equal where all expressions of them are."""
+    env = {binder: _named(np.ascontiguousarray(elements), (new_axis(),))}
+    code = np.zeros(len(elements), dtype=np.int64)
+    for expr in keys:
+        values = np.broadcast_to(Conditions(bound).value(expr, env).data.numpy(), (len(elements),))
+        own, at = np.unique(values, return_inverse=True)
+        code = code * max(len(own), 1) + at.reshape(-1)
+    return code
+
+
+def index(bound: Bound, selection: Selection) -> Index:
+    """The sorted rows of a selection (made once for the same data)."""
+    inner = (*selection.static, *(own for own, _ in selection.keys), *(own for _, own, _ in selection.orders))
+    made_of = (*inner, *deciding(selection.binder.domain))
+    return common(bound, ("index", selection), made_of, lambda: _index(bound, selection))
+
+
+def _index(bound: Bound, selection: Selection) -> Index:
+    """Its order, which all selections have that the same conditions, keys and quantity decide."""
+    domain, what = selection.binder.domain, decided_by(selection)
+    key = ("order", domain.table if isinstance(domain, ir.RowSet) else domain, selection if what is None else what)
+    order = remember(bound, key, lambda: indices.prepared(bound, domain, what) or order_of(bound, selection))
+    arrays = {field.name: getattr(order, field.name) for field in fields(Order)}
+    if selection.excludes and not len(order.place):
+        arrays["place"] = remember(bound, ("place", *key[1:]), lambda: places(bound, selection, order.rows))
+    return Index(owner=weakref.ref(bound), selection=selection, **arrays)
+
+
+def decided_by(selection: Selection) -> str | None:
+    """What decides its order, see ``indices.decided``."""
+    inner = [own for own, _ in selection.keys]
+    along = selection.orders[0][1] if selection.orders else None
+    return indices.decided(selection.binder.domain, selection.static, inner, along)
+
+
+def order_of(bound: Bound, selection: Selection) -> Order:
+    """The rows of a selection, sorted."""
+    binder = selection.binder
+    rows = ids(bound, binder.domain)
+    if selection.static:
+        rows = rows[accepted(bound, binder, selection.static, rows, Conditions)]
+    one, both = np.zeros(1, dtype=np.int64), np.array([0, len(rows)], dtype=np.int64)
+    if not selection.keys and not selection.orders:
+        return Order(rows=rows, groups=one, bounds=both)
+    env = {binder: _named(np.ascontiguousarray(rows), (new_axis(),))}
+    evaluate = Conditions(bound)
+
+    def distinct(expr: ir.Expr) -> tuple[np.ndarray, np.ndarray]:
+        """The values of the rows that differ, and which of them each row has."""
+        value = evaluate.value(expr, env)
+        return np.unique(np.broadcast_to(value.data.numpy(), (len(rows),)), return_inverse=True)
+
+    code, keys, levels = np.zeros(len(rows), dtype=np.int64), [], indices.NONE
+    for expr, _ in selection.keys:
+        own, at = distinct(expr)
+        keys.append(own)
+        code = code * max(len(own), 1) + at
+    if selection.orders:
+        levels, level = distinct(selection.orders[0][1])
+        order = np.lexsort((level, code))
+    else:
+        order = np.argsort(code, kind="stable")
+    code = code[order]
+    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(rows) else indices.NONE
+    groups, bounds = (code[first], np.append(first, len(rows))) if selection.keys else (one, both)
+    ranked = indices.NONE
+    if selection.orders:
+        ranked = np.repeat(np.arange(len(groups)), np.diff(bounds)) * (len(levels) + 1) + level[order]
+    return Order(rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds, levels=levels, ranked=ranked)
+
+
+def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
+    """Where each id stands in ``rows``, -1 where it does not."""
+    place = np.full(extent(bound, selection.binder.domain), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    return place
+
+
+# ---------------------------------------------------------------------------------------------------------------- realising
+def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Ranges:
+    """A selection as index arrays over all ids that its parents can have.
+
+    empty   ``error``: a cell of elements of the parents' sets without any row is an error that names it; ``keep``: its size is 0
+    """
+    if not selection.parents:
+        rows = index(bound, selection).rows
+        if not len(rows) and empty == "error":
+            no_elements(bound, selection.binder)
+        return Ranges(rows=rows)
+    ranges = remember(bound, ("ranges", selection), lambda: _ranges_of(bound, selection))
+    if empty == "error":
+        _check(bound, selection, ranges)
+    return ranges
+
+
+def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
+    """``realise`` of a selection with parents, empty cells kept."""
+    lookup = index(bound, selection)
+    cells = tuple(extent(bound, parent.domain) for parent in selection.parents)
+    needed = CELL_BYTES * math.prod(cells)
+    left = CELL_BYTES * MOST_CELLS if math.prod(cells) > MOST_CELLS else memory.lacking(needed)
+    if left is not None:
+        refuse(errors.too_many_cells(selection.binder, math.prod(cells), needed, left), source=bound.problem.source)
+    axes = tuple(new_axis() for _ in cells)
+    env = {
+        parent: Named(torch.arange(count), (axis,)) for parent, count, axis in zip(selection.parents, cells, axes, strict=True)
+    }
+
+    def full(part: Named) -> np.ndarray:
+        return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
+
+    start, count, skip = lookup.locate(env)
+    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
+    if selection.masks:
+        ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
+    return ranges
+
+
+def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
+    assert ranges.size is not None
+    lists = [ids(bound, parent.domain) for parent in selection.parents]
+    members = np.ix_(*lists)
+    count = ranges.size[members]
+    if ranges.skip is not None:
+        count = count - (ranges.skip[members] >= 0)
+    if ranges.accept is not None:
+        count = count * ranges.accept[members]
+    if count.size and not (count > 0).all():
+        cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
+        which = {p: int(parent_ids[at]) for p, parent_ids, at in zip(selection.parents, lists, cell, strict=True)}
+        no_elements(bound, selection.binder, which, int((count <= 0).sum()))
+
+
+def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1) -> NoReturn:
+    """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
+    where = ", ".join(f"{parent.name} = {name_of(bound, parent.domain, element)}" for parent, element in (which or {}).items())
+    more = f" (and for {total - 1} more)" if total > 1 else ""
+    refuse(errors.group_left_empty(binder, where + more), source=bound.problem.source)
+
+
+def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
+    """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for other ids)."""
+    assert ranges.start is not None and ranges.size is not None
+    members = [ids(bound, parent.domain) for parent in selection.parents]
+    lengths = tuple(len(m) for m in members)
+    grid = np.ix_(*members)
+    start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
+    skip = None if ranges.skip is None else ranges.skip[grid].ravel()
+    if int(count.sum()) > MOST_TESTS:
+        refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
+    passed = np.zeros(len(count), dtype=np.int64)
+    for cell, offset in pair_blocks(count):
+        rows = ranges.rows[start[cell] + offset]
+        axis = new_axis()
+        env = {selection.binder: _named(rows, (axis,))}
+        for parent, parent_ids, at in zip(selection.parents, members, np.unravel_index(cell, lengths), strict=True):
+            env[parent] = _named(parent_ids[at], (axis,))
+        keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
+        for mask in selection.masks:
+            keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)
+        passed += np.bincount(cell[keep], minlength=len(count))
+    valid = count - (0 if skip is None else (skip >= 0))
+    accept = np.zeros(ranges.size.shape)
+    accept[grid] = (passed / np.maximum(valid, 1)).reshape(lengths)
+    return accept
+
+
+def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """All pairs (cell, offset < count[cell]) in blocks of at most ``block`` pairs, in order."""
+    ends = np.cumsum(count)
+    total = int(ends[-1]) if len(ends) else 0
+    for low in range(0, total, block):
+        flat = np.arange(low, min(low + block, total))
+        cell = np.searchsorted(ends, flat, "right")
+        yield cell, flat - (ends[cell] - count[cell])

@@ -1,0 +1,1 @@
+"""Programs as they run: backends, checkpoints, several ranks, races between algorithms."""

@@ -1,0 +1,247 @@
+"""A graph of torch's operations on arrays of fixed sizes as loops of C, one after another.
+
+Views are strides into what they look at; entrywise operations that one other uses stand inside its loop. An operation without a
+line here is refused: ``Unfit``.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from fccomodel.execution.backends._base import Unfit
+from fccomodel.execution.backends.c import parts
+from fccomodel.execution.backends.c.entries import CALLS, COPIES, ENTRIES, EXTRA, TRUTHS, inner
+from fccomodel.execution.backends.c.operations import added, arange, full, joined, multiplied, padded, reduced
+from fccomodel.execution.backends.c.places import gathered, ordered, picked, put, rows
+from fccomodel.execution.backends.c.values import Buffer, Entry, Node, View, flat, key, kind, literal, span
+
+#: bytes between the beginnings of arrays are a multiple of this
+LINE = 64
+
+OTHERS: dict[str, Callable[..., None]] = {
+    **dict.fromkeys(("sum", "mean", "amax", "amin"), reduced),
+    **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "dot", "baddbmm"), multiplied),
+    **dict.fromkeys(
+        ("full", "new_full", "zeros", "new_zeros", "ones", "new_ones", "zeros_like", "ones_like", "full_like", "scalar_tensor",
+         "empty", "new_empty", "empty_like"), full),
+    "arange": arange, "cat": joined, "constant_pad_nd": padded, "index_select": rows, "index": picked, "index_put": put,
+    "gather": gathered, "cumsum": added, "sort": ordered,
+}  # fmt: skip
+#: those that change an argument and are no entrywise operations; its shape alone
+WRITES, SHAPES = {"index_put"}, {"squeeze", "unsqueeze", "transpose", "t"}
+
+
+@dataclass
+class Loops:
+    """The lines of a function of arrays; ``room``: bytes for those of its own."""
+
+    lines: list[str] = field(default_factory=list)
+    values: dict[Any, Any] = field(default_factory=dict)
+    waiting: dict[Any, Entry] = field(default_factory=dict)
+    room: int = 0
+    products: float = 0.0
+    count: int = 0
+
+    # --------------------------------------------------------------------------------------------------------------- arrays
+    def own(self, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> View:
+        """A new array."""
+        strides = tuple(strides) if strides is not None else flat(shape)
+        self.count += 1
+        buffer = Buffer(f"t{self.count}", dtype, span(shape, strides))
+        size = buffer.length * torch.empty((), dtype=dtype).element_size()
+        self.lines.append(f"{kind(dtype)} *{buffer.name} = ({kind(dtype)} *)(room + {self.room});")
+        self.room += -(-size // LINE) * LINE
+        return View(buffer, tuple(shape), strides)
+
+    def view(self, value: Any) -> Any:
+        """An argument as an array: what waits is computed now."""
+        if not isinstance(value, torch.fx.Node):
+            return value
+        if value in self.waiting:
+            entry = self.waiting.pop(value)
+            self.values[value] = self.stored(entry, value.meta["val"])
+        return self.values[value]
+
+    def stored(self, entry: Entry, like: torch.Tensor) -> View:
+        """An entrywise operation, computed."""
+        out = self.own(entry.shape, entry.dtype, like.stride())
+        self.fill(out, entry)
+        return out
+
+    def fill(self, out: View, entry: Entry) -> None:
+        """The loop that puts an entrywise operation into an array."""
+        self.loop([out, *entry.leaves()], out.shape, lambda at: f"{at(out)} = {entry.printed(at)};", True)
+
+    def copied(self, into: View, x: View) -> None:
+        """One array put into another."""
+        self.loop([into, x], x.shape, lambda at: f"{at(into)} = {at(x)};", True)
+
+    def written(self, buffer: Buffer) -> None:
+        """Before an array changes: what waits for its numbers is computed."""
+        for node in [n for n, e in self.waiting.items() if any(leaf.buffer is buffer for leaf in e.leaves())]:
+            self.view(node)
+
+    # ---------------------------------------------------------------------------------------------------------------- loops
+    def loop(self, views: Sequence[View], shape: Sequence[int], body: Callable[[Callable[[View], str]], str], many: bool) -> None:
+        """One inside another over a shape; dims without gaps between them are one. ``many``: numbers do not wait for others."""
+        dims = [(n, [v.strides[k] for v in views]) for k, n in enumerate(shape) if n != 1]
+        if any(n == 0 for n, _ in dims):
+            return
+        merged: list[tuple[int, list[int]]] = []
+        for n, strides in dims:
+            if merged and all(s == n * t for s, t in zip(merged[-1][1], strides, strict=True)):
+                merged[-1] = (merged[-1][0] * n, strides)
+            else:
+                merged.append((n, strides))
+        places = {id(v): k for k, v in enumerate(views)}
+        keys = {key(v): k for v, k in ((v, places[id(v)]) for v in views)}
+
+        def at(view: View) -> str:
+            k = keys[key(view)]
+            terms = [f"{s[k]} * i{d}" if s[k] != 1 else f"i{d}" for d, (_, s) in enumerate(merged) if s[k]]
+            return f"{view.buffer.name}[{' + '.join([*([str(view.start)] if view.start or not terms else []), *terms])}]"
+
+        for d, (n, _) in enumerate(merged):
+            if many and d == len(merged) - 1:
+                self.lines.append('_Pragma("omp simd")')
+            self.lines.append(f"for (long i{d} = 0; i{d} < {n}; i{d}++)")
+        self.lines.append("{ " + body(at) + " }")
+
+    # ----------------------------------------------------------------------------------------------------------- operations
+    def run(self, node: Node) -> None:
+        """One operation."""
+        if node.target is operator.getitem:
+            self.values[node] = self.values[node.args[0]][node.args[1]]
+            return
+        way, name, write = way_of(node.target)
+        if way == "look":
+            self.look(node, write)
+        elif way == "entries":
+            self.entrywise(node, name, write)
+        elif way == "other":
+            OTHERS[name](self, node)
+        else:
+            raise Unfit(f"no loops for {node.target}")
+
+    def look(self, node: Node, write: bool) -> None:
+        """A view, where torch says it lies."""
+        source = self.view(node.args[0])
+        found, base = node.meta["val"], node.args[0].meta["val"]
+        many = found if isinstance(found, tuple | list) else [found]
+        shift = source.start - base.storage_offset()
+        made = [View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many]
+        self.values[node] = made if isinstance(found, tuple | list) else made[0]
+        if write:  # ``squeeze_`` changes the shape of what it is given, too
+            self.values[node.args[0]] = made[0]
+
+    def entrywise(self, node: Node, name: str, write: bool) -> None:
+        """An operation entry by entry: it waits for the only place where it is used, or has an array of its own."""
+        like, target = node.meta["val"], self.view(node.args[0]) if write else None
+        entry = self.entry(node, name, like)
+        if target is not None:
+            self.written(target.buffer)
+            if any(leaf.buffer is target.buffer and key(leaf) != key(target) for leaf in entry.leaves()):
+                moved = self.stored(entry, torch.empty(entry.shape, dtype=entry.dtype))
+                entry = Entry("{a}", (moved,), entry.shape, entry.dtype)
+            self.fill(target, entry)
+            self.values[node] = target
+            return
+        users = list(node.users)
+        once = len(users) == 1 and sum(arg is node for arg in users[0].args) == 1
+        if once and name not in ("clone",) and shaped(users[0]) == tuple(like.shape) and inner(users[0]):
+            if len(entry.printed(lambda view: "x")) < 200:
+                self.waiting[node] = entry
+                return
+        self.values[node] = self.stored(entry, like)
+
+    def entry(self, node: Node, name: str, like: torch.Tensor) -> Entry:
+        """The expression of an entrywise operation."""
+        args, given = list(node.args), dict(node.kwargs)
+        dtype = like.dtype
+        if name in COPIES:
+            x = args[1 if name == "copy" else 0]
+            truth = dtype == torch.bool and value(x).dtype != torch.bool
+            inside = self.operand(x, value(x).dtype if truth else dtype)
+            return Entry("({a} != 0)" if truth else "{a}", (inside,), tuple(like.shape), dtype)
+        if name in EXTRA:
+            return EXTRA[name](self, node, like)
+        text = ENTRIES[name]
+        at = dtype
+        if name in TRUTHS:
+            at = torch.result_type(*(value(a) for a in args)) if len(args) > 1 else value(args[0]).dtype
+        kinds = [torch.bool if name == "where" and k == 0 else at for k in range(len(args))]
+        if name == "elu":
+            if len(args) > 2 and set(map(float, args[2:])) != {1.0}:
+                raise Unfit("no loops for a scaled elu")
+            args = [*args, 1.0][:2]
+        if "rounding_mode" in given:
+            raise Unfit("no loops for rounded quotients")
+        alpha = given.get("alpha", 1)
+        if alpha != 1:
+            args[1] = Scaled(args[1], alpha)
+        size = "float" if at == torch.float32 else "double" if at == torch.float64 else kind(at)
+        text = text.replace("{S}", size).replace("{F}", "f" if at == torch.float32 else "")
+        guarded = name == "where"
+        parts = tuple(self.operand(a, k, guarded) for a, k in zip(args, kinds, strict=False))
+        return Entry(text, parts, tuple(like.shape), dtype)
+
+    def operand(self, arg: Any, dtype: torch.dtype, guarded: bool = False) -> Any:
+        """An argument inside a loop; behind a condition no function is called."""
+        if isinstance(arg, Scaled):
+            inside = self.operand(arg.node, dtype)
+            return Entry(f"({literal(arg.by, dtype)} * {{a}})", (inside,), shape_of(arg.node), dtype)
+        if not isinstance(arg, torch.fx.Node):
+            return literal(arg, dtype)
+        entry = self.waiting.get(arg)
+        if entry is not None and not (guarded and any(call in entry.printed(lambda view: "x") for call in CALLS)):
+            del self.waiting[arg]
+            return entry if entry.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
+        found = self.view(arg)
+        return found if found.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
+
+
+def way_of(target: Any) -> tuple[str, str, bool]:
+    """How an operation of torch is made, "" where it is not; its name, and whether it changes its argument."""
+    name = target._schema.name.split("::")[1]
+    write = name.endswith("_") and not name.endswith("__")
+    name = name.rstrip("_") if write else name
+    returned = target._schema.returns
+    if name in SHAPES if write else bool(returned) and returned[0].alias_info is not None:
+        return "look", name, write
+    if name in ENTRIES or name in EXTRA or name in COPIES:
+        return "entries", name, write
+    return "other" if name in OTHERS and (not write or name in WRITES) else "", name, write
+
+
+def part_of(operation: Any) -> Callable | None:
+    """How an operation without loops is made of others; None of one that has some."""
+    return parts.part_of(operation, lambda one: way_of(one)[0] != "")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """An argument times a number."""
+
+    node: Any
+    by: float
+
+
+def value(arg: Any) -> Any:
+    """What an argument is, without its numbers."""
+    return arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg
+
+
+def shape_of(arg: Any) -> tuple[int, ...]:
+    """That of an argument, which may be a number."""
+    return tuple(arg.meta["val"].shape) if isinstance(arg, torch.fx.Node) else ()
+
+
+def shaped(node: Node) -> tuple[int, ...]:
+    """That of a result, () of several."""
+    found = node.meta.get("val")
+    return tuple(found.shape) if isinstance(found, torch.Tensor) else ()

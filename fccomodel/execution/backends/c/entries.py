@@ -1,0 +1,83 @@
+"""Operations entry by entry: expressions of C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel.execution.backends.c.values import Entry, Node, kind, literal, named
+
+if TYPE_CHECKING:
+    from fccomodel.execution.backends.c import Loops
+
+#: Entrywise operations by their names in torch, for arguments a, b, c; ``S`` ends a function's name by its type.
+ENTRIES = {
+    "add": "({a} + {b})", "sub": "({a} - {b})", "rsub": "({b} - {a})", "mul": "({a} * {b})", "div": "({a} / {b})",
+    "neg": "(-{a})", "abs": "abs_{S}({a})", "exp": "exp{F}({a})", "expm1": "expm1{F}({a})", "log": "log{F}({a})",
+    "log1p": "log1p{F}({a})", "sqrt": "sqrt{F}({a})", "rsqrt": "(1 / sqrt{F}({a}))", "reciprocal": "(1 / {a})",
+    "relu": "relu_{S}({a})", "sigmoid": "(1 / (1 + exp{F}(-{a})))", "tanh": "tanh{F}({a})", "sin": "sin{F}({a})",
+    "cos": "cos{F}({a})", "erf": "erf{F}({a})", "atan": "atan{F}({a})", "floor": "floor{F}({a})", "ceil": "ceil{F}({a})",
+    "round": "rint{F}({a})", "sign": "(({a} > 0) - ({a} < 0))", "square": "square_{S}({a})", "maximum": "maximum_{S}({a}, {b})",
+    "minimum": "minimum_{S}({a}, {b})", "lerp": "lerp_{S}({a}, {b}, {c})", "where": "({a} ? {b} : {c})",
+    "eq": "({a} == {b})", "ne": "({a} != {b})", "lt": "({a} < {b})", "le": "({a} <= {b})", "gt": "({a} > {b})",
+    "ge": "({a} >= {b})", "isnan": "({a} != {a})", "signbit": "(__builtin_signbit({a}) != 0)",
+    "logical_and": "({a} && {b})", "logical_or": "({a} || {b})",
+    "logical_not": "(!{a})", "bitwise_and": "({a} & {b})", "bitwise_or": "({a} | {b})", "bitwise_not": "(!{a})",
+    "elu": "elu_{S}({a}, {b})", "copy": "{a}",
+}  # fmt: skip
+#: those whose result is a truth value: arguments are compared in their own type
+TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "signbit", "logical_and", "logical_or", "logical_not"}
+#: functions that loops take many numbers at a time through only where no condition stands before them
+CALLS = ("exp", "log", "tanh", "sin(", "cos(", "erf", "atan", "pow")
+COPIES = {"clone", "_to_copy", "copy", "contiguous", "alias_copy"}
+
+
+def inner(node: Node) -> bool:
+    """It takes entries of its arguments inside its own loop."""
+    name = named(node)
+    return name in ENTRIES or name in EXTRA or name in COPIES
+
+
+def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    x, *bounds = node.args
+    low, high = [*bounds, None, None][:2]
+    low, high = node.kwargs.get("min", low), node.kwargs.get("max", high)
+    at, found = like.dtype, loops.operand(x, like.dtype)
+    size = kind(at)
+    for bound, name in ((low, "maximum"), (high, "minimum")):
+        if bound is not None:
+            found = Entry(f"{name}_{size}({{a}}, {{b}})", (found, loops.operand(bound, at)), tuple(like.shape), at)
+    return found if isinstance(found, Entry) else Entry("{a}", (found,), tuple(like.shape), at)
+
+
+def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    x, exponent = node.args
+    at, f = like.dtype, "f" if like.dtype == torch.float32 else ""
+    whole = {2: f"square_{kind(at)}({{a}})", 1: "{a}", 0.5: f"sqrt{f}({{a}})", -1: "(1 / {a})"}
+    if isinstance(exponent, int | float) and exponent in whole:
+        return Entry(whole[exponent], (loops.operand(x, at),), tuple(like.shape), at)
+    return Entry(f"pow{f}({{a}}, {{b}})", (loops.operand(x, at), loops.operand(exponent, at)), tuple(like.shape), at)
+
+
+def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
+    """x + value a b, or a / b."""
+
+    def made(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+        x, a, b = (loops.operand(arg, like.dtype) for arg in node.args)
+        by = literal(node.kwargs.get("value", 1), like.dtype)
+        return Entry(f"({{a}} + {by} * ({{b}} {sign} {{c}}))", (x, a, b), tuple(like.shape), like.dtype)
+
+    return made
+
+
+def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
+    number = node.args[1] if len(node.args) > 1 else 0
+    return Entry("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
+
+
+EXTRA: dict[str, Callable[[Loops, Node, torch.Tensor], Entry]] = {
+    "fill": filled, "zero": filled,
+    "clamp": clamp, "clamp_min": clamp, "pow": power, "addcmul": product_of("*"), "addcdiv": product_of("/"),
+}  # fmt: skip

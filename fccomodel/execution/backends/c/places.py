@@ -1,0 +1,128 @@
+"""Entries of arrays by their places, and numbers in order, as loops of C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from fccomodel.execution.backends._base import Unfit
+from fccomodel.execution.backends.c.values import Node, View, kind, named
+
+if TYPE_CHECKING:
+    from fccomodel.execution.backends.c import Loops
+
+#: numbers that are sorted by insertion
+SORTED = 256
+
+
+def rows(loops: Loops, node: Node) -> None:
+    """Entries of an array along one dim, by their places."""
+    x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
+    out = loops.own(node.meta["val"].shape, node.meta["val"].dtype)
+    dim %= len(x.shape)
+    picked = replace(index, shape=out.shape, strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))))
+    n, step = x.shape[dim], x.strides[dim]
+    rest = replace(x, shape=out.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    loops.loop(
+        [out, rest, picked], out.shape, lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(picked)}, {n})];", False
+    )  # fmt: skip
+    loops.values[node] = out
+
+
+def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]], tuple[int, ...]]:
+    """What several arrays of places, for the first dims, pick: the array, each with its dim's size and stride, their shape."""
+    x, given = loops.view(node.args[0]), list(node.args[1])
+    if any(g is None for g in given):
+        raise Unfit("no loops for places of later dims alone")
+    found = [loops.view(g) for g in given]
+    if any(f.dtype != torch.int64 for f in found):
+        raise Unfit("no loops for places by truths")
+    shape = tuple(torch.broadcast_shapes(*(f.shape for f in found)))
+    return x, [(f.spread(shape), x.shape[k], x.strides[k]) for k, f in enumerate(found)], shape
+
+
+def picked(loops: Loops, node: Node) -> None:
+    """Entries of an array by places along its first dims."""
+    x, index, shape = places(loops, node)
+    like = node.meta["val"]
+    out, line = loops.own(like.shape, like.dtype), scattered(x, index, shape)
+    views = [out, *line.views]
+    loops.loop(views, out.shape, lambda at: f"{at(out)} = {line.text(at)};", False)
+    loops.values[node] = out
+
+
+@dataclass(frozen=True)
+class Scattered:
+    views: list[View]
+    text: Callable[[Callable[[View], str]], str]
+
+
+def scattered(x: View, index: list[tuple[View, int, int]], shape: tuple[int, ...]) -> Scattered:
+    """An entry of an array by places for its first dims, within loops over their shape and the other dims."""
+    tail = x.shape[len(index) :]
+    whole = (*shape, *tail)
+    rest = replace(x, shape=whole, strides=(*[0] * len(shape), *x.strides[len(index) :]))
+    spread = [(replace(f, shape=whole, strides=(*f.strides, *[0] * len(tail))), n, s) for f, n, s in index]
+
+    def text(at: Callable[[View], str]) -> str:
+        return f"(&{at(rest)})[{' + '.join(f'{s} * placed({at(f)}, {n})' for f, n, s in spread)}]"
+
+    return Scattered([rest, *(f for f, _, _ in spread)], text)
+
+
+def put(loops: Loops, node: Node) -> None:
+    """Entries of an array by places along its first dims, changed."""
+    x, index, shape = places(loops, node)
+    loops.written(x.buffer)
+    new, adds = loops.view(node.args[2]), len(node.args) > 3 and bool(node.args[3])
+    if not named(node).startswith("index_put") or not node.target._schema.name.endswith("_"):
+        copied = loops.own(x.shape, x.dtype)
+        loops.copied(copied, x)
+        x = copied
+        index = [(f, n, s) for (f, n, _), s in zip(index, x.strides, strict=False)]
+    line = scattered(x, index, shape)
+    whole = (*shape, *x.shape[len(index) :])
+    new = new.spread(whole)
+    loops.loop([new, *line.views], whole, lambda at: f"{line.text(at)} {'+' if adds else ''}= {at(new)};", False)
+    loops.values[node] = x
+
+
+def gathered(loops: Loops, node: Node) -> None:
+    """Entries by places of their own along one dim."""
+    x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
+    if not x.shape:
+        raise Unfit("no loops for entries of a number")
+    dim %= len(x.shape)
+    out = loops.own(index.shape, x.dtype)
+    rest = replace(x, shape=index.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
+    n, step = x.shape[dim], x.strides[dim]
+    loops.loop([out, rest, index], out.shape, lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(index)}, {n})];", False)
+    loops.values[node] = out
+
+
+def ordered(loops: Loops, node: Node) -> None:
+    """A few numbers in order, with their places, by insertion; what is equal stays in its order, NaN is the largest."""
+    given = {"dim": -1, "descending": False, **dict(zip(("dim", "descending"), node.args[1:], strict=False)), **node.kwargs}
+    x, values = loops.view(node.args[0]), node.meta["val"][0]
+    if not x.shape or x.shape[given["dim"]] > SORTED:
+        raise Unfit("no loops for orders of many numbers")
+    dim = given["dim"] % len(x.shape)
+    made = [loops.own(values.shape, dtype) for dtype in (x.dtype, torch.int64)]
+    order = [*(k for k in range(len(x.shape)) if k != dim), dim]
+    turned = [v.turned(order) for v in (x, *made)]
+    heads, (s, r, _) = [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned], [v.strides[-1] for v in turned]
+    before = "v > q[(j - 1) * R] || (v != v && q[(j - 1) * R] == q[(j - 1) * R])"
+    before = before if given["descending"] else "q[(j - 1) * R] > v || (q[(j - 1) * R] != q[(j - 1) * R] && v == v)"
+    text = (
+        "const {t} *p = &{0}; {t} *q = &{1}; long *o = &{2}; for (long k = 0; k < {n}; k++) {{ {t} v = p[k * {s}]; long j = k; "
+        "while (j > 0 && (" + before.replace("R", str(r)) + ")) "
+        "{{ q[j * {r}] = q[(j - 1) * {r}]; o[j * {r}] = o[(j - 1) * {r}]; j--; }} "
+        "q[j * {r}] = v; o[j * {r}] = k; }}"
+    )  # fmt: skip
+    loops.loop(
+        heads, heads[0].shape, lambda at: text.format(*map(at, heads), t=kind(x.dtype), n=x.shape[dim], s=s, r=r), False
+    )  # fmt: skip
+    loops.values[node] = made

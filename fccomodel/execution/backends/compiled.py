@@ -1,0 +1,267 @@
+"""Steps as one function of C in a loop, made by the system's compiler: a library per program, kept on disk.
+
+One step is traced into a graph of torch's operations; each becomes a loop over arrays of fixed sizes, in room that the caller
+has. Sizes and parameters of the model are in the text, data are not: arrays and the numbers that steps go by are its arguments.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from fccomodel.execution.backends import c
+from fccomodel.execution.backends._base import Backend, Unfit, attempting
+from fccomodel.execution.backends.c import Loops, part_of
+from fccomodel.execution.backends.c.head import HEAD
+from fccomodel.execution.backends.c.values import Buffer, Node, View, kind
+from fccomodel.execution.backends.steps.kept import folder, key
+from fccomodel.execution.backends.steps.leap import Leap, Results
+from fccomodel.execution.backends.steps.recorded import recorded
+from fccomodel.execution.backends.steps.several import Several, apart
+
+#: steps of one call at most: between calls the loop looks at the clock
+MOST = 64
+FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-shared", "-fPIC", "-Wl,-z,defs")
+#: what the system's library of vector functions may have: all, those of its first version, none
+VECTORS = ("2", "1", "0")
+#: products of a step's matrices: where there are more of them, torch's own are faster by more than its calls cost
+PRODUCTS = 2e7
+
+
+def compiler() -> str:
+    """The first compiler of C on the path that takes GNU's extensions."""
+    return next((name for name in ("gcc", "clang", "cc") if shutil.which(name)), "")
+
+
+def missing(device: str) -> str:
+    """A compiler of C makes the library, for the processor; a GPU has another backend."""
+    if device != "cpu":
+        return "it compiles for the processor; on a GPU it is cuda-graph"
+    return "" if compiler() else "there is no C compiler (gcc)"
+
+
+class Text:
+    """The C of a step that begins with some numbers beside its arrays."""
+
+    def __init__(self, several: Several, pooled: bool, before: dict[str, Any]):
+        one = replace(several, batches=several.batches[:1]).beginning(before)
+        groups = {
+            "fixed": one.fixed(one.data), "moving": one.moving(one.state, one.state.w.clone()), "kept": one.kept(one.u, one.c),
+            "rows": [torch.ones(1, one.numbers, dtype=one.dtype)], "weights": [torch.zeros(1, dtype=one.dtype)],
+            "drawn": list(one.batches[0]),
+        }  # fmt: skip
+        graph = graph_of(one, [x for group in groups.values() for x in group], pooled)
+        self.loops, self.heads, self.moved = Loops(), list[str](), dict[Any, View]()
+        given = [n for n in graph.nodes if n.op == "placeholder"]
+        for name, group in groups.items():
+            for k in range(len(group)):
+                self.argument(name, k, given.pop(0))
+        for node in graph.nodes:
+            if node.op == "call_function":
+                self.operation(node)
+            elif node.op == "output":
+                self.results([self.loops.view(x) for x in node.args[0]])
+        if self.loops.products > PRODUCTS:
+            raise Unfit("products of its matrices are so large that torch's own are faster")
+
+    def argument(self, group: str, k: int, node: Node) -> None:
+        """Where an argument lies; rows and weights are those of the step."""
+        x = node.meta["val"]
+        name, number, place = f"a{len(self.heads)}", kind(x.dtype), f"{group}[{k}]"
+        if group == "rows":
+            place = f"rows + step * {x.shape[-1]}"
+        elif group == "weights":
+            place = "weights + step"
+        elif group == "drawn":
+            place = f"drawn[step * DRAWN + {k}]"
+        self.heads.append(f"{number} *{name} = ({number} *)({place});")
+        view = View(Buffer(name, x.dtype, x.numel(), argument=True), tuple(x.shape), tuple(x.stride()))
+        self.loops.values[node] = view
+        if group == "moving":
+            self.moved[node] = view
+
+    def operation(self, node: Node) -> None:
+        """One line of the graph. A copy of an argument that nothing else reads is that argument."""
+        source: Any = node.args[0] if node.args else None
+        alone = source in self.moved and len(source.users) == 1
+        if alone and str(node.target) == "aten.clone.default":
+            self.loops.values[node] = self.loops.values[source]
+        else:
+            self.loops.run(node)
+
+    def results(self, found: Sequence[View]) -> None:
+        """Moved arguments are put into their places, those that lie in one another by way of copies."""
+        loops, left = self.loops, [(a, x) for a, x in zip(self.moved.values(), found, strict=True) if a.buffer is not x.buffer]
+        for k, (a, x) in enumerate(left):
+            if x.buffer.argument:
+                held = loops.own(x.shape, x.dtype)
+                loops.copied(held, x)
+                left[k] = (a, held)
+        for a, x in left:
+            loops.copied(a, x)
+
+    @property
+    def lines(self) -> str:
+        """The statements."""
+        return "\n            ".join([*self.heads, *self.loops.lines])
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The steps that follow each other by the numbers beside their arrays: ``phases`` of a round, and the one after each."""
+
+    several: Several
+    phases: list[dict[str, Any]]
+    following: list[int]
+    each: list[Text]
+
+    @classmethod
+    def of(cls, several: Several, pooled: bool) -> Texts:
+        """Unfit where the numbers do not come back soon."""
+        phases, following = several.phases()
+        return cls(several, phases, following, [Text(several, pooled, before) for before in phases])
+
+    @property
+    def room(self) -> int:
+        """Bytes for arrays of their own."""
+        return max(text.loops.room for text in self.each)
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        number = kind(self.several.dtype)
+        alike: dict[str, list[int]] = {}
+        for k, one in enumerate(self.each):
+            alike.setdefault(one.lines, []).append(k)
+        cases = [
+            f"{' '.join(f'case {k}:' for k in phases)} {{\n            {lines}\n            break;\n        }}"
+            for lines, phases in alike.items()
+        ]
+        return f"""{HEAD}
+PRODUCT({number})
+#define DRAWN {len(self.several.batches[0])}
+long steps(
+    long phase, long count, void **fixed, void **moving, void **kept, {number} *rows, {number} *weights, void **drawn, char *room
+) {{
+    static const long following[] = {{{", ".join(map(str, self.following))}}};
+    for (long step = 0; step < count; step++) {{
+        switch (phase) {{
+        {(chr(10) + 8 * " ").join(cases)}
+        }}
+        phase = following[phase];
+    }}
+    return phase;
+}}
+"""
+
+
+def graph_of(several: Several, arrays: list[torch.Tensor], pooled: bool) -> torch.fx.Graph:
+    """One step as a graph of few kinds of operations."""
+    given = apart(arrays, len(several.fixed(several.data)))
+    return recorded(lambda *given: several(*given, pooled=pooled), given, part_of).graph()
+
+
+class Library:
+    """Calls the function; one for batches that move w one by one, and one for those that do so together."""
+
+    def __init__(self, several: Several):
+        self.several, self.made, self.kept = several, dict[bool, Any](), True
+        self.fixed: tuple[Any, Any] = (None, None)
+        self.phases: list[dict[str, Any]] = []
+        self.sizes = [x.numel() for x in (*several.moving(several.state, several.state.w), *several.kept(several.u, several.c))]
+        self.function(False)
+
+    def function(self, pooled: bool) -> Any:
+        """The compiled function with its room."""
+        if pooled not in self.made:
+            self.made[pooled] = self.loaded(pooled)
+        return self.made[pooled]
+
+    def loaded(self, pooled: bool) -> Any:
+        """From the disk, where it is kept."""
+        place = folder() / f"{key(self.several, made_by())}-{'pooled' if pooled else 'each'}.so"
+        beside = place.with_suffix(".json")
+        if not (place.exists() and beside.exists()):
+            self.kept, texts = False, Texts.of(self.several, pooled)
+            build(texts.text, place)
+            beside.write_text(json.dumps({"room": texts.room, "phases": texts.phases}))
+        steps, known = ctypes.CDLL(str(place)).steps, json.loads(beside.read_text())
+        steps.restype, steps.argtypes = ctypes.c_long, [ctypes.c_long, ctypes.c_long, *[ctypes.c_void_p] * 7]
+        self.phases, room = known["phases"], torch.zeros(known["room"] + 64, dtype=torch.uint8)
+        return steps, room, room.data_ptr() + -room.data_ptr() % 64
+
+    def __call__(
+        self, before: Any, fixed: Any, moving: Any, kept: Any, rows: Any, weights: Any, drawn: Any, pooled: bool
+    ) -> Results:
+        """All arguments change in place."""
+        steps, _, room = self.function(pooled)
+        if self.fixed[0] is not fixed:
+            expected = [(x.shape, x.stride(), x.dtype) for x in self.several.fixed(self.several.data)]
+            assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, "data are those of another program"
+            self.fixed = fixed, pointers(fixed)
+        moving = [x if x.is_contiguous() else x.contiguous() for x in moving]
+        assert [x.numel() for x in (*moving, *kept)] == self.sizes, "arrays are those of another program"
+        phase = steps(
+            self.phases.index(before), len(rows), self.fixed[1], pointers(moving), pointers(kept), rows.data_ptr(),
+            weights.data_ptr(), pointers(drawn), room,
+        )  # fmt: skip
+        return moving, kept, self.phases[phase]
+
+
+@cache
+def made_by() -> str:
+    """What makes the text, and the library of it."""
+    files = [Path(__file__), *sorted(Path(str(c.__file__)).parent.glob("*.py"))]
+    return hashlib.sha256("".join(file.read_text() for file in files).encode()).hexdigest()
+
+
+def pointers(arrays: Sequence[torch.Tensor]) -> Any:
+    """Their addresses."""
+    return (ctypes.c_void_p * max(len(arrays), 1))(*[x.data_ptr() for x in arrays])
+
+
+def build(text: str, place: Path) -> None:
+    """Writes the library of a text, as a whole."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    said = ""
+    with tempfile.TemporaryDirectory(dir=place.parent) as beside:
+        source, made = Path(beside) / "steps.c", Path(beside) / "steps.so"
+        source.write_text(text)
+        for vectors in VECTORS:
+            command = [compiler(), *FLAGS, f"-DMVEC={vectors}", str(source), "-o", str(made), "-lm"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode == 0:
+                made.replace(place)
+                return
+            said = said or next((line for line in done.stderr.splitlines() if "error" in line), "")
+    raise Unfit(f"the C compiler fails: {said[:200]}")
+
+
+def leap(several: Several) -> tuple[Leap, str]:
+    """Of the library that is kept, or made now."""
+    with attempting():
+        library = Library(several)
+    where = "at hand" if library.kept else "made for this run"
+    said = f"steps by the compiled backend, {MOST} in a call; its library was {where}"
+    return Leap(several, library, least=1, most=MOST), said
+
+
+backend = Backend(
+    name="compiled",
+    meaning=f"up to {MOST} steps in a call of a function of C that the system's compiler makes, kept on disk",
+    leap=leap,
+    missing=missing,
+    share=0.9,
+    start=2.5,
+)

@@ -1,0 +1,11 @@
+"""Steps one by one, as the program's text has them."""
+
+from fccomodel.execution.backends._base import Backend, Unfit
+
+
+def leap(several):
+    """The loop has its own."""
+    raise Unfit("it is what runs without a backend")
+
+
+backend = Backend(name="eager", meaning="torch, operation by operation: starts at once", leap=leap)

@@ -1,0 +1,1 @@
+"""Several steps as one function, for backends that trace, capture or compile it."""

@@ -1,0 +1,211 @@
+"""The operations of torch that work takes, derivatives included, recorded once and made again with other arrays."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fccomodel.execution.backends._base import Unfit
+
+aten = torch.ops.aten
+#: the same array under another name
+SAME = ("aten::detach", "aten::alias")
+#: their results have sizes that masks decide, and places do not
+PLACES = (aten.index.Tensor,)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Stands for the array that was met as the so many-th."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function of torch, its arguments with slots for arrays, the slots of its results, and these as they were then."""
+
+    function: Any
+    args: tuple[Any, ...]
+    named: dict[str, Any]
+    made: list[Slot]
+    result: Any
+
+    def part(self, k: int) -> Operation:
+        """One of the parts that ``unbind`` gives."""
+        source, dim = self.args[0], next(iter(self.args[1:]), self.named.get("dim", 0))
+        return Operation(aten.select.int, (source, dim, k), {}, [self.made[k]], self.result[k])
+
+
+@dataclass
+class Recorded:
+    """Operations one after another, of the ``given`` arrays."""
+
+    given: list[torch.Tensor]
+    operations: list[Operation] = field(default_factory=list)
+    results: list[Slot] = field(default_factory=list)
+
+    def __call__(self, *arrays: torch.Tensor) -> list[torch.Tensor]:
+        """The results with these arrays; those that the work changed in place are changed."""
+        held = dict(enumerate(arrays))
+        for one in self.operations:
+            found = one.function(*filled(one.args, held), **filled(one.named, held))
+            held.update(zip((slot.number for slot in one.made), arrays_in(found), strict=True))
+        return [held[slot.number] for slot in self.results]
+
+    def lean(self) -> None:
+        """Without operations whose results nothing asks for, and that change nothing; of many parts, those asked for."""
+        asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
+        for one in reversed(self.operations):
+            wanted = [k for k, slot in enumerate(one.made) if slot.number in asked]
+            if one.function._schema.is_mutable or wanted:
+                asked |= {slot.number for slot in slots_in((one.args, one.named))}
+                apart = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
+                kept += [one.part(k) for k in wanted] if apart else [one]
+        self.operations = kept[::-1]
+
+    def in_place(self, moved: Collection[int]) -> None:
+        """Given arrays that nothing but a copy reads are changed themselves, of those that may be ``moved``."""
+        uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
+        uses.update(slot.number for slot in self.results)
+        same: dict[int, Any] = {}
+        for one in self.operations:
+            source = one.args[0] if one.function is aten.clone.default else None
+            if isinstance(source, Slot) and source.number in moved and uses[source.number] == 1:
+                same[one.made[0].number] = source
+        slots = {number: Slot(number) for one in self.operations for number in (slot.number for slot in one.made)}
+        slots |= {k: Slot(k) for k in range(len(self.given))} | same
+        self.operations = [
+            replace(one, args=filled(one.args, slots), named=filled(one.named, slots), made=[slots[x.number] for x in one.made])
+            for one in self.operations
+            if not (one.made and one.made[0].number in same and one.function is aten.clone.default)
+        ]
+        self.results = [slots[slot.number] for slot in self.results]
+
+    def graph(self) -> torch.fx.Graph:
+        """The same as a graph of torch; ``val`` of a node's ``meta`` is what it gave."""
+        graph = torch.fx.Graph()
+        held: dict[int, Any] = {}
+        for k, x in enumerate(self.given):
+            held[k] = graph.placeholder(f"given_{k}")
+            held[k].meta["val"] = x
+        for one in self.operations:
+            node = graph.call_function(one.function, filled(one.args, held), filled(one.named, held))
+            node.meta["val"] = one.result
+            if isinstance(one.result, torch.Tensor):
+                held[one.made[0].number] = node
+                continue
+            for k, (slot, x) in enumerate(zip(one.made, arrays_in(one.result), strict=True)):
+                held[slot.number] = graph.call_function(operator.getitem, (node, k))
+                held[slot.number].meta["val"] = x
+        graph.output([held[slot.number] for slot in self.results])
+        return graph
+
+
+class Recording(TorchDispatchMode):
+    """Keeps what is met; arrays live as long as it does, so that each has an identity of its own."""
+
+    def __init__(self, arrays: Sequence[torch.Tensor], part_of: Callable[[Any], Callable | None]):
+        super().__init__()
+        self.found, self.part_of, self.alive = Recorded(list(arrays)), part_of, list(arrays)
+        self.numbers = {id(x): k for k, x in enumerate(arrays)}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:  # else torch loads its compiler, which takes a second
+        return False
+
+    def slot(self, x: torch.Tensor) -> Slot:
+        """The slot of an array, a new one where it was not met."""
+        if id(x) not in self.numbers:
+            self.numbers[id(x)] = len(self.alive)
+            self.alive.append(x)
+        return Slot(self.numbers[id(x)])
+
+    def argument(self, x: Any) -> Any:
+        """With slots for arrays. One of a single number that nothing here made is that number."""
+        if isinstance(x, torch.Tensor):
+            if id(x) not in self.numbers and x.numel() > 1:
+                raise Unfit("its steps hold arrays that are no arguments")
+            return self.slot(x) if id(x) in self.numbers else x.detach().clone()
+        if isinstance(x, list | tuple):
+            return type(x)(map(self.argument, x))
+        return {key: self.argument(y) for key, y in x.items()} if isinstance(x, dict) else x
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        masks = any(x.dtype == torch.bool for x in arrays_in(args[1:2]))
+        sized = torch.Tag.dynamic_output_shape in func.tags and (masks or func not in PLACES)
+        if torch.Tag.data_dependent_output in func.tags or sized:
+            raise Unfit("its steps go by numbers that they read from arrays")
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            raise Unfit("its steps draw random numbers of their own")
+        given = self.argument(tuple(args)), self.argument(named)
+        if (made_of := self.part_of(func)) is not None:
+            with self:
+                result = made_of(*args, **named)
+            if result is not NotImplemented:
+                return result
+        result = func(*args, **named)
+        if func._schema.name in SAME and isinstance(given[0][0], Slot):
+            self.alive.append(result)
+            self.numbers[id(result)] = given[0][0].number
+        else:
+            made = [self.slot(x) for x in arrays_in(result)]
+            self.found.operations.append(Operation(func, *given, made, as_now(result)))
+        return result
+
+
+def recorded(
+    work: Callable[..., Sequence[torch.Tensor]],
+    arrays: Sequence[torch.Tensor],
+    part_of: Callable[[Any], Callable | None] = lambda operation: None,
+) -> Recorded:
+    """What ``work(*arrays)`` does; it is done. ``part_of(operation)``: how one is made of others, None where it is to stay.
+
+    Raises ``Unfit`` where it reads numbers from arrays, draws, or holds other arrays.
+    """
+    with torch.inference_mode(False), torch.no_grad(), Recording(arrays, part_of) as mode:
+        results = work(*arrays)
+        mode.found.results = [mode.slot(x) for x in results]
+    mode.found.lean()
+    return mode.found
+
+
+def as_now(held: Any) -> Any:
+    """Arrays whose shapes stay as they are."""
+    if isinstance(held, torch.Tensor):
+        return held.detach()
+    return type(held)(map(as_now, held)) if isinstance(held, list | tuple) else held
+
+
+def arrays_in(held: Any) -> Iterator[torch.Tensor]:
+    """Arrays, in order."""
+    if isinstance(held, torch.Tensor):
+        yield held
+    elif isinstance(held, list | tuple):
+        for x in held:
+            yield from arrays_in(x)
+
+
+def slots_in(held: Any) -> Iterator[Slot]:
+    """Slots, in order."""
+    if isinstance(held, Slot):
+        yield held
+    elif isinstance(held, list | tuple | dict):
+        for x in held.values() if isinstance(held, dict) else held:
+            yield from slots_in(x)
+
+
+def filled(held: Any, arrays: Mapping[int, Any]) -> Any:
+    """Arrays in the place of slots."""
+    if isinstance(held, Slot):
+        return arrays[held.number]
+    if isinstance(held, list | tuple):
+        return type(held)(filled(x, arrays) for x in held)
+    return {key: filled(x, arrays) for key, x in held.items()} if isinstance(held, dict) else held

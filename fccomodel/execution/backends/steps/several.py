@@ -1,0 +1,370 @@
+"""Some steps of a program's loop as one pure function of arrays: what backends compile or capture.
+
+The function is the program's own ``advance``, so often as steps are taken together. Numbers that change from step to step (step
+sizes, weights of estimates, smoothing) become entries of an array, and what steps do with numbers alone is done with arrays.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from fccomodel.algorithms.runtime.loops.steps import adam_step, swept_adam_step
+from fccomodel.core.work import Rates, priced
+from fccomodel.execution.backends._base import Unfit
+
+#: steps of one call
+STEPS = 4
+#: beside the settings, the entries of a step's row: it is the first or the last of the batches at one w, and their number
+FLAGS = ("first", "last", "together")
+#: arrays of a state that move with each of the batches at one w
+APART = {"w_prev", "sum"}
+#: of a round of steps that differ by the numbers beside their arrays
+PHASES = 12
+Tensors = dict[str, torch.Tensor]
+
+
+def tensors(space: SimpleNamespace) -> Tensors:
+    """Those of a namespace, sorted by name, and of the namespaces in it as ``outer.inner``."""
+    found: Tensors = {}
+    for name, x in sorted(vars(space).items()):
+        if isinstance(x, torch.Tensor):
+            found[name] = x
+        elif isinstance(x, SimpleNamespace):
+            found |= {f"{name}.{inner}": y for inner, y in tensors(x).items()}
+    return found
+
+
+def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> SimpleNamespace:
+    """The same with these in the place of its own, named as by ``tensors``."""
+    made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
+    for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
+        parts = {name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")}
+        setattr(made, outer, holding(inside, parts))
+    return made
+
+
+def numbers(space: SimpleNamespace) -> dict[str, Any]:
+    """All else that it has."""
+    return {name: x for name, x in vars(space).items() if not isinstance(x, torch.Tensor | SimpleNamespace)}
+
+
+def counts(space: SimpleNamespace) -> dict[str, Any]:
+    """The numbers of a state, but for the batches met at one w."""
+    return {name: x for name, x in sorted(numbers(space).items()) if name != "met"}
+
+
+@dataclass(eq=False, kw_only=True)
+class Several:
+    """The steps of a program (``module``) on arrays as a run has them: ``data``, ``state``, estimates ``u``, centres ``c``,
+    settings ``h``, and so many minibatches as there are steps. ``after``: what its numbers are then, where they may change."""
+
+    module: ModuleType
+    text: str
+    device: str
+    dtype: torch.dtype
+    data: SimpleNamespace
+    state: SimpleNamespace
+    u: SimpleNamespace
+    c: SimpleNamespace
+    h: Any
+    batches: list[Sequence[torch.Tensor]]
+    after: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        self.moving(self.state, self.state.w)
+
+    @classmethod
+    def of(cls, module: ModuleType, program: Any, device: str, dtype: torch.dtype) -> Several:
+        """As a run begins; raises ``Unfit`` where the steps of a program are no function of arrays."""
+        solver = module.SOLVER
+        if not hasattr(solver, "advance"):
+            raise Unfit("its loop estimates all inner expectations as one vector")
+        if program.modules:
+            raise Unfit("a net is at hand as a module of Python alone, without a text")
+        if getattr(module, "MAPPED", None):
+            raise Unfit("its rows stay in their files")
+        rng, h = torch.Generator(device=device).manual_seed(0), solver.settings()
+        with torch.no_grad():  # what is made under ``inference_mode`` cannot be traced
+            data = solver.prepare(solver.as_namespace(dict(program.data), device, dtype))
+            w = solver.start(rng, device, dtype)
+            state = SimpleNamespace(w=w, w_prev=w.clone(), met=0)
+            solver.step_sizes(h, lambda *_, **__: 1e-3)
+            h.peak = h.eta
+            solver.begin(state, h)
+            u, c = solver.buffers(device, dtype), solver.centres(device, dtype)
+            parts = [part.unbind() for part in solver.draw(data, rng, STEPS)]
+        batches: list[Sequence[torch.Tensor]] = list(zip(*parts, strict=True)) if parts else [()] * STEPS
+        found = cls(
+            module=module, text=program.text, device=device, dtype=dtype, data=data, state=state, u=u, c=c, h=h, batches=batches
+        )  # fmt: skip
+        if any(x is None for x in vars(state).values()):  # the first step makes arrays that later ones find
+            found.state = found.after_one()
+        return found
+
+    @property
+    def solver(self) -> Any:
+        """The record of its steps, Adam's made of operations that take arrays for numbers."""
+        record = self.module.SOLVER
+        return replace(record, update=adam_step) if record.update.__name__ == swept_adam_step.__name__ else record
+
+    @property
+    def settings(self) -> list[str]:
+        """The numbers that steps go by."""
+        return [name for name, value in vars(self.h).items() if isinstance(value, float)]
+
+    @property
+    def numbers(self) -> int:
+        """So many numbers a step's row has."""
+        return len(self.settings) + len(FLAGS)
+
+    @property
+    def pooled(self) -> bool:
+        """Several batches may move w together."""
+        return "together" in self.module.SOLVER.advance.__code__.co_names
+
+    @property
+    def nets(self) -> list[tuple[dict[str, Any], str]]:
+        """Where the buffers of its nets lie: arrays that are no parameters."""
+        held = [net.module for net in vars(self.module).values() if isinstance(getattr(net, "module", None), torch.nn.Module)]
+        parts = [part._buffers for net in held for part in net.modules()]
+        return [(buffers, name) for buffers in parts for name, x in buffers.items() if x is not None]
+
+    @property
+    def sets(self) -> list[str]:
+        """The arrays of sets and proximal maps, by their names: those that the start was projected by."""
+        w = self.state.w
+        found = (key for key in getattr(self.module, "INITIAL", ()) if isinstance(key, tuple))
+        return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
+
+    def calls(self) -> float:
+        """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the model's terms."""
+        return priced(self.after_one)[1] - priced(self.after_one, Rates(call=0.0))[1]
+
+    def after_one(self) -> SimpleNamespace:
+        """The state after a step of the loop, by copies; Unfit where it fails, which the loop says in the model's terms."""
+        state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
+        try:
+            with self.module.no_grad():
+                self.module.SOLVER.advance(self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy())
+        except (ArithmeticError, RuntimeError) as error:
+            raise Unfit(f"its step fails: {error}") from None
+        return state
+
+    @cached_property
+    def arrays(self) -> set[str]:
+        """Those that steps find in a state."""
+        return tensors(self.state).keys() - APART
+
+    def takes(self, state: SimpleNamespace) -> bool:
+        """Whether it has the arrays that steps find; a run's first step makes some of them."""
+        return tensors(state).keys() - APART == self.arrays
+
+    def equipped(self, leap: Any) -> Any:
+        """The record that the loop takes, with what takes several steps at once."""
+        return replace(self.module.SOLVER, leap=leap)
+
+    # ------------------------------------------------------------------------------------------------------ its arguments
+    def fixed(self, data: SimpleNamespace) -> list[torch.Tensor]:
+        """Arguments that stay throughout a run."""
+        sets = [self.module.alike(self.module.INITIAL, key, self.state.w) for key in self.sets]
+        return [*tensors(data).values(), *(held[name] for held, name in self.nets), *sets]
+
+    def moving(self, state: SimpleNamespace, average: torch.Tensor) -> list[torch.Tensor]:
+        """Those that come back as results."""
+        if self.pooled and not hasattr(state, "sum"):
+            state.sum = torch.zeros_like(state.w)
+        return [*tensors(state).values(), average]
+
+    def kept(self, u: SimpleNamespace, c: SimpleNamespace) -> list[torch.Tensor]:
+        """Those that change in place."""
+        return [*tensors(u).values(), *tensors(c).values()]
+
+    def example(self) -> list[torch.Tensor]:
+        """Arguments as a run begins."""
+        rows = torch.ones(len(self.batches), self.numbers, device=self.device, dtype=self.dtype)
+        weights = torch.zeros(len(self.batches), device=self.device, dtype=self.dtype)
+        drawn = [part for batch in self.batches for part in batch]
+        moving = self.moving(self.state, self.state.w.clone())
+        return [*self.fixed(self.data), *moving, *self.kept(self.u, self.c), rows, weights, *drawn]
+
+    def beginning(self, before: Mapping[str, Any]) -> Several:
+        """The same steps from other numbers beside the arrays; ``after`` is what they are then."""
+        return replace(self, state=SimpleNamespace(**{**vars(self.state), **before}), after={})
+
+    def phases(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The numbers that steps begin with, one step after another until they come back, and the place of those after each.
+        ``Unfit`` where they do not soon."""
+        found, following = [counts(self.state)], list[int]()
+        while len(following) < len(found):
+            one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
+            with torch.inference_mode(False), torch.no_grad():
+                one(*apart(one.example(), len(one.fixed(one.data))), pooled=False)
+            if (after := counts(SimpleNamespace(**(one.after or {})))) not in found:
+                found.append(after)
+            following.append(found.index(after))
+            if len(found) > PHASES:
+                raise Unfit("its steps count rounds that are long")
+        return found, following
+
+    # ------------------------------------------------------------------------------------------------------- the function
+    def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
+        """The state after the steps, and the average of iterates; estimates and centres have changed in place. Unless ``pooled``
+        every batch moves w by itself.
+
+        Given are, one after the other, ``fixed``, ``moving``, ``kept``, a row of numbers per step, the weights of the iterates in
+        the average, and the minibatches of one step after another.
+        """
+        left = list(given)
+
+        def taken(names: Collection[Any]) -> list[torch.Tensor]:
+            """The next arguments, one for each name."""
+            found, left[:] = left[: len(names)], left[len(names) :]
+            return found
+
+        def space(of: SimpleNamespace) -> SimpleNamespace:
+            """The same names for the next arguments."""
+            return holding(of, dict(zip(tensors(of), taken(tensors(of)), strict=True)))
+
+        data, buffers, sets = space(self.data), taken(self.nets), dict(zip(self.sets, taken(self.sets), strict=True))
+        state = space(self.state)
+        state = holding(state, {name: x.clone() for name, x in tensors(state).items()})
+        (average,), kept = taken(["average"]), list(left)
+        u, c = space(self.u), space(self.c)
+        (rows,), (weights,) = taken(["rows"]), taken(["weights"])
+        with torch.no_grad(), in_numbers(self, buffers, sets):
+            for row, weight in zip(rows.unbind(), weights.unbind(), strict=True):
+                self.step(data, state, u, c, taken(self.batches[0]), row.unbind(), pooled and self.pooled)
+                average = average.lerp(state.w, weight)
+            if self.after is not None:
+                self.after.update(numbers(state))
+            for place, x in zip(kept, self.kept(u, c), strict=False):
+                if x is not place:
+                    place.copy_(x)
+        return [*tensors(state).values(), average]
+
+    def step(
+        self, data: SimpleNamespace, state: SimpleNamespace, u: SimpleNamespace, c: SimpleNamespace,
+        batch: Sequence[torch.Tensor], row: Sequence[torch.Tensor], pooled: bool,
+    ) -> None:  # fmt: skip
+        """One of them: ``advance`` as if w moved after each batch; where more come to the same w, all but their sum is as before.
+
+        Raises ``Unfit`` where it changes settings, or counts.
+        """
+        flags, h, before = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))), self.h.copy(), numbers(state)
+        vars(h).update(zip(self.settings, row, strict=False))
+        held, clones = dict(vars(h)), {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
+        expected = [*tensors(state)]
+        vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
+        self.solver.advance(self.solver, data, state, u, c, batch, h)
+        if any(vars(h)[name] is not x for name, x in held.items()) or len(vars(h)) != len(held):
+            raise Unfit("its steps change their own settings")
+        if [*tensors(state)] != expected:
+            raise Unfit("its steps keep arrays that are not there as they begin")
+        if self.after is None and any(before.get(name) != x for name, x in numbers(state).items()):
+            raise Unfit("its steps count rounds of their own")
+        chosen = {k: torch.where(flags.last > 0, x, clones[k]) for k, x in tensors(state).items() if k in clones.keys() - APART}
+        vars(state).update(vars(holding(state, chosen)))
+
+
+@torch.inference_mode(False)
+def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
+    """Each an array of its own, but for the first ones, which no work changes."""
+    return [x if k < fixed else x.clone() for k, x in enumerate(arrays)]
+
+
+def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
+    """``together`` without branches: the mean gradient of the batches met so far, of which the last one's is taken."""
+    state.sum = torch.where(flags.first > 0, G, state.sum + G)
+    return state.sum / flags.together
+
+
+@contextmanager
+def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors) -> Iterator[None]:
+    """What a program does with numbers takes arrays of one entry too; its nets have these buffers, its sets these arrays."""
+    names, own = vars(several.module), [held[name] for held, name in several.nets]
+    shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
+    before = {name: names.get(name) for name in (*shims, "together")}
+    names.update({name: shim for name, shim in shims.items() if name in names or hasattr(builtins, name)})
+    try:
+        for (held, name), x in zip(several.nets, buffers, strict=True):
+            held[name] = x
+        with Numbers():
+            yield
+    finally:
+        for (held, name), x in zip(several.nets, own, strict=True):
+            held[name] = x
+        for name, was in before.items():
+            names.pop(name, None)
+            if was is not None:
+                names[name] = was
+
+
+def number(x: Any) -> bool:
+    """An array that stands for a number."""
+    return isinstance(x, torch.Tensor) and x.dim() == 0
+
+
+def is_instance(x: Any, kinds: Any) -> bool:
+    """Also an array of one entry is a ``float``."""
+    return number(x) or isinstance(x, float) if kinds in (float, as_float) else isinstance(x, kinds)
+
+
+def as_float(x: Any) -> Any:
+    """``float``, but that what is read from an array stays one."""
+    return x.reshape(()) if isinstance(x, torch.Tensor) else float(x)
+
+
+def extreme(of: Callable, clamped: str) -> Callable:
+    """``min`` or ``max``, of two arguments of which one is an array as well."""
+
+    def found(*args: Any, **given: Any) -> Any:
+        if len(args) != 2 or not any(map(number, args)):
+            return of(*args, **given)
+        x, other = args if number(args[0]) else args[::-1]
+        return x.clamp(**{clamped: other})
+
+    return found
+
+
+def log_weight(x: Any) -> Any:
+    """log x of a weight x >= 0"""
+    return x.log() if isinstance(x, torch.Tensor) else math.log(x) if x > 0 else -math.inf
+
+
+#: By their names in a program: functions of numbers, for arrays of one entry.
+SHIMS: dict[str, Callable] = {
+    "isinstance": is_instance,
+    "float": as_float,
+    "min": extreme(min, "max"),
+    "max": extreme(max, "min"),
+    "log_weight": log_weight,
+}
+
+
+class Numbers(TorchFunctionMode):
+    """Arguments of torch's functions that are numbers may be arrays of one entry."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = dict(kwargs or {})
+        for name in ("alpha", "value"):
+            if number(given.get(name)) and len(args) > 1:
+                args = (args[0], args[1] * given.pop(name), *args[2:])
+        if getattr(func, "__name__", "").startswith("clamp") and any(map(number, (*args[1:], *given.values()))):
+            args = (args[0], *(bound(x, args[0]) for x in args[1:]))
+            given = {name: bound(x, args[0]) for name, x in given.items()}
+        return func(*args, **given)
+
+
+def bound(x: Any, like: torch.Tensor) -> Any:
+    """A bound of ``clamp``, of which either all are arrays or none is."""
+    return torch.full((), x, device=like.device, dtype=like.dtype) if isinstance(x, int | float) else x

@@ -1,0 +1,215 @@
+"""Runs an emitted program: the text is what runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import process
+from fccomodel.core.diagnostics import quoting, refuse
+from fccomodel.core.failure import Failure
+from fccomodel.data.bound import Bound
+from fccomodel.execution import backends, errors, ranks
+from fccomodel.execution.checkpoints import Checkpoints
+from fccomodel.execution.checkpoints.keeper import Keeper
+from fccomodel.execution.run import answers
+from fccomodel.execution.run.answers import exact_values, multipliers
+from fccomodel.execution.run.loading import loaded
+from fccomodel.execution.run.machine import nothing_finite, refuse_size, solved
+from fccomodel.execution.run.microscope import Microscope, Trace
+from fccomodel.plan.start import Kept
+from fccomodel.program import starts
+from fccomodel.program.emit import Program
+
+#: A residual to end at that no steps come to.
+OUT_OF_REACH = 1e-15
+
+__all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_values", "multipliers", "run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run is: objective and violation of the best point so far, on the exact problem, and its KKT residual as last
+    estimated, with the 95% error of the estimate; ``passes`` over all rows that its finish has taken, None before that."""
+
+    stage: int
+    iteration: int
+    objective: float
+    violation: float
+    kkt: float | None
+    kkt_error: float | None
+    steps_per_second: float
+    seconds_left: float | None
+    message: str = ""
+    passes: int | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution:
+    """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
+
+    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
+    ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
+    ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
+    ``worked``: its counted seconds, of no more than its ``patience`` where it had one.
+    ``planned``: the steps of its budget, or those that its last stage was to end at.
+    ``interior``: iterations of the interior-point method that found the answer, 0 where none did; ``paper``: its key.
+    ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
+    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none; ``moved``: these changed
+    the point. ``failure`` is why there is no solution, if that was found. ``kept`` is what another run can go on from.
+    ``trace`` is what a microscope saw of it.
+    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
+    """
+
+    variables: Mapping[str, np.ndarray]
+    multipliers: Mapping[str, float]
+    limits: Mapping[str, float]
+    history: list[dict[str, Any]]
+    iterations: int
+    wall_s: float
+    stopped: str
+    ended: str
+    notes: tuple[str, ...] = ()
+    passes: int = 0
+    way: str = ""
+    moved: bool = True
+    interior: int = 0
+    paper: str = ""
+    failure: Failure | None = None
+    timed: bool = False
+    worked: float = 0.0
+    patience: float | None = None
+    planned: int | None = None
+    kept: Kept = field(default_factory=Kept)
+    backend: str = "eager"
+    trace: Trace | None = None
+
+    @property
+    def status(self) -> str:
+        """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
+        return self.ended if self.failure is None else self.failure.kind
+
+    @property
+    def oracles(self) -> float:
+        """Values g_i(w; xi) that its steps asked for."""
+        return float(self.history[-1]["oracles"]) if self.history else 0.0
+
+    @property
+    def interrupted(self) -> bool:
+        return self.ended == "interrupted"
+
+
+def run(
+    program: Program,
+    bound: Bound,
+    *,
+    seed: int = 0,
+    device: str = "cpu",
+    precision: str = "float32",
+    backend: str = "eager",
+    budget_s: float | None = None,
+    budget_it: int | None = None,
+    budget_oracles: float | None = None,
+    room: float | None = None,
+    patience: float | None = None,
+    polish: bool = False,
+    watched: bool = False,
+    microscope: Microscope | None = None,
+    keeper: Keeper | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper`` writes its state as it
+    goes, and has that which it goes on from.
+
+    ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
+    with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
+    ``microscope``: looks at them as they go. Of a program of ranks, those but the first end with the run.
+
+    ``backend``: what runs the steps, or ``auto``; a trace is of eager ones.
+
+    Raises F0818 where the ``backend`` cannot take the steps, F0713 where another rank is lost, F0711 where nothing finite was
+    found, F0704 where the variables or the arrays exceed the memory.
+    """
+    refuse_size(program, bound, precision)
+    if program.shares is not None:
+        device = ranks.join(device)
+        ranks.waiting(False)
+        if backend not in ("auto", "eager"):
+            refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
+    module, dtype = loaded(program), getattr(torch, precision)
+    with process.own_randomness(), quoting(bound.problem.source):
+        foreseen = {"dtype": dtype, "iterations": budget_it, "seconds": None if budget_oracles is not None else room or budget_s}
+        chosen = backend if microscope is None and program.shares is None else "eager"
+        equipped = backends.equip(chosen, module, program, device=device, **foreseen)
+    began = time.perf_counter()
+    limited = (budget_s, budget_it, budget_oracles) != (None, None, None)
+    seconds = budget_s if limited else module.SECONDS
+
+    def report(entry: Mapping[str, Any]) -> None:
+        if progress is not None:
+            told = _progress(entry, module.SIGN, time.perf_counter() - began, seconds)
+            progress(told if keeper is None else replace(told, message=keeper.message))
+
+    if microscope is not None:
+        microscope.over(module, bound)
+    if keeper is not None:
+        keeper.of(module, program.data, device, report)
+        began -= keeper.spent
+    settings = {"seed": seed, "device": device, "dtype": dtype, "seconds": seconds, "iterations": budget_it}
+    if polish:
+        settings |= {"room": room, "patience": patience}
+    elif watched:
+        settings |= {"tol": OUT_OF_REACH}
+    final = solved(module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings)
+    if program.shares is not None:
+        ranks.done()
+    if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
+        raise nothing_finite(bound, module, final)
+    values, ended = exact_values(module, program, final), answers.notes(program, module, final)
+    return Solution(
+        variables=answers.variables(program, bound, final.w),
+        kept=starts.kept(program.layout, final, module.SOLVER.inside),
+        multipliers=multipliers(program, bound, final, values),
+        limits=answers.limits(program, bound, final),
+        history=[{**entry, "objective": module.SIGN * entry["objective"]} for entry in final.history],
+        iterations=final.iterations,
+        passes=getattr(final, "passes", 0),
+        way=getattr(final, "way", ""),
+        moved=getattr(final, "moved", True),
+        failure=answers.failure(bound, program, getattr(final, "failure", None), values),
+        wall_s=time.perf_counter() - began,
+        stopped=final.reason,
+        ended=final.status,
+        timed=final.timed,
+        worked=final.worked,
+        patience=patience,
+        planned=final.planned,
+        trace=None if microscope is None else microscope.trace(module, program, bound, seed),
+        backend=equipped.name,
+        notes=(*filter(None, (_shared(program), equipped.said)), *(keeper.notes if keeper is not None else ()), *ended),
+    )
+
+
+def _shared(program: Program) -> str:
+    """What each rank had of the steps, or ""."""
+    return "" if program.shares is None else f"{ranks.count()} {program.shares.sentence}"
+
+
+def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: float | None) -> Progress:
+    """An entry of the history in the model's sense, with how fast the run is and what is left of its time."""
+    return Progress(
+        stage=entry["stage"],
+        iteration=entry["iteration"],
+        objective=sign * entry["objective"],
+        violation=entry["violation"],
+        kkt=entry.get("kkt"),
+        kkt_error=entry.get("kkt_error"),
+        steps_per_second=entry["iteration"] / max(elapsed, 1e-9),
+        seconds_left=None if seconds is None else max(0.0, seconds - elapsed),
+        passes=entry.get("passes"),
+    )

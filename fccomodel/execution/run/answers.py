@@ -1,0 +1,130 @@
+"""What a program found, in the model's names: variables, multipliers, why there is no solution, notes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.failure import Failure
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.sets import members
+from fccomodel.evaluation.sets.members import Members
+from fccomodel.normal_form.penalty import Penalty
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.program.emit import Program
+
+#: how near its bound a constraint counts as being at it
+AT_BOUND = 1e-6
+
+
+def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.ndarray]:
+    """The user's variables, float64; those that reformulations added are left out."""
+    return {
+        name: w[a:b].reshape(shape).numpy().astype(np.float64)
+        for name, (a, b, shape) in program.layout.items()
+        if name in bound.problem.variables
+    }
+
+
+def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
+    """The constraints at the point found, where multipliers follow from them, or what failed."""
+    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(final, "failure", None) is None:
+        return {}
+    with module.no_grad():
+        return module.evaluate(final.exact, final.w.to(final.exact.device))[1]
+
+
+def multipliers(program: Program, bound: Bound, final: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found; none of those that became the
+    sets of variables."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        match program.penalties.get(constraint.label):
+            case Smoothed(name=name, args=args, units=(below, above)) if hasattr(final.c, name):
+                slopes = getattr(final.c, name).cpu().double().numpy()
+                array = np.where(slopes < 0, slopes / below, slopes / above)
+                order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
+                family = members.of(bound, constraint)
+                result |= labelled(family, constraint, np.broadcast_to(array[tuple(family.ids[k] for k in order)], len(family)))
+            case None if not ir.variables_of(constraint.body):
+                result |= dict.fromkeys(members.of(bound, constraint).labels(constraint.label), 0.0)
+            case Penalty(scale=str(scale)) as penalty:
+                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(final.h, scale))
+                family = members.of(bound, constraint)
+                result |= labelled(family, constraint, family.of(array))
+    return result
+
+
+def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
+    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an absolute value."""
+    result: dict[str, float] = {}
+    for constraint in bound.problem.constraints:
+        match program.penalties.get(constraint.label):
+            case Smoothed(bound=str(scale)):
+                result[constraint.label] = float(getattr(final.h, scale))
+            case Penalty(scale=str(scale), op="pos" | "abs") as penalty:
+                result[constraint.label] = float(getattr(final.h, scale)) * penalty.factor
+    return result
+
+
+def failure(
+    bound: Bound, program: Program, said: Mapping[str, Any] | None, values: Mapping[str, tuple[str, Any]]
+) -> Failure | None:
+    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the point found. Those that
+    became sets of variables are never violated: they are in a conflict where the point is at their bound."""
+    if said is None:
+        return None
+    if said["kind"] == "infeasible":
+        weights: dict[str, float] = {}
+        for constraint in bound.problem.constraints:
+            family = members.of(bound, constraint)
+            weights |= labelled(family, constraint, family.of(said["weights"][constraint.label].cpu().numpy()))
+        least = 1e-3 * max(weights.values())
+        conflict = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > least}
+        for constraint in bound.problem.constraints:
+            if constraint.label not in program.penalties and ir.variables_of(constraint.body):
+                family = members.of(bound, constraint)
+                excess = labelled(family, constraint, family.of(values[constraint.label][1].cpu().numpy()))
+                conflict |= {key: 0.0 for key, v in excess.items() if v > -AT_BOUND}
+        radius = max(said["nearest"] - said["size"], 0.0)
+        return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"], radius=radius)
+    w = said["direction"].cpu()
+    k = int(w.abs().argmax())
+    name, (start, _, shape) = next((n, place) for n, place in program.layout.items() if place[0] <= k < place[1])
+    index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape)) if shape else ""
+    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)), far=said["far"])
+
+
+def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
+    """The members' values by label."""
+    return dict(zip(family.labels(constraint.label), values.tolist(), strict=True))
+
+
+def notes(program: Program, module: Any, final: Any) -> list[str]:
+    """What a reader should know of a run beside where it ended: step size, smoothing, epsilon, divergence."""
+    said = []
+    if module.SOLVER.direct and getattr(final, "way", "") == "finish":
+        if not module.SOLVER.nonconvex:
+            steps = f"{final.iterations:,} steps only prepare passes over all rows"
+            said.append(f"{steps}: the problem is convex, and passes are cheap")
+        elif not final.iterations and not module.SOLVER.resume:
+            said.append("passes over all rows come in place of steps: the problem is smooth, and they cost little more")
+    if module.SOLVER.settings().eta == 0 and final.iterations:
+        said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
+    said += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
+    if getattr(final, "epsilon", None) is not None:
+        said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, Lemma 3.1)")
+    if getattr(final, "broken", None) is not None:
+        said.append(f"iterates were not finite by step {final.broken:,}: the run went on from its best point with smaller steps")
+    return said
+
+
+def gap(text: str, lam: float, width: float) -> str:
+    """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
+    bound = "" if math.isinf(width) else f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
+    return f"smoothing of {text}: lambda = {lam:.2g}{bound}"

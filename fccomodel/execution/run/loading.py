@@ -1,0 +1,104 @@
+"""A program's text as a module. What programs for other numbers in the same model share is compiled once, and its classes made
+once."""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import dis
+import types
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from fccomodel.core import process
+from fccomodel.program.emit import Program
+
+#: What divides the parts of a program.
+BETWEEN = "\n\n\n"
+#: Classes that are kept for other programs, at most.
+MOST_CLASSES = 512
+
+
+def loaded(program: Program) -> types.ModuleType:
+    """The program as a module, with copies of the nets that have no text."""
+    module = types.ModuleType("solver")
+    module.__dict__["MODULES"] = {name: copy.deepcopy(kept.module) for name, kept in program.modules.items()}
+    with process.own_randomness():
+        for part in _code(program.text):
+            found = _of_class(part, module.__dict__)
+            if found is None:
+                exec(part, module.__dict__)  # noqa: S102 - what we emitted
+            else:
+                module.__dict__[found.__name__] = found
+    return module
+
+
+def _code(text: str) -> list[types.CodeType]:
+    """A program's text compiled by its parts, which two empty lines divide."""
+    parts, line, found = text.split(BETWEEN), 0, []
+    try:
+        for part in parts:
+            found.append(_compiled(part, line))
+            line += part.count("\n") + len(BETWEEN)
+    except SyntaxError:  # empty lines inside a part
+        return [_compiled(text, 0)]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _compiled(part: str, line: int) -> types.CodeType:
+    """A part that begins after so many lines."""
+    return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------- classes
+_classes: dict[tuple[Any, ...], type] = {}
+
+
+def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
+    """The class that a part is made of, kept from another program where all that it names is the same as there; None where a part
+    is something else, or names what is a program's own."""
+    needed = _needed(part)
+    if needed is None or not all(name in scope and _lasting(scope[name]) for name in needed):
+        return None
+    key = (part, *(id(scope[name]) for name in needed))
+    if key not in _classes:
+        space = {name: scope[name] for name in needed} | {"__name__": scope["__name__"]}
+        exec(part, space)  # noqa: S102 - what we emitted
+        if len(_classes) >= MOST_CLASSES:
+            _classes.clear()
+        _classes[key] = next(value for name, value in space.items() if name in part.co_names and name not in needed)
+    return _classes[key]
+
+
+@lru_cache(maxsize=4096)
+def _needed(part: types.CodeType) -> tuple[str, ...] | None:
+    """The names that a class takes from the module around it, in its functions too; None for a part that is no class alone."""
+    bodies = [code for code in part.co_consts if isinstance(code, types.CodeType)]
+    if dis.opmap["LOAD_BUILD_CLASS"] not in part.co_code[::2]:
+        return None
+    instructions = list(dis.get_instructions(part))
+    stored = [i.argval for i in instructions if i.opname == "STORE_NAME"]
+    if len(bodies) != 1 or stored != [bodies[0].co_name]:
+        return None
+    own = {i.argval for i in dis.get_instructions(bodies[0]) if i.opname == "STORE_NAME"}
+    read = dict.fromkeys(name for how, name in _read(part) if name not in stored and (how != "LOAD_NAME" or name not in own))
+    return tuple(name for name in read if not hasattr(builtins, name))
+
+
+def _read(code: types.CodeType) -> Iterator[tuple[str, str]]:
+    """How code looks up names beside its own variables, and these names; in the functions inside it too."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
+            yield instruction.opname, instruction.argval
+    for inside in code.co_consts:
+        if isinstance(inside, types.CodeType):
+            yield from _read(inside)
+
+
+def _lasting(value: Any) -> bool:
+    """A module, what comes from one, or a class that is kept."""
+    if isinstance(value, types.ModuleType) or getattr(value, "__module__", "solver") != "solver":
+        return True
+    return isinstance(value, type) and any(value is kept for kept in _classes.values())

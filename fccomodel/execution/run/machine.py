@@ -1,0 +1,97 @@
+"""The machine that a program runs on: its memory, its interruptions, and its failures as coded errors."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+
+from fccomodel.core import process
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.checks import sizes
+from fccomodel.execution import errors, ranks
+from fccomodel.execution.checkpoints.keeper import Keeper
+from fccomodel.program.emit import Program
+
+#: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
+VECTORS = 8
+
+
+def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Keeper | None = None, **settings: Any) -> Any:
+    """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the host; failures of the
+    machine or of a constant as coded errors. A ``keeper`` writes its state as it goes."""
+    threads = torch.get_num_threads()
+    with interruptible() as asked, nullcontext() if keeper is None else process.terminable(keeper.terminate):
+        stop = asked.is_set
+        if keeper is not None:
+            keeper.asks, stop = asked.is_set, keeper.stop
+            settings |= {"keep": keeper}
+        try:
+            torch.set_num_threads(module.THREADS)
+            with module.no_grad(), process.holding_memory():
+                solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
+                final = solve(module.SOLVER, dict(program.data), stop=stop, **settings)
+                final.w = final.w.cpu().clone()
+                return final
+        except ArithmeticError as error:
+            raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
+        except (MemoryError, RuntimeError) as error:
+            if program.shares is not None and ranks.missing(error):
+                raise ranks.lost(error) from None
+            if "without overflow" in str(error):  # a number of the model beyond those of the precision
+                raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+                raise _of_state(error, keeper) from None
+            raise FccoError([errors.memory(error)], bound.problem.source) from None
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise _of_state(error, keeper) from None
+        finally:
+            torch.set_num_threads(threads)
+
+
+def _of_state(error: Exception, keeper: Keeper | None) -> Exception:
+    """The error as it is; F0817 where the run went on from a checkpoint, whose values may be of no run."""
+    if keeper is None or keeper.found is None:
+        return error
+    return FccoError([errors.checkpoint_damaged(keeper.at.folder)])
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread, and where it is heeded."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield asked
+        return
+
+    def on_interrupt(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+        print("stopping at the best point so far ...", file=sys.stderr)
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def refuse_size(program: Program, bound: Bound, precision: str) -> None:
+    """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
+    length = max((stop for _, stop, _ in program.layout.values()), default=0)
+    sizes.demand_room(bound, length, VECTORS, getattr(torch, precision).itemsize)
+
+
+def nothing_finite(bound: Bound, module: Any, final: Any) -> FccoError:
+    """F0711: steps of a fixed schedule that diverged, or no point at which the objective is finite."""
+    broken = getattr(final, "broken", None)
+    if broken is not None and module.SOLVER.schedule.keeps_last:
+        return FccoError([errors.diverged(broken, final.eta)], bound.problem.source)
+    return FccoError([errors.objective_not_finite()], bound.problem.source)

@@ -1,0 +1,240 @@
+"""An algorithm at work: at chosen steps its estimates beside the true values, the bias of its gradient, the multipliers.
+
+The run is not disturbed: states are copied as steps come by, and looked at after the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.rewrite import Rewriter
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.sets import members
+from fccomodel.evaluation.sets.members import Members
+from fccomodel.execution import errors
+from fccomodel.execution.run import answers
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.program.emit import Program
+from fccomodel.program.lower.records import Buffer
+
+#: What can be looked at: the estimates, the true values, the gradient of a step, the multipliers.
+QUANTITIES = ("u", "g", "gradient", "y")
+#: By default looks come after so many more steps each, relative to those before.
+SPREAD = 1.2
+#: Blocks of an estimate that are kept; of more, a random choice.
+MOST = 500
+#: Minibatches whose gradients tell their mean, so many at a time until its standard error is that share of the true gradient.
+SAMPLES, LARGEST, NEAR = 100, 2000, 0.03
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gradient:
+    """What a step goes by at one point: the mean of the stochastic gradients there, given the estimates, and the gradient that
+    all rows give, of the smoothed problem with its multipliers; (w,) each. ``noise`` is the root of the sum of the entries'
+    variances, of one minibatch; ``samples`` how many the mean is over."""
+
+    mean: np.ndarray
+    true: np.ndarray
+    noise: float
+    samples: int
+
+    @property
+    def bias(self) -> float:
+        """|mean - true|, which by chance alone is about ``error``."""
+        return float(np.linalg.norm(self.mean - self.true))
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean."""
+        return self.noise / math.sqrt(self.samples)
+
+    @property
+    def size(self) -> float:
+        """|true|."""
+        return float(np.linalg.norm(self.true))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not seen yet); ``y`` by
+    smoothed function likewise: the dual of ALEXR, of algorithms whose y follows from u the centre of its smoothing."""
+
+    step: int
+    oracles: float
+    variables: Mapping[str, np.ndarray]
+    u: Mapping[str, np.ndarray] = field(default_factory=dict)
+    g: Mapping[str, np.ndarray] = field(default_factory=dict)
+    y: Mapping[str, np.ndarray] = field(default_factory=dict)
+    gradient: Gradient | None = None
+    multipliers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``duals`` of smoothed functions; ``blocks``
+    the labels of those kept, of either."""
+
+    looks: Sequence[Look]
+    estimates: Mapping[str, str]
+    duals: Mapping[str, str]
+    blocks: Mapping[str, Sequence[str]]
+
+
+class Microscope:
+    """Looks at ``wanted`` quantities at the steps ``at``, or at ever rarer ones; over one run of a program."""
+
+    def __init__(self, wanted: Sequence[str], at: Sequence[int] | None = None):
+        for name in wanted:
+            if name not in QUANTITIES:
+                refuse(errors.not_a_quantity(name, QUANTITIES))
+        self.wanted = tuple(wanted)
+        self.steps = spreading() if at is None else iter(sorted({int(step) for step in at}))
+        self.next: float = next(self.steps, math.inf)
+        self.seen: list[SimpleNamespace] = []
+        self.run: Any = None
+
+    def over(self, module: Any, bound: Bound) -> None:
+        """Puts itself into a program's loop."""
+        if not hasattr(module.SOLVER, "advance"):
+            refuse(errors.not_traced(), source=bound.problem.source)
+        if "gradient" in self.wanted and module.SOLVER.whole is None:
+            refuse(errors.gradient_not_known(), source=bound.problem.source)
+        steps, advance = module.take_steps, module.SOLVER.advance
+
+        def take_steps(run: Any, *given: Any) -> Any:
+            self.run = run
+            try:
+                return steps(run, *given)
+            finally:
+                self.run = None
+
+        def advanced(solver: Any, data: Any, state: Any, u: Any, c: Any, batch: Any, h: Any) -> None:
+            if self.run is not None and self.run.count >= self.next:
+                self.keep(data, state, u, c, h)
+            advance(solver, data, state, u, c, batch, h)
+
+        module.take_steps, module.SOLVER = take_steps, replace(module.SOLVER, advance=advanced)
+
+    def keep(self, data: Any, state: Any, u: Any, c: Any, h: Any) -> None:
+        """Copies where the run stands."""
+        count = self.run.count
+        w = state.w.clone()
+        self.seen.append(SimpleNamespace(count=count, data=data, w=w, u=copied(u), c=copied(c), h=h.copy()))
+        while self.next <= count:
+            self.next = next(self.steps, math.inf)
+
+    def trace(self, module: Any, program: Program, bound: Bound, seed: int) -> Trace:
+        """What the copies tell."""
+        kept = {name: blocks(bound, buffer.binders, seed) for name, buffer in program.estimates.items()}
+        duals = {}
+        if self.seen and "y" in self.wanted:
+            centred = {name: f for name, f in program.smoothed.items() if hasattr(self.seen[0].c, name)}
+            duals = {name: blocks(bound, f.binders, seed) for name, f in centred.items()}
+        exact = None
+        if self.seen and {"gradient", "y"} & set(self.wanted):
+            with torch.inference_mode(False), torch.no_grad():
+                tensors = module.as_namespace(dict(program.data), self.seen[0].w.device, torch.float64)
+                exact = module.SOLVER.prepare_full(tensors)
+        looks = [self.look(module, program, bound, at, kept, duals, exact, seed) for at in self.seen]
+        labels = {name: family.labels("") for name, family in (kept | duals).items()}
+        texts = {name: program.estimates[name].text for name in kept}
+        return Trace(looks=looks, estimates=texts, duals={name: program.smoothed[name].text for name in duals}, blocks=labels)
+
+    def look(
+        self, module: Any, program: Program, bound: Bound, at: Any, kept: Mapping[str, Members], duals: Mapping[str, Members],
+        exact: Any, seed: int,
+    ) -> Look:  # fmt: skip
+        """All that is wanted of one state."""
+        variables = answers.variables(program, bound, at.w.cpu().double())
+        seen: dict[str, Any] = {"step": at.count, "oracles": at.count * module.SOLVER.oracles, "variables": variables}
+        if "u" in self.wanted:
+            seen["u"] = {name: estimate(getattr(at.u, name), family) for name, family in kept.items()}
+        if "g" in self.wanted:
+            evaluator = Evaluator(bound, {name: torch.as_tensor(value) for name, value in variables.items()}, seed=seed)
+            seen["g"] = {name: truth(evaluator, program.estimates[name], family) for name, family in kept.items()}
+        if "gradient" in self.wanted:
+            seen["gradient"] = self.gradient(module, at, exact, seed)
+        if "y" in self.wanted:
+            seen["y"] = {name: estimate(getattr(at.c, name), family) for name, family in duals.items()}
+            final = SimpleNamespace(c=at.c, h=at.h, w=at.w.double(), exact=exact)
+            with torch.inference_mode(False), torch.no_grad():
+                values = answers.exact_values(module, program, final)
+                seen["multipliers"] = answers.multipliers(program, bound, final, values)
+        return Look(**seen)
+
+    def gradient(self, module: Any, at: Any, exact: Any, seed: int) -> Gradient:
+        """The mean over minibatches, each with copies of the estimates and the centres, and the truth."""
+        solver = module.SOLVER
+        data = SimpleNamespace(**{**vars(at.data), "waiting": {}})
+        rng = torch.Generator(device=at.w.device).manual_seed(seed + 1 + at.count)
+        true = true_gradient(module, at, exact)
+        total, squares, count, error = torch.zeros_like(true), 0.0, 0, math.inf
+        while count < LARGEST and error > NEAR * float(true.norm()):
+            with module.no_grad():
+                for batch in module.drawn(solver, data, rng, SAMPLES):
+                    G = solver.gradient(data, at.w, at.w, copied(at.u), copied(at.c), batch, at.h).double()
+                    total += G
+                    squares += float(G @ G)
+            count += SAMPLES
+            noise = math.sqrt(max(squares - float(total @ total) / count, 0.0) / (count - 1))
+            error = noise / math.sqrt(count)
+        mean = total / count
+        return Gradient(mean=mean.cpu().numpy(), true=true.cpu().numpy(), noise=noise, samples=count)
+
+
+def spreading() -> Iterator[int]:
+    """0, 1, 2, .. and ever rarer."""
+    step = 0
+    while True:
+        yield step
+        step = max(step + 1, math.ceil(SPREAD * step))
+
+
+def copied(state: Any) -> SimpleNamespace:
+    return SimpleNamespace(**{name: x.clone() if torch.is_tensor(x) else x for name, x in vars(state).items()})
+
+
+def blocks(bound: Bound, binders: Sequence[ir.Binder], seed: int) -> Members:
+    """The blocks of an estimate or a dual that are kept."""
+    family = members.members(bound, binders)
+    if len(family) <= MOST:
+        return family
+    chosen = np.sort(np.random.default_rng(seed).choice(len(family), MOST, replace=False))
+    return replace(family, places=family.places[chosen])
+
+
+def estimate(u: torch.Tensor, family: Members) -> np.ndarray:
+    return np.asarray(u.double().cpu().numpy()[family.ids])[None] if not family.ids else u.double().cpu().numpy()[family.ids]
+
+
+def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
+    """The expectation at the blocks, over all rows; of functions as the model states them, not of their envelopes."""
+    stated = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
+    with torch.no_grad():
+        value = family.over(evaluator.value(stated, family.env)).double()
+    return (value.log() if buffer.log else value).numpy()
+
+
+def true_gradient(module: Any, at: Any, exact: Any) -> torch.Tensor:
+    """The gradient of the smoothed problem over all rows with the multipliers there are; where steps move the outer functions'
+    own y, with those that belong to the true values."""
+    solver, h, w = module.SOLVER, at.h.copy(), at.w.double()
+    c = SimpleNamespace(**{name: x.double().clone() for name, x in vars(at.c).items()})
+    with torch.inference_mode(False), torch.no_grad():
+        for name, shape in solver.inside.items():
+            setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
+            h.smooth(name, h.lam_inner or 1e-6)
+        if solver.dual:
+            c, _ = module.multipliers(solver, exact, w, c, h)
+            h = module.fixing(h)
+        return module.slope_of(solver, exact, w, c, h)

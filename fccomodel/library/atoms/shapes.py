@@ -1,0 +1,104 @@
+"""Properties and shapes that many atoms share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp, inf, isinf
+
+from fccomodel.library.atoms.base import Shape, ShapeError, show
+from fccomodel.library.atoms.interval import Interval
+
+
+# ------------------------------------------------------------------------------------------------------------ properties
+def valley(u: Interval, *_: Interval) -> str:
+    """Monotonicity of a function with its least value at 0: ``abs``, ``square``."""
+    return "increasing" if u.lo >= 0 else "decreasing" if u.hi <= 0 else "none"
+
+
+def s_curve(u: Interval) -> str:
+    """Curvature of an increasing function that is convex up to 0 and concave from there: ``tanh``, ``erf``."""
+    return "convex" if u.hi <= 0 else "concave" if u.lo >= 0 else "none"
+
+
+def through(f: Callable[[float], float]) -> Callable[..., Interval]:
+    """The range of a strictly increasing function of one argument, from its ends; limits at infinity are not attained."""
+    return lambda u, *_: Interval(f(u.lo), f(u.hi), u.lo_open or isinf(u.lo), u.hi_open or isinf(u.hi))
+
+
+def steepest(slope: Callable[[float], float]) -> Callable[..., float]:
+    """The largest ``|slope|`` over an interval, for a monotone slope."""
+    return lambda u, *_: max(abs(slope(u.lo)), abs(slope(u.hi)))
+
+
+def safe_exp(x: float) -> float:
+    """exp, inf where it is beyond the largest float."""
+    return exp(x) if x < 700 else inf
+
+
+def logistic(x: float) -> float:
+    """1/(1 + exp(-x)) for every float, infinite ones too."""
+    return 1 / (1 + safe_exp(-x)) if x >= 0 else safe_exp(x) / (1 + safe_exp(x))
+
+
+# ---------------------------------------------------------------------------------------------------------------- shapes
+def size(shape: Shape) -> str:
+    """The number of entries, as an expression of the modelling language."""
+    text = " * ".join(str(n) for n in shape) or "1"
+    return f"({text})" if len(shape) > 1 else text
+
+
+def array(name: str, scalar: str) -> Callable[[Shape], Shape]:
+    """A scalar of one array; ``scalar`` is what to write for a scalar argument."""
+
+    def rule(u: Shape) -> Shape:
+        if not u:
+            raise ShapeError(f"{name} takes a vector or a matrix; of a scalar, write {scalar}")
+        return ()
+
+    return rule
+
+
+def vector(name: str, advice: str = "") -> Callable[[Shape], Shape]:
+    """A scalar of one vector."""
+
+    def rule(u: Shape, *_: Shape) -> Shape:
+        if len(u) != 1:
+            raise ShapeError(f"{name} takes a vector, not {show(u)}" + (f"; {advice}" if advice else ""))
+        return ()
+
+    return rule
+
+
+def matrix(name: str) -> Callable[[Shape], Shape]:
+    """A scalar of one matrix."""
+
+    def rule(u: Shape) -> Shape:
+        if len(u) != 2:
+            raise ShapeError(f"{name} takes a matrix, not {show(u)}")
+        return ()
+
+    return rule
+
+
+def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
+    """A scalar of two vectors of one length."""
+
+    def rule(u: Shape, v: Shape) -> Shape:
+        if len(u) != 1 or len(v) != 1:
+            raise ShapeError(f"{name} takes two vectors, not {show(u)} and {show(v)}")
+        if u != v:
+            raise ShapeError(f"{name} takes vectors of one length, not {show(u)} and {show(v)}")
+        return ()
+
+    return rule
+
+
+def bent(peak: float, second: Callable[[float], float]) -> Callable[[Interval], float]:
+    """The largest |f''| over an interval, for an odd f'' that rises in size up to ``peak`` and falls to 0 after it."""
+
+    def rule(u: Interval) -> float:
+        if any(u.lo <= x <= u.hi for x in (-peak, peak)):
+            return abs(second(peak))
+        return max(abs(second(x)) if abs(x) < 1e3 else 0.0 for x in (u.lo, u.hi))
+
+    return rule

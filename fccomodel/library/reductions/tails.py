@@ -1,0 +1,111 @@
+"""Means of the largest elements: what cvar and topk share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from fccomodel.core.lazy import torch
+from fccomodel.library.reductions.base import Elements, Options, Slope
+
+Cap = Callable[["torch.Tensor", Options], "torch.Tensor"]
+#: From so many elements on, those of the largest weights are taken without an order of the rest.
+MANY = 1 << 16
+#: The law of every tail mean.
+LAW = "The average of the largest values is the largest of averages: convex and non-decreasing in them, with kinks."
+
+
+def value(cap: Cap) -> Callable[[Elements, Options], torch.Tensor]:
+    """max of q.e over {0 <= q <= cap, sum q = 1}: all elements are needed at once, since their order decides."""
+
+    def largest(x: Elements, options: Options) -> torch.Tensor:
+        elements, entry = x.listed()
+        weights = x.kept["weights"] = heaviest(elements, entry, lambda n: cap(n, options))
+        return x.gathered(weights * elements, entry)
+
+    return largest
+
+
+def slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
+    """The weights q."""
+    return Slope(lambda e, here: here.part(x.kept["weights"]))
+
+
+def heaviest(elements: torch.Tensor, entry: torch.Tensor, cap: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    """The weights, in every entry the cap for the largest elements until they sum to 1."""
+    size = torch.bincount(entry)
+    if len(elements) > MANY and bool((size == size[0]).all()):
+        return _heaviest_of_rows(elements, entry, cap(size[:1].to(elements.dtype)).item(), len(size))
+    order = elements.argsort(descending=True, stable=True)
+    order = order[entry[order].argsort(stable=True)]
+    first = size.cumsum(0) - size
+    rank = torch.arange(len(elements), dtype=elements.dtype) - first[entry[order]]
+    most = cap(size[entry[order]].to(elements.dtype))
+    weights = torch.empty_like(elements)
+    weights[order] = torch.minimum((1 - most * rank).clamp(min=0), most)
+    return weights
+
+
+def _heaviest_of_rows(elements: torch.Tensor, entry: torch.Tensor, most: float, rows: int) -> torch.Tensor:
+    """The same where entries have as many elements each: the largest of each are taken, and not put in order with the others."""
+    order = None if bool((entry[1:] >= entry[:-1]).all()) else entry.argsort(stable=True)
+    table = (elements if order is None else elements[order]).view(rows, -1)
+    largest = table.topk(min(math.ceil(1 / most), table.shape[1]), dim=1).indices
+    share = (1 - most * torch.arange(largest.shape[1], dtype=elements.dtype)).clamp(0, most)
+    weights = torch.zeros_like(table).scatter_(1, largest, share.expand(largest.shape)).view(-1)
+    return weights if order is None else torch.empty_like(weights).index_copy_(0, order, weights)
+
+
+# ----------------------------------------------------------------------------------------------------- what programs carry
+def counted(x, dim, mask):
+    """The number of elements along ``dim``; where a mask leaves some, kept as dims of size 1."""
+    if mask is None:
+        return math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
+    return torch.broadcast_to(mask, x.shape).to(x.dtype).sum(dim, keepdim=True)
+
+
+def at_most(k, count):
+    """``k``, or the number of elements where they are fewer."""
+    return count.clamp(max=k) if hasattr(count, "clamp") else min(count, k)
+
+
+def in_line(x, dim):
+    """Several dims as the last one; what has none as it is."""
+    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+
+
+def places(x, dim):
+    """0, 1, 2, ... along ``dim``."""
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+
+
+def tail_mean(x, dim, weight, mask):
+    """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
+    if mask is not None:
+        x = x.masked_fill(mask == 0, float("-inf"))
+    if isinstance(dim, tuple):
+        x, weight, dim = in_line(x, dim), in_line(weight, dim), -1
+    if not torch.is_tensor(weight):  # the same for all: no order is needed
+        count = min(math.ceil(weight), x.shape[dim])
+        if count <= 1:
+            return x.amax(dim)
+        largest = x.topk(count, dim=dim, sorted=False).values
+        return (largest.sum(dim) - (count - weight) * largest.amin(dim)) / weight
+    ordered = x.sort(dim=dim, descending=True).values
+    share = (weight - places(ordered, dim)).clamp(0, 1).expand(x.shape)
+    return (torch.where(share > 0, ordered, torch.zeros_like(ordered)) * share).sum(dim) / share.sum(dim)
+
+
+def tail_weights(x, dim, weight, mask):
+    """The weights of ``tail_mean``."""
+    if isinstance(dim, tuple):
+        last = tuple(range(-len(dim), 0))
+        found = tail_weights(in_line(x, dim), -1, in_line(weight, dim), in_line(mask, dim))
+        return found.view(x.movedim(dim, last).shape).movedim(last, dim)
+    if not torch.is_tensor(weight):
+        largest, order = x.topk(min(max(math.ceil(weight), 1), x.shape[dim]), dim=dim)
+        share = (weight - places(largest, dim)).clamp(0, 1)
+        return torch.zeros_like(x).scatter(dim, order, (share / weight).expand(order.shape))
+    order = (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).argsort(dim=dim, descending=True)
+    share = (weight - places(x, dim)).clamp(0, 1).expand(x.shape)
+    return torch.zeros_like(x).scatter(dim, order, share / share.sum(dim, keepdim=True))

@@ -1,0 +1,70 @@
+"""Where a node stands: does the minimised problem only ever want it smaller?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.library import atoms, reductions
+from fccomodel.library.atoms import Interval
+from fccomodel.library.ranges import Ranges
+from fccomodel.normal_form import errors
+
+WAYS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
+
+
+def wanted_small(problem: ir.Problem) -> set[int]:
+    """Identities of the nodes that the objective and the constraints depend on non-decreasingly (equalities: on none)."""
+    good: set[int] = set()
+    blocked: set[int] = set()
+    seen: set[tuple[int, int]] = set()
+    ranges = _signs(problem)
+    stack = [(problem.objective.expr, 1 if problem.objective.sense == "minimize" else -1)]
+    stack += [(c.body, 1 if c.kind == "le" else 0) for c in problem.constraints]
+    while stack:
+        node, sign = stack.pop()
+        if (id(node), sign) in seen:
+            continue
+        seen.add((id(node), sign))
+        (good if sign > 0 else blocked).add(id(node))
+        stack.extend((child, sign * way) for child, way in _ways(node, ranges))
+    return good - blocked
+
+
+def require_small(problem: ir.Problem, nodes: Sequence[ir.Expr], what: str) -> None:
+    """F0601 for each of some nodes, all of one kind (``a maximum``), that the problem does not only want smaller."""
+    small = wanted_small(problem)
+    if wrong := [node for node in nodes if id(node) not in small]:
+        refuse(*(errors.not_bounded_above(problem, node, what) for node in wrong), source=problem.source)
+
+
+def _ways(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
+    """Children with 1 (the node increases in it), -1 (decreases) or 0 (unknown)."""
+    match node:
+        case ir.Apply(args=args) if (atom := atoms.of(node)) is not None:
+            where = [ranges(a) for a in args]
+            fixed = [name in atom.parameters for name in atom.names(len(args))]
+            ways = ("none" if fixed[k] else atom.monotone(*where, argument=k) for k in range(len(args)))
+            return [(a, WAYS[way]) for a, way in zip(args, ways, strict=True)]
+        case ir.Reduce() if reductions.of(node).increasing and not reductions.of(node).condition:
+            return [(node.body, 1)]
+        case ir.LetRef():
+            return [(node.let.body, 1)]
+    return [(child, 0) for child in node.children]
+
+
+def _signs(problem: ir.Problem) -> Ranges:
+    """Where values lie, as far as declared params say."""
+
+    def leaf(node: ir.Expr) -> Interval:
+        p = problem.params.get(node.name) if isinstance(node, ir.Param) else None
+        return Interval() if p is None else Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)
+
+    return Ranges(leaf)
+
+
+def sign_of(node: ir.Expr, problem: ir.Problem) -> int:
+    """1 for a factor that is nonnegative, whatever data and variables are, -1 for a nonpositive one, 0 for anything else."""
+    where = _signs(problem)(node)
+    return 1 if where.lo >= 0 else -1 if where.hi <= 0 else 0

@@ -1,0 +1,32 @@
+"""Non-smooth functions by their Moreau envelopes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from fccomodel.core import ir
+from fccomodel.library.kinks import kinked
+from fccomodel.library.proximal import Entropic
+from fccomodel.normal_form.reformulations._base import Constant, Recover, same
+from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
+
+
+def smooth(
+    problem: ir.Problem, constant: Constant, *, inner: bool, entropy: bool = False, curves: bool = False
+) -> tuple[ir.Problem, Recover, list[str]]:
+    """The objective and the constraints with envelopes, of outer functions (``curves``: smooth ones too) or of those inside
+    sampled expectations."""
+    first = len(envelopes(*problem.roots))
+    smoother = Smoother(constant=constant, outer=not inner, inside=inner, entropy=entropy, curves=curves, first=first)
+    objective = dataclasses.replace(problem.objective, expr=smoother(problem.objective.expr))
+    constraints = tuple(dataclasses.replace(c, body=smoother(c.body)) for c in problem.constraints)
+    new = dataclasses.replace(problem, objective=objective, constraints=constraints)
+    made = {id(s) for s in smoother.made}
+    smoothed = [s for s in envelopes(*new.roots) if id(s) in made]
+    return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} {_by(s)}" for s in smoothed))
+
+
+def _by(made: Smoothed) -> str:
+    if not kinked(made.original):
+        return "by its conjugate"
+    return "by entropy on the simplex" if isinstance(made.function, Entropic) else "by its Moreau envelope"

@@ -1,0 +1,49 @@
+"""A new variable for the threshold of a variational form, one per member of the family that it stands in."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.normal_form.reformulations._base import Point, Recover
+
+
+class Thresholds:
+    """Collects the variables that a reformulation adds, and forgets them on the way back."""
+
+    def __init__(self, problem: ir.Problem):
+        self.problem = problem
+        self.added: dict[str, ir.Variable] = {}
+        self.sets = dict(problem.sets)
+
+    def new(self, node: ir.Reduce) -> ir.Expr:
+        """The threshold of ``node`` as an expression."""
+        family = ir.free_binders(node)
+        name = f"{node.kind}_{len(self.added) + 1}"
+        while name in self.problem.variables or name in self.added:
+            name += "_"
+        for domain in (binder.domain for binder in family):
+            if not _of_a_dim(domain):
+                self.sets.setdefault(domain.name, domain)
+        shape = tuple(binder.domain.name for binder in family)
+        self.added[name] = ir.Variable(name=name, shape=shape, span=node.span)
+        whole = ir.Var(name=name, shape=shape, span=node.span)
+        if not family:
+            return whole
+        return ir.Item(base=whole, indices=tuple(ir.Element(binder=b) for b in family), span=node.span)
+
+    @property
+    def variables(self) -> dict[str, ir.Variable]:
+        return {**self.problem.variables, **self.added}
+
+    def recover(self) -> Recover:
+        """Drops the added variables."""
+        added = set(self.added)
+
+        def back(point: Point) -> Point:
+            return {name: value for name, value in point.items() if name not in added}
+
+        return back
+
+
+def _of_a_dim(domain: ir.Set) -> bool:
+    """The indices of a ``dim``, which have its name: no set has the size of itself."""
+    return isinstance(domain, ir.ValueSet) and isinstance(domain.high, ir.Size) and domain.high.dim == domain.name

@@ -1,0 +1,272 @@
+"""max over q in a simplex of a tilted average  ->  its dual: KL to log-mean-exp, other divergences to a threshold."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import partial
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.core.rewrite import Rewriter, const, operands, rewrite_problem, substitute
+from fccomodel.core.rewrite import apply as make
+from fccomodel.library import atoms, reductions, sets
+from fccomodel.library.identities.entries import by_entries, entry
+from fccomodel.library.reductions import Reduction
+from fccomodel.library.reductions.cvar import CVAR
+from fccomodel.library.reductions.logmeanexp import LOGMEANEXP
+from fccomodel.library.reductions.max import MAX
+from fccomodel.library.reductions.mean import MEAN
+from fccomodel.library.reductions.sum import SUM
+from fccomodel.normal_form import errors
+from fccomodel.normal_form.reformulations._base import Constant, Recover, Reformulation, same
+from fccomodel.normal_form.reformulations._conjugate import Conjugate, conjugate
+from fccomodel.normal_form.reformulations._features import is_inner_maximum, is_largest
+from fccomodel.normal_form.reformulations._monotone import sign_of, wanted_small
+from fccomodel.normal_form.reformulations._threshold import Thresholds
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Divergence:
+    """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the number of members.
+
+    unit       phi* is taken at (r - s) / (mu * unit)
+    closed     the dual is known without a threshold: KL's
+    reference  p[k], where phi is of q[k] / p[k], and its values are summed with these weights; None: uniform, or none
+    """
+
+    phi: ir.Expr
+    hole: ir.Hole
+    kind: Reduction
+    unit: ir.Expr
+    closed: bool = False
+    reference: ir.Expr | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tilted:
+    """``max over q of sum[k in K] q[k] r - mu * divergence(q)``; ``total`` is the sum, ``mu`` None without a divergence."""
+
+    total: ir.Reduce
+    risk: ir.Expr
+    domain: ir.VectorSet
+    mu: ir.Expr | None = None
+    divergence: Divergence | None = None
+
+
+def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
+    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
+    if not maxima:
+        return problem, same, []
+    problem = _spelled(problem)
+    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
+    small = wanted_small(problem)
+    duals: dict[int, Conjugate] = {}
+    refused: list[Diagnostic] = []
+    for node in maxima:
+        parts = tilted(node, problem)
+        if parts is None:
+            refused.append(errors.no_dual(problem, node))
+        elif parts.divergence is not None and not parts.divergence.closed:
+            d = parts.divergence
+            dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
+            if dual is None:
+                refused.append(errors.no_conjugate(problem, node, list(_unsigned(d, problem))))
+            elif id(node) not in small:
+                refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
+            else:
+                duals[id(node.binders[0])] = dual
+    if refused:
+        refuse(*refused, source=problem.source)
+    thresholds = Thresholds(problem)
+    sentences: list[str] = []
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)):
+            return None
+        parts = tilted(node, problem)
+        assert parts is not None
+        text = problem.text(node)
+        common = dataclasses.replace(parts.total, body=parts.risk, options={}, span=node.span)
+        if parts.divergence is not None:
+            assert parts.mu is not None
+            kind, reference = parts.divergence.kind, parts.divergence.reference
+            if parts.divergence.closed:
+                if reference is None:
+                    sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
+                    return LOGMEANEXP.over(common, theta=parts.mu)
+                sentences.append(f"{text} = mu log sum p exp(r / mu), the dual of the KL penalty")
+                share = make("mul", ir.Size(dim=parts.domain.shape[0]), reference)
+                risk = make("add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span)
+                return LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
+            of = f"{kind.name} p" if reference is not None else kind.name
+            sentences.append(f"{text} = min over s of s + mu {of} phi*((r - s) / mu), phi* the conjugate over q >= 0")
+            s = thresholds.new(node)
+            t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
+            body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
+            body = body if reference is None else make("mul", reference, body, span=parts.risk.span)
+            over = kind.over(common, body)
+            return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
+        if parts.domain.args:
+            sentences.append(f"{text} = cvar(tail = alpha) r, the dual of the capped simplex")
+            return CVAR.over(common, tail=parts.domain.args[-1])
+        sentences.append(f"{text} = max r, the value at a vertex of the simplex")
+        return MAX.over(common)
+
+    new = rewrite_problem(problem, rule)
+    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+
+
+def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
+    """The parts of a divergence without the weight whose sign is not known, as texts."""
+    parts: dict[str, None] = {}
+    stack = [divergence.phi]
+    while stack:
+        node = stack.pop()
+        if any(n is divergence.hole for n in ir.walk(node)):
+            stack.extend(node.children)
+        elif not isinstance(node, ir.Const) and sign_of(node, problem) == 0:
+            parts[problem.text(node)] = None
+    return parts
+
+
+def _spelled(problem: ir.Problem) -> ir.Problem:
+    """Products and sums of the weights as vectors, entry by entry: ``dot(q, r)`` as ``sum[k in K] q[k] * r[k]``."""
+
+    def rule(node: ir.Expr) -> ir.Expr | None:
+        if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)) or len(node.binders) > 1:
+            return None
+        (q,) = node.binders
+        if not isinstance(q.domain, ir.VectorSet) or len(q.domain.shape) != 1:
+            return None
+        along = _places(problem, q.domain.shape[0])
+
+        def apart(part: ir.Expr) -> ir.Expr | None:
+            return by_entries(part, along) if q in ir.free_binders(part) else None
+
+        return dataclasses.replace(node, body=Rewriter(apart)(node.body))
+
+    return rewrite_problem(problem, rule)
+
+
+def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
+    """What an index along a vector goes over."""
+    if isinstance(dim, str) and dim in problem.sets:
+        return problem.sets[dim]
+    last = ir.Const(value=float(dim)) if isinstance(dim, int) else ir.Size(dim=dim)
+    return ir.ValueSet(name=str(dim), low=const(1), high=last)
+
+
+def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
+    """The parts of a maximum that has the form of one over a simplex, or None."""
+    domain = node.binders[0].domain
+    if not is_largest(node) or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
+        return None
+    simple = sets.get(domain.family)
+    if simple is None or simple.cap is None:
+        return None
+    body, q = node.body, node.binders[0]
+    cost: ir.Expr | None = None
+    if isinstance(body, ir.Apply) and body.op == "sub":
+        body, cost = body.args
+    if not (isinstance(body, ir.Reduce) and body.kind == SUM.name and isinstance(body.body, ir.Apply) and body.body.op == "mul"):
+        return None
+    if len(body.binders) != 1 or body.condition is not None:
+        return None
+    risk = _beside(body.body, q, body.binders[0])
+    if risk is None:
+        return None
+    if cost is None:
+        return Tilted(total=body, risk=risk, domain=domain)
+    mu, of_q = _factored(cost, q)
+    divergence = _divergence(of_q, q, body)
+    has_dual = divergence is not None and not domain.args
+    if not has_dual or sign_of(mu, problem) <= 0 or ir.variables_of(mu) or mu.shape:
+        return None
+    return Tilted(total=body, risk=risk, domain=domain, mu=mu, divergence=divergence)
+
+
+def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
+    """The factors of a product beside ``q[k]``, which is one of them and in none of the others."""
+    factors = operands(product, "mul")
+    others = [f for f in factors if not _entry(f, q, k)]
+    if len(others) != len(factors) - 1 or any(q in ir.free_binders(f) for f in others):
+        return None
+    risk = others[0] if others else const(1)
+    for factor in others[1:]:
+        risk = make("mul", risk, factor, span=product.span)
+    return risk
+
+
+def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
+    """``mu * of_q`` as its two factors."""
+    if isinstance(cost, ir.Apply) and cost.op in ("mul", "div"):
+        first, second = cost.args
+        if q not in ir.free_binders(first) and cost.op == "mul":
+            mu, rest = _factored(second, q)
+            return make("mul", first, mu), rest
+        if q not in ir.free_binders(second):
+            mu, rest = _factored(first, q)
+            return make(cost.op, mu, second), rest
+    return const(1), cost
+
+
+def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | None:
+    """``kl`` or ``chi2`` from weights without a variable, or a sum or mean of a function of each weight, at the binder of
+    ``total``."""
+    (k,) = total.binders
+    t = ir.Hole(name="t")
+    if generator := atoms.generator(cost):
+        of, reference = cost.children
+        if not _is(of, q) or q in ir.free_binders(reference) or ir.variables_of(reference):
+            return None
+        phi, closed = atoms.expression(generator, {"t": t}), generator == "t * log(t)"
+        made = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
+        return made(kind=MEAN) if _uniform(reference) else made(kind=SUM, reference=entry(reference, k))
+    if (
+        not isinstance(cost, ir.Reduce)
+        or cost.kind not in (SUM.name, MEAN.name)
+        or len(cost.binders) != 1
+        or cost.condition is not None
+    ):
+        return None
+    if cost.binders[0].domain is not k.domain and cost.binders[0].domain.name != k.domain.name:
+        return None
+    at_k = substitute(cost.body, {cost.binders[0]: ir.Element(binder=k)})
+    phi = Rewriter(lambda e: t if _entry(e, q, k) else None)(at_k)
+    if q in ir.free_binders(phi) or ir.variables_of(phi):
+        return None
+    count = ir.Size(dim=k.domain.name)
+    kind = reductions.of(cost)
+    return Divergence(phi=phi, hole=t, kind=kind, unit=const(1) if kind.total else make("div", const(1), count))
+
+
+def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
+    return isinstance(expr, ir.Element) and expr.binder is binder
+
+
+def _entry(expr: ir.Expr, q: ir.Binder, k: ir.Binder) -> bool:
+    """``q[k]``."""
+    return isinstance(expr, ir.Item) and _is(expr.base, q) and len(expr.indices) == 1 and _is(expr.indices[0], k)
+
+
+def _uniform(expr: ir.Expr) -> bool:
+    """``uniform(K)``: ones over the number of members."""
+    match expr:
+        case ir.Apply(op="div", args=(ir.Const(value=1), ir.Size())):
+            return True
+    return False
+
+
+reformulation = Reformulation(
+    name="robust",
+    order=25,
+    title="robust dual",
+    needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem wants small",
+    formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* over q >= 0;  KL(q, 1/n): "
+    "mu log mean exp(r/mu), s in closed form, KL(q, p): with p for weights;  over the capped simplex: cvar;  without phi: max",
+    apply=_apply,
+    removes=("inner maximum",),
+    gives=(LOGMEANEXP.name, CVAR.name, "worst case"),
+    cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) there prints half",
+)

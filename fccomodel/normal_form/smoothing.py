@@ -1,0 +1,281 @@
+"""Non-smooth outer functions and their Moreau envelopes, found in an expression."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import Rewriter, with_children
+from fccomodel.core.rewrite import apply as make
+from fccomodel.library import atoms, reductions
+from fccomodel.library.kinks import kinked
+from fccomodel.library.piecewise import of_expression
+from fccomodel.library.proximal import Entropic, Largest, Piecewise, Proximal, line, of
+from fccomodel.normal_form.outer_functions import arguments, leaves, outer_function
+from fccomodel.normal_form.penalty import Penalty, zeros
+from fccomodel.normal_form.terms import affine_part, curved, nonlinear_below
+from fccomodel.structure import facts_of
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Smoothed(ir.Expr):
+    """A non-smooth ``original`` replaced by its Moreau envelope in ``args``.
+
+    argument  what ``original`` is ``function`` of, not smoothed itself (None: of the arguments of ``original``, or of a set)
+    name    of its centre: the point of the dual domain that the smoothing is centred at
+    function  the outer function: of each entry of one argument, of one array, of several numbers, or of the elements of a set
+    bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
+    penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by which its own become multipliers
+    inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
+    stated  ``original`` as the model states it
+    """
+
+    name: str
+    args: tuple[ir.Expr, ...]
+    original: ir.Expr
+    stated: ir.Expr
+    function: Proximal
+    argument: ir.Expr | None = None
+    bound: str | None = None
+    penalty: Penalty | None = None
+    units: tuple[float, float] = (1.0, 1.0)
+    inner: bool = False
+
+    @property
+    def children(self) -> tuple[ir.Expr, ...]:
+        return self.args
+
+    @property
+    def over(self) -> ir.Reduce | None:
+        """The reduction of a smoothed maximum over a set."""
+        first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
+        return first if isinstance(first, ir.Reduce) and reductions.of(first) is kind and len(self.args) == 1 else None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """low, high of an inequality low <= argument <= high by its Lagrangian; None of anything else."""
+        lagrangian = self.penalty is not None and self.penalty.kind == "le" and self.bound is None
+        return zeros(self.function.graph) if lagrangian and isinstance(self.function, Piecewise) else None
+
+
+@dataclass(eq=False)
+class Smoother:
+    """Replaces the non-smooth parts of an expression, the largest first.
+
+    constant  the value of a subexpression that no variable and no row enters
+    outer     whether outer functions are replaced, else kept for a subgradient
+    inside    the same of functions inside a sampled expectation
+    entropy   maxima outside are smoothed by entropy, in the place of half squares
+    curves    convex functions of expectations are replaced too where they are smooth
+    first     the number of envelopes made before
+    made      the envelopes made, in order
+    kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
+    bent      of ``curves``, smooth functions of expectations left as they are, each with why
+    """
+
+    constant: Callable[[ir.Expr], float | None]
+    outer: bool = True
+    inside: bool = True
+    entropy: bool = False
+    curves: bool = False
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        self.made: list[Smoothed] = []
+        self.kept: list[tuple[ir.Expr, bool]] = []
+        self.bent: list[tuple[ir.Expr, str]] = []
+        self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
+        self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
+        self.stated: ir.Expr | None = None  # what is being smoothed in other words
+
+    def __call__(self, node: ir.Expr, *, inner: bool = False) -> ir.Expr:
+        """The expression with envelopes; ``inner`` is True below a sampled expectation."""
+        key = (id(node), inner)
+        if key not in self.memo:
+            self.memo[key] = (node, self._smooth(node, inner))
+        return self.memo[key][1]
+
+    def _smooth(self, node: ir.Expr, inner: bool) -> ir.Expr:
+        if not ir.variables_of(node):
+            return node
+        if isinstance(node, Penalty):
+            return self.below_penalty(node)
+        if isinstance(node, Smoothed) and node.over is not None:
+            over = with_children(node.over, (self(node.over.body, inner=inner), *node.over.children[1:]))
+            return with_children(node, (over,))
+        if self.curves and not inner and not kinked(node) and curved(node):
+            form = self.conjugate_form(node)
+            if isinstance(form, Smoothed):
+                return form
+            self.bent.append((node, form))
+        if (argument := self.smooth_in(node)) is not None:
+            return Rewriter(lambda part: self(argument, inner=inner) if part is argument else None)(node)
+        if kinked(node):
+            if self.inside if inner else self.outer:
+                envelope = self.envelope(node, inner)
+                if envelope is not None:
+                    return envelope
+                rewritten = self.opposite(node) or self.entrywise(node) or self.between(node)
+                if rewritten is not None:
+                    within, self.stated = self.stated, node
+                    made = self(rewritten, inner=inner)
+                    self.stated = within
+                    return made
+            self.kept.append((node, inner))
+        if isinstance(node, ir.Reduce):
+            inner = inner or (reductions.of(node).additive and not _blocks_inside(node.body))
+        if isinstance(node, ir.LetRef):
+            body = self(node.let.body, inner=inner)
+            return node if body is node.let.body else self._let(node, body)
+        children = tuple(self(child, inner=inner) for child in node.children)
+        if all(a is b for a, b in zip(children, node.children, strict=True)):
+            return node
+        return with_children(node, children)
+
+    def _let(self, node: ir.LetRef, body: ir.Expr) -> ir.LetRef:
+        key = (id(node.let), id(body))
+        if key not in self.lets:
+            self.lets[key] = (node.let, dataclasses.replace(node.let, body=body))
+        return dataclasses.replace(node, let=self.lets[key][1])
+
+    def penalty(self, node: Penalty) -> Smoothed:
+        """The envelope of a penalty, its argument as it is."""
+        function = node.function
+        for argument in [*(self.alone(function) if node.kind == "le" else ()), *node.args]:
+            graph = of_expression(function, argument, self.constant)
+            if graph is not None and not graph.weak:
+                return self._add(
+                    function, (argument,), argument, Piecewise.of(node.graph(graph)), False,
+                    bound=node.scale, penalty=node, units=node.units(graph),
+                )  # fmt: skip
+        raise AssertionError("a penalty is piecewise linear-quadratic in the constraint's value")
+
+    def alone(self, function: ir.Expr) -> list[ir.Expr]:
+        """Numbers of which alone a penalty may be a function."""
+        below = leaves(function, self.constant, deep=True)
+        form = line(function, below, facts_of, self.constant) if len(below) > 1 and not any(p.shape for p in below) else ""
+        return [*([] if isinstance(form, str) else [form[0]]), *arguments(function, self.constant)]
+
+    def below_penalty(self, node: Penalty) -> ir.Expr:
+        """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument, that one."""
+        function = node.function
+        for argument in arguments(function, self.constant):
+            graph = of_expression(function, argument, self.constant)
+            if graph is not None and graph.smoothness is not None:
+                return with_children(node, (self.below(node.args[0], argument),))
+        if kinked(function):
+            self.kept.append((function, False))
+        return with_children(node, (self(node.args[0]),))
+
+    def smooth_in(self, node: ir.Expr) -> ir.Expr | None:
+        """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0, u)^2 has no kink."""
+        base, exponent = atoms.as_power(node) or (None, None)
+        if base is None or exponent is None or not kinked(base):
+            return None
+        power = self.constant(exponent)
+        for argument in arguments(base, self.constant):
+            graph = of_expression(base, argument, self.constant)
+            if graph is not None and power is not None and power >= 2 and not any(map(graph.value, graph.kinks)):
+                return argument
+        return None
+
+    def below(self, node: ir.Expr, argument: ir.Expr) -> ir.Expr:
+        """``node`` with ``argument`` inside it smoothed."""
+        return Rewriter(lambda part: self(argument) if part is argument else None)(node)
+
+    def envelope(self, node: ir.Expr, inner: bool) -> Smoothed | None:
+        """The Moreau envelope of ``node``, or None where none is known."""
+        form = outer_function(node, self.constant)
+        if isinstance(form, str):
+            return None
+        function, argument, over = form
+        if over is not None:
+            args: tuple[ir.Expr, ...] = (with_children(over, (self(over.body, inner=inner), *over.children[1:])),)
+        else:
+            args = tuple(self(a, inner=inner) for a in (node.children if argument is None else (argument,)))
+        return self._add(node, args, argument, function, inner)
+
+    def conjugate_form(self, node: ir.Expr) -> Smoothed | str:
+        """A smooth convex function of expectations by max_y y.u - f*(y), u affine in them; or why it has no such form."""
+        argument = affine_part(node)
+        if argument is None:
+            return "a function of several expectations together"
+        function = of(node, (argument,), facts_of, self.constant)
+        if isinstance(function, str):
+            return function
+        return "it is not convex" if function.weak else self._add(node, (argument,), argument, function, False)
+
+    def opposite(self, node: ir.Expr) -> ir.Expr | None:
+        """``min e`` as ``-max(-e)``; None for anything else."""
+        negated: ir.Expr
+        if isinstance(node, ir.Apply) and _extreme(node) < 0 and not node.shape:
+            negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
+        elif isinstance(node, ir.Reduce) and reductions.of(node).sign < 0 and reductions.of(node).opposite and not node.shape:
+            negated = dataclasses.replace(
+                node, kind=reductions.of(node).opposite, body=make("neg", node.body, span=node.body.span)
+            )
+        else:
+            return None
+        return make("neg", negated, span=node.span)
+
+    def entrywise(self, node: ir.Expr) -> ir.Expr | None:
+        """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None for anything else."""
+        if not (isinstance(node, ir.Apply) and _extreme(node) and node.shape):
+            return None
+        u, *rest = node.args
+        for v in rest:
+            apart = make("pos", make("sub", u, v, span=node.span), span=node.span)
+            u = make("add", v, apart, span=node.span) if _extreme(node) > 0 else make("sub", u, apart, span=node.span)
+        return u
+
+    def between(self, node: ir.Expr) -> ir.Expr | None:
+        """``clip(u, lo, hi)``, which is bent both ways, as ``lo + pos(u - lo) - pos(u - hi)``; None for anything else."""
+        if not (isinstance(node, ir.Apply) and node.op == "clip"):
+            return None
+        u, low, high = node.args
+        over, beyond = (make("pos", make("sub", u, end, span=node.span), span=node.span) for end in (low, high))
+        return make("sub", make("add", low, over, span=node.span), beyond, span=node.span)
+
+    def _add(
+        self,
+        node: ir.Expr,
+        args: tuple[ir.Expr, ...],
+        argument: ir.Expr | None,
+        function: Proximal,
+        inner: bool,
+        **more: Any,
+    ) -> Smoothed:
+        if self.entropy and not inner and isinstance(function, Largest) and function.kind.extreme:
+            function = Entropic.smoothing(function)
+        made = Smoothed(
+            name=f"y{self.first + len(self.made) + 1}", args=args, original=node, argument=argument, function=function,
+            inner=inner, stated=node if self.stated is None else self.stated, shape=node.shape, span=node.span, **more,
+        )  # fmt: skip
+        self.made.append(made)
+        return made
+
+
+def envelopes(*roots: ir.Expr) -> list[Smoothed]:
+    """The envelopes in some expressions, in the order in which they were made."""
+    return sorted((n for n in ir.walk(*roots) if isinstance(n, Smoothed)), key=lambda s: int(s.name[1:]))
+
+
+def _extreme(node: ir.Expr) -> int:
+    """1 for the largest of some arguments, -1 for the smallest, 0 for anything else."""
+    atom = atoms.of(node)
+    return 0 if atom is None else atom.extreme
+
+
+def _blocks_inside(body: ir.Expr) -> bool:
+    """Another reduction over rows below this one."""
+    return any(isinstance(n, ir.Reduce) for n in ir.walk(body))
+
+
+def entry_of_vector(node: ir.Reduce) -> bool:
+    """It is an entry of the vector F of a form phi(F(w)): an expectation that variables decide, without a composition below, or a
+    function that is smoothed by an envelope of phi's."""
+    smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
+    return reductions.of(node).linear and not smoothed and not nonlinear_below(node.body) and bool(ir.variables_of(node))

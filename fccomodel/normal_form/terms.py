@@ -1,0 +1,243 @@
+"""The summands of a problem as compositions: mean of f(E g)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import apply as make
+from fccomodel.core.rewrite import const, with_children
+from fccomodel.data.bound import Bound
+from fccomodel.library import atoms, reductions
+from fccomodel.library.sums import summands
+
+#: terms from which a sum is built as a tree
+MANY = 100
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Term:
+    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``, ``u_j = E g_j``.
+
+    label   ``objective`` or the constraint's label     text   the user's text
+    outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
+    f       the outer function with holes u1, u2, ..., scale and sign included
+    means   the tracked expectations                     g      their bodies
+    n       number of blocks (None without data)         d1     number of arguments of f, those of all members of a set
+    depth   levels of expectation below the outer function
+    kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
+    """
+
+    label: str
+    text: str
+    outer: str
+    inner: tuple[str, ...]
+    f: ir.Expr
+    means: tuple[ir.Reduce, ...]
+    g: tuple[ir.Expr, ...]
+    n: int | None
+    d1: int
+    depth: int
+    kind: str
+
+
+def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
+    """Expectations that depend on a random draw around them and stand under a nonlinear function: no block remembers them."""
+    expectations: list[ir.Reduce] = []
+    for node in ir.walk(expr):
+        if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
+            holes: list[ir.Reduce] = []
+            f = _cut(node.body, holes, {})
+            if not (isinstance(f, ir.Hole) or _affine(f)):
+                expectations += [h for h in holes if any(b in node.binders for b in ir.free_binders(h))]
+    return expectations
+
+
+def total(terms: list[ir.Expr]) -> ir.Expr:
+    """The sum of some terms, left to right; where they are many, as a tree of logarithmic depth."""
+    if len(terms) > MANY:
+        half = len(terms) // 2
+        return make("add", total(terms[:half]), total(terms[half:]), span=terms[half].span)
+    result = terms[0] if terms else const(0)
+    for term in terms[1:]:
+        result = make("add", result, term, span=term.span)
+    return result
+
+
+def compositions(expr: ir.Expr) -> list[ir.Expr]:
+    """The summands, those inside means of sums with compositions below them included: a mean of a sum is a sum of means."""
+    result: list[ir.Expr] = []
+    for part in summands(expr):
+        above, body = _peeled(part)
+        if not (above and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
+            result.append(part)
+            continue
+        inside = [dataclasses.replace(body, body=e) for e in compositions(body.body)]
+        result += [_wrapped(above, e) for e in inside] if len(inside) > 1 else [part]
+    return result
+
+
+def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
+    """What scales a reduction, from the outside, and the reduction."""
+    above, body = [part], part
+    while isinstance(body, ir.Apply) and body.op in ("mul", "div", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+        inner = next(a for a in body.args if _has_reduce(a))
+        if body.op == "div" and inner is not body.args[0]:
+            break
+        body = inner
+        above.append(body)
+    return above, body
+
+
+def _wrapped(above: list[ir.Expr], new: ir.Expr) -> ir.Expr:
+    """``new`` in the place of the last of them."""
+    for node, old in zip(reversed(above[:-1]), reversed(above[1:]), strict=True):
+        new = with_children(node, tuple(new if c is old else c for c in node.children))
+    return new
+
+
+def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
+    """A summand as ``mean of f(E g)``."""
+    body, outer = part, ""
+    n: int | None = 1
+    scales: list[ir.Expr] = []
+    while True:
+        above, body = _peeled(body)
+        scales += above[:-1]
+        if not (is_sampled(body) and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
+            break
+        outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
+        n = n * _count(body, bound) if bound is not None and n is not None else None
+        body = body.body
+    holes: list[ir.Reduce] = []
+    f = _cut(body, holes, {})
+    for scale in reversed(scales):
+        f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.children))
+    kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
+    return Term(
+        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
+        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=sum(_arguments(f, h, bound) for h in holes),
+        depth=max((_depth(h) for h in holes), default=0), kind=kind,
+    )  # fmt: skip
+
+
+def _arguments(f: ir.Expr, mean: ir.Reduce, bound: Bound | None) -> int:
+    """How many arguments of f an expectation stands for: one, or as many as the sets have members over which f reduces it (two,
+    before there are data)."""
+    within = {b for node in ir.walk(f) if isinstance(node, ir.Reduce) for b in node.binders}
+    own = tuple(b for b in within if b in ir.free_binders(mean))
+    if not own:
+        return 1
+    return 2 if bound is None else _members(own, None, bound)
+
+
+def sampled(expr: ir.Expr) -> bool:
+    """Some part of it is a reduction over rows, which minibatches estimate."""
+    return any(is_sampled(n) for n in ir.walk(expr))
+
+
+def is_sampled(node: ir.Expr) -> bool:
+    """A reduction over rows that is linear in its elements: what a minibatch estimates, and algorithms track."""
+    return isinstance(node, ir.Reduce) and reductions.of(node).linear
+
+
+def _has_reduce(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+
+
+def nonlinear_below(node: ir.Expr) -> bool:
+    """A composition stands below: some expectation under a function that is not affine."""
+    holes: list[ir.Reduce] = []
+    f = _cut(node, holes, {})
+    if not holes:
+        return False
+    return any(nonlinear_below(h.body) for h in holes) if _affine(f) else True
+
+
+def of_compositions(node: ir.Expr) -> bool:
+    """Whether the node is a sum or mean over a listed set of functions of expectations, which steps take as a whole: a part of
+    the function around it, as in ``log(sum[k in G] exp(E ..))``, whose arguments are the expectations of all groups."""
+    if not isinstance(node, ir.Reduce) or not reductions.of(node).linear:
+        return False
+    listed = all(b.kind == "in" and isinstance(b.domain, ir.ValueSet | ir.LabelSet) for b in node.binders)
+    return listed and nonlinear_below(node.body)
+
+
+def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.Expr:
+    """The expression with its topmost expectations over rows replaced by holes u1, u2, ..."""
+    if id(node) in memo:
+        return memo[id(node)]
+    if isinstance(node, ir.LetRef):
+        result = _cut(node.let.body, holes, memo)
+    elif isinstance(node, ir.Reduce) and is_sampled(node) and not of_compositions(node):
+        holes.append(node)
+        result = ir.Hole(name=f"u{len(holes)}", shape=node.shape, span=node.span)
+    elif not node.children:
+        result = node
+    else:
+        children = tuple(_cut(c, holes, memo) for c in node.children)
+        result = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+    memo[id(node)] = result
+    return result
+
+
+def curved(node: ir.Expr) -> bool:
+    """An operation that is not linear in expectations below it."""
+    if not isinstance(node, ir.Apply):
+        return False
+    holes: list[ir.Reduce] = []
+    f, atom = _cut(node, holes, {}), atoms.of(node)
+    return bool(holes) and (atom is None or not atom.linear([_has_hole(a) for a in f.children]))
+
+
+def affine_part(node: ir.Expr) -> ir.Expr | None:
+    """What a function of expectations is a function of: the largest part that is affine in them and has them all."""
+    while isinstance(node, ir.Apply):
+        below = [a for a in node.args if sampled(a)]
+        if len(below) != 1:
+            return None
+        node = below[0]
+        if _affine(_cut(node, [], {})):
+            return node
+    return None
+
+
+def _affine(f: ir.Expr) -> bool:
+    """Affine in its holes, by sums and constant factors."""
+    if isinstance(f, ir.Hole) or not _has_hole(f):
+        return True
+    atom = atoms.of(f)
+    linear = atom is not None and atom.linear([_has_hole(a) for a in f.children])
+    return linear and all(_affine(a) for a in f.children)
+
+
+def _has_hole(node: ir.Expr) -> bool:
+    return any(isinstance(n, ir.Hole) for n in ir.walk(node))
+
+
+def _depth(node: ir.Reduce) -> int:
+    """How many reductions over rows stand inside each other, itself among them."""
+    deepest: dict[int, int] = {}
+    for n in ir.walk(node.body):
+        inner = (*n.children, n.let.body) if isinstance(n, ir.LetRef) else n.children
+        deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (isinstance(n, ir.Reduce) and is_sampled(n))
+    return 1 + deepest[id(node.body)]
+
+
+def _count(node: ir.Reduce, bound: Bound) -> int:
+    """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
+    return _members(node.binders, node.condition, bound)
+
+
+def _members(binders: tuple[ir.Binder, ...], condition: ir.Expr | None, bound: Bound) -> int:
+    """The number of combinations of elements of some binders, an upper bound where a condition relates them."""
+    from fccomodel.evaluation.sets import selections
+
+    total = 1
+    for sel in selections.split(binders, condition):
+        if not isinstance(sel.binder.domain, ir.Distribution):
+            total *= len(
+                selections.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
+            )
+    return total

@@ -1,0 +1,233 @@
+"""An interior-point method for programs of few variables and many rows (``arrow``), by the steps of S. Mehrotra, On the
+implementation of a primal-dual interior point method, 1992."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from fccomodel.numerics.few_columns.arrow import Arrow
+
+#: Iterations at most; times that a step is refined, and what may be off; what is added to the pivots, of theirs; the share of the
+#: way to the boundary.
+MOST, REFINED, ENOUGH, ADDED, SHARE = 60, 2, 1e-12, 1e-13, 0.995
+#: Iterations that gain nothing, after which it ends: where less would do, where not.
+IDLE = (2, 4)
+
+
+class Result(NamedTuple):
+    """As of Clarabel: ``z`` has the duals of all rows of the program, in order."""
+
+    status: str
+    x: np.ndarray
+    z: np.ndarray
+    obj_val: float
+    iterations: int
+
+
+class Step:
+    """The linear equations of one iteration, for weights d of the rows, solved for any right sides."""
+
+    def __init__(self, parts: Arrow, d: np.ndarray) -> None:
+        self.parts, self.d, self.p = parts, d, len(parts.shared)
+        EX, self.ET = parts.equal
+        S, self.tops = self._of_x(), EX
+        if self.ET is not None:
+            self.tops = EX + parts.pulled(self._by_vector(np.einsum("aic,ijc->ajc", self.ET, self.v)))
+        p, ne = self.p, len(EX)
+        K = np.zeros((p + ne, p + ne))
+        K[:p, :p], K[p:, :p], K[:p, p:] = S, self.tops, self.tops.T
+        if self.ET is not None:
+            K[p:, p:] = -np.tensordot(self.ET, np.einsum("ijc,ajc->aic", self.inverse, self.ET), ((1, 2), (1, 2)))
+        above = np.arange(p + ne) < p
+        sizes = np.abs(K.diagonal())
+        self.scale = 1 / np.sqrt(np.where(sizes > ADDED, sizes, np.where(above, ADDED, 1.0)))
+        K *= self.scale[:, None] * self.scale
+        K[np.diag_indices(p + ne)] += np.where(above, ADDED, -ADDED)
+        self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
+
+    def _of_x(self) -> np.ndarray:
+        """The equations of x where each t_c follows it: ``v`` (k, j, c) for one along each u."""
+        parts, (which, of, a, g) = self.parts, self.parts.local
+        (size, count), turns = parts.own.shape, len(parts.place)
+        d, B, C, diagonal = self.d[which], parts.held.copy(), np.zeros((size, turns, count)), np.arange(size)
+        for i in range(size):
+            weighted = d * a[i]
+            for j in range(turns):
+                C[i, j] = np.bincount(of, weighted * g[j], count)
+            for j in range(i + 1):
+                B[i, j] += np.bincount(of, weighted * a[j], count)
+                B[j, i] = B[i, j]
+        B[diagonal, diagonal] *= 1 + ADDED
+        self.inverse = _inverse(B)
+        self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
+        ahead = g + np.einsum("im,ijm->jm", a, self.v[..., of])
+        bent = None if parts.curved is None else np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
+        rows, vector = parts.free
+        w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
+        S = torch.from_numpy(parts.quadratic.copy())
+        for i in range(turns):
+            for j in range(i + 1):
+                W = np.bincount(of, d * ahead[i] * ahead[j], count) + (0.0 if bent is None else bent[i, j])
+                if i == j:
+                    w[parts.ties[i][1]] += W[parts.ties[i][0]]
+                elif (both := np.flatnonzero((parts.place[i] >= 0) & (parts.place[j] >= 0))).size:
+                    one, other = (parts.U[:, torch.from_numpy(parts.place[k, both])] for k in (i, j))
+                    X = one * torch.from_numpy(W[both]) @ other.T
+                    S += X + X.T
+        V = parts.U * torch.from_numpy(np.sqrt(w))
+        return (S + V @ V.T).numpy()
+
+    def _by_vector(self, r: np.ndarray) -> np.ndarray:
+        """(.., j, c) as what the vectors u are multiplied by."""
+        weights = np.zeros((*r.shape[:-2], self.parts.U.shape[1]))
+        for j, (those, vectors) in enumerate(self.parts.ties):
+            weights[..., vectors] = r[..., j, those]
+        return weights
+
+    def __call__(self, f: np.ndarray, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """dz and dy of (P + A'dA) dz + E'dy = f, E dz = r, and A dz."""
+        parts, p = self.parts, self.p
+        ft = f[p:].reshape(parts.own.shape)
+        top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
+        inner = np.einsum("ijc,jc->ic", self.inverse, ft)
+        low = r if self.ET is None else r - np.tensordot(self.ET, inner)
+        right = torch.from_numpy(self.scale * np.concatenate([top, low]))
+        found = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
+        dx, dy = found[:p], found[p:]
+        along = parts.along(dx)
+        dt = inner + np.einsum("ijc,jc->ic", self.v, along[parts.place])
+        if self.ET is not None:
+            dt = dt - np.einsum("ijc,jc->ic", self.inverse, np.tensordot(dy, self.ET, 1))
+        return np.concatenate([dx, dt.ravel()]), dy, parts.T @ np.concatenate([along, dt.ravel()])
+
+    def refined(self, f: np.ndarray, r: np.ndarray, times: int = REFINED) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same to the accuracy that the equations themselves have."""
+        parts = self.parts
+        dz, dy, Adz = self(f, r)
+        off = math.inf
+        for _ in range(times):
+            left = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
+            under = r - parts.E @ dz
+            now = max(np.abs(left).max(initial=0.0), np.abs(under).max(initial=0.0))
+            if not ENOUGH < now < 0.5 * off:
+                break
+            off = now
+            more = self(left, under)
+            dz, dy, Adz = dz + more[0], dy + more[1], Adz + more[2]
+        return dz, dy, Adz
+
+
+def _inverse(B: np.ndarray) -> np.ndarray:
+    """The inverses of many small positive definite matrices (k, k, c), by sweeps of all of them at once."""
+    swept = B.copy()
+    for k in range(len(swept)):
+        column, pivot = swept[:, k].copy(), 1 / swept[k, k]
+        row = swept[k] * pivot
+        row[k], column[k] = pivot, 0.0
+        swept[:, k] = 0.0
+        swept -= column[:, None] * row[None]
+        swept[k] = row
+    return swept
+
+
+class Point(NamedTuple):
+    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it: of the inequalities, the equations
+    and the dual, and relative: of the primal, the dual, and the gap between them."""
+
+    z: np.ndarray
+    s: np.ndarray
+    u: np.ndarray
+    y: np.ndarray
+    primal: np.ndarray
+    equal: np.ndarray
+    dual: np.ndarray
+    off: tuple[float, float, float]
+
+
+def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> Result:
+    """The optimum: ``Solved`` at the first accuracy, ``AlmostSolved`` at the second where no more is reached, or ``Unknown``."""
+    began, (wanted, taken) = time.perf_counter(), accuracy
+    now = best = _begin(parts)
+    done, stalled, least, product = 0, 0, now.off, math.inf
+    with np.errstate(all="ignore"):
+        while max(best.off) > wanted and done < MOST and stalled < IDLE[int(max(best.off) > taken)]:
+            if seconds is not None and time.perf_counter() - began > seconds:
+                break
+            try:
+                now = _next(parts, now)
+            except (RuntimeError, ValueError):  # equations that cannot be solved
+                break
+            done += 1
+            if not np.isfinite(now.off).all():
+                break
+            nearer = now.off[2] > wanted and float(now.s @ now.u) < 0.9 * product
+            gains = nearer or any(wanted < one < 0.9 * low for one, low in zip(now.off, least, strict=True))
+            stalled, product = 0 if gains else stalled + 1, min(product, float(now.s @ now.u))
+            least = (min(now.off[0], least[0]), min(now.off[1], least[1]), min(now.off[2], least[2]))
+            best = now if max(now.off) < max(best.off) else best
+    status = "Solved" if max(best.off) <= wanted else "AlmostSolved" if max(best.off) <= taken else "Unknown"
+    return _result(parts, best, status, done)
+
+
+def _begin(parts: Arrow) -> Point:
+    """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and quadratic cone program solvers)."""
+    z, y, Az = Step(parts, np.ones(len(parts.b))).refined(parts.back(parts.b) - parts.q, parts.e)
+    u = Az - parts.b
+    return _point(parts, z, _inside(-u), _inside(u), y)
+
+
+def _inside(s: np.ndarray) -> np.ndarray:
+    """Moved by one number, if need be, so far that all are positive."""
+    least = -s.min(initial=0.0)
+    return s if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)) else s + 1 + least
+
+
+def _next(parts: Arrow, now: Point) -> Point:
+    """One step: how far the plain one gets says how much to centre."""
+    z, s, u, y, primal, equal, dual, _ = now
+    m, step = max(len(s), 1), Step(parts, u / s)
+
+    def towards(product: np.ndarray, times: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        over = product / s
+        dz, dy, Adz = step.refined(-dual - parts.back(step.d * primal - over), -equal, times)
+        moved = primal + Adz
+        return dz, -moved, step.d * moved - over, dy
+
+    _, ds, du, _ = towards(s * u, 0)
+    mean, reach = float(s @ u) / m, min(_reach(s, ds), _reach(u, du))
+    after = float((s + reach * ds) @ (u + reach * du)) / m
+    centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
+    dz, ds, du, dy = towards(s * u + ds * du - centred, REFINED)
+    length = min(1.0, SHARE * _reach(s, ds), SHARE * _reach(u, du))
+    return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
+
+
+def _reach(s: np.ndarray, ds: np.ndarray) -> float:
+    """How far s + a ds is positive, at most 1 / SHARE."""
+    return 1 / max(SHARE, float((-ds / s).max(initial=0.0)))
+
+
+def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:
+    """With what is off there."""
+    Pz, pulled = parts.P @ z, parts.back(u) + parts.E.T @ y
+    Az, Ez = parts.times(z), parts.E @ z
+    primal, equal, dual = Az + s - parts.b, Ez - parts.e, Pz + parts.q + pulled
+    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Az, s, Ez, parts.b, parts.e)), 1.0)
+    off = max(float(np.abs(primal).max(initial=0.0)), float(np.abs(equal).max(initial=0.0))) / size
+    size = max(*(float(np.abs(v).max(initial=0.0)) for v in (Pz, pulled, parts.q)), 1e-12)
+    value, bound = 0.5 * z @ Pz + parts.q @ z, -0.5 * z @ Pz - parts.b @ u - parts.e @ y
+    gap = abs(float(value - bound)) / max(min(abs(float(value)), abs(float(bound))), parts.unit)
+    return Point(z, s, u, y, primal, equal, dual, (off, float(np.abs(dual).max(initial=0.0)) / size, gap))
+
+
+def _result(parts: Arrow, best: Point, status: str, done: int) -> Result:
+    duals = np.concatenate([best.u, best.y]) * parts.sides / parts.unit
+    kept, z = parts.order >= 0, np.zeros(np.count_nonzero(parts.order >= 0))
+    z[parts.order[kept]] = duals[kept]
+    value = (0.5 * best.z @ (parts.P @ best.z) + parts.q @ best.z) / parts.unit
+    return Result(status, parts.unscaled(best.z), z, float(value), done)

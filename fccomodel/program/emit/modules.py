@@ -1,0 +1,193 @@
+"""Torch modules in emitted programs: as text where text makes the same module again, else as what torch.export writes of them."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+import logging
+import math
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType, NoneType
+from typing import Any
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor
+
+from fccomodel.core import process
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.quoting import literal
+from fccomodel.program import errors
+from fccomodel.program.emit.carried import global_names
+
+#: What the text of a class may name, and the statements that bring it.
+KNOWN = {"torch": torch, "nn": nn, "F": F, "Tensor": Tensor, "math": math}
+IMPORTS = "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch import Tensor"
+#: The attributes of every module: its parts, which are compared by themselves, its hooks, and its mode.
+OWN = frozenset(nn.Module().__dict__)
+HOOKS = tuple(name for name in OWN if name.endswith("_hooks"))
+#: by the name of a net what makes it (see ``text``)
+Texts = Mapping[str, tuple[str, str] | None]
+
+AT_HAND = '''def module_of(name):
+    """A net without a text of its own: the module itself where this runs inside Python, else as torch.export wrote it."""
+    at_hand = globals().get("MODULES")
+    if at_hand is not None:
+        return at_hand[name]
+    import io
+
+    kept = read_data(Path(__file__).with_name(DATA_FILE), DATA_SHA256)
+    module = torch.export.load(io.BytesIO(kept[f"exported:{name}"].numpy().tobytes())).module()
+    module.eval = lambda: module  # it was written in that mode, and has no other
+    return module'''
+
+
+# ---------------------------------------------------------------------------------------------------------------- as text
+def text(name: str, module: nn.Module) -> tuple[str, str] | None:
+    """Definitions and the expression that makes a module like this one; None where no text is known to."""
+    try:
+        expression, classes = _written(module)
+    except _NoText:
+        return None
+    if not classes:
+        return ("", expression) if _makes(expression, module) else None
+    inside = "\n\n".join([IMPORTS, *dict.fromkeys(classes), f"return {expression}"])
+    definition = f"def make_{name}():\n{textwrap.indent(inside, '    ')}"
+    return (definition, f"make_{name}()") if _makes(f"make_{name}()", module, definition) else None
+
+
+class _NoText(Exception):
+    """No text makes a module."""
+
+
+def _written(module: nn.Module) -> tuple[str, list[str]]:
+    """The expression, and the texts of the classes in it."""
+    kind = type(module)
+    if kind is nn.Sequential:
+        parts = [_written(child) for child in module.children()]
+        return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [one for _, more in parts for one in more]
+    if kind is nn.Linear:
+        return f"torch.nn.Linear({module.in_features}, {module.out_features}, bias={module.bias is not None})", []
+    if getattr(nn, kind.__name__, None) is kind and not list(module.children()):
+        return f"torch.nn.{kind.__name__}({module.extra_repr()})", []
+    return f"{kind.__name__}()", [_source(kind)]
+
+
+def _source(kind: type) -> str:
+    """The text of a class that stands by itself: it builds on ``nn.Module`` and names torch alone."""
+    methods = [part for part in vars(kind).values() if isinstance(part, FunctionType)]
+    others = [name for name, part in vars(kind).items() if part not in methods]
+    if kind.__bases__ != (nn.Module,) or not all(name.startswith("__") for name in others):
+        raise _NoText
+    for method in methods:
+        if {*method.__code__.co_freevars} - {"__class__"}:
+            raise _NoText
+        for name in global_names(method.__code__):
+            if name in method.__globals__ and method.__globals__[name] is not KNOWN.get(name):
+                raise _NoText
+    try:
+        return textwrap.dedent(inspect.getsource(kind)).rstrip()
+    except (OSError, TypeError):
+        raise _NoText from None
+
+
+def _makes(expression: str, module: nn.Module, definition: str = "") -> bool:
+    """The text makes a module that differs from this one in the values of its parameters alone."""
+    names: dict[str, Any] = {"torch": torch, "math": math}
+    try:
+        with process.own_randomness():
+            exec(definition, names)  # noqa: S102 - the text of a class that the user gave
+            again = eval(expression, names)  # noqa: S307
+    except Exception:  # whatever the class does: it takes arguments, or names what is not there
+        return False
+    return _alike(again, module)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Two modules have the same layers, shapes, buffers and settings, and no hooks."""
+    if type(a).__qualname__.rpartition(".")[2] != type(b).__name__ or any(getattr(m, name) for m in (a, b) for name in HOOKS):
+        return False
+    shapes = [{name: None if p is None else p.shape for name, p in m._parameters.items()} for m in (a, b)]
+    rest = [{name: value for name, value in vars(m).items() if name not in OWN} for m in (a, b)]
+    return (
+        list(shapes[0].items()) == list(shapes[1].items())
+        and list(a._modules) == list(b._modules)
+        and a._buffers.keys() == b._buffers.keys()
+        and all(_same(a._buffers[name], b._buffers[name]) for name in a._buffers)
+        and rest[0].keys() == rest[1].keys()
+        and all(_same(rest[0][name], rest[1][name]) for name in rest[0])
+        and all(_alike(a._modules[name], b._modules[name]) for name in a._modules)
+    )
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Two settings of a module are one: plain values that are equal, or one object."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.dtype == b.dtype and torch.equal(a, b.cpu())
+    if isinstance(a, list | tuple) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return a is b or isinstance(a, int | float | str | NoneType) and type(a) is type(b) and a == b
+
+
+# ------------------------------------------------------------------------------------------------------------- as it stands
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A module that a program takes as it stands, and the shape of one of its inputs."""
+
+    module: nn.Module
+    shape: tuple[int, ...]
+
+    @staticmethod
+    def of(module: nn.Module, shape: tuple[int, ...]) -> Kept:
+        return Kept(copy.deepcopy(module).eval(), shape)
+
+
+def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
+    """What a program's data have besides for the nets that it takes as they stand; F0608 where torch.export cannot write one."""
+    for name, one in kept.items():
+        try:
+            written = _exported(one)
+        except Exception as error:  # whatever a forward does when it is traced
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            refuse(errors.net(name, f"No text makes it, and torch.export does not write it: {reason.rstrip('.')}."))
+        yield f"exported:{name}", torch.frombuffer(bytearray(written), dtype=torch.uint8)
+
+
+def _exported(kept: Kept) -> bytes:
+    """A module as torch.export writes it, of any number of rows; what is read back has its values in either precision."""
+    module, file = copy.deepcopy(kept.module).float().cpu(), io.BytesIO()
+    rows = torch.randn((5, *kept.shape), generator=torch.Generator().manual_seed(0))
+    with _silent():
+        torch.export.save(torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},)), file)
+        again = torch.export.load(io.BytesIO(file.getvalue())).module()
+        for dtype, precise in ((torch.float32, 1e-4), (torch.float64, 1e-8)):
+            weights = {name: value.detach().to(dtype) for name, value in module.to(dtype).named_parameters()}
+            for some in (rows.to(dtype), rows[:1].to(dtype)):
+                value = torch.func.functional_call(again.to(dtype), weights, (some,))
+                torch.testing.assert_close(value, module(some), rtol=precise, atol=precise)
+    return file.getvalue()
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without what torch says while it traces: what matters of it is raised."""
+    log = logging.getLogger("torch.fx.experimental.symbolic_shapes")
+    before, log.disabled = log.disabled, True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.disabled = before
+
+
+def constructor(name: str, made: tuple[str, str] | None, rank: int, wrapper: type) -> str:
+    """The statements that make a program's net ``name``."""
+    definition, expression = made or ("", f"module_of({literal(name)})")
+    return "\n\n\n".join(filter(None, [definition, f"net_{name} = {wrapper.__name__}({expression}, {rank})"]))

@@ -1,0 +1,302 @@
+"""A graph of values as readable torch statements, in order."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fccomodel.program.emit.nets import Calls
+from fccomodel.program.graph import below
+from fccomodel.program.names import Names
+from fccomodel.program.operations.base import Axes, Event, Pull, Val, bare, python, sizes
+from fccomodel.program.operations.entrywise import entrywise
+from fccomodel.program.operations.scores import net
+from fccomodel.program.operations.sources import arange, chunk, hyper
+from fccomodel.program.operations.sums import chunked, swept
+
+#: an expression longer than this gets a name
+LONGEST = 64
+#: operations inside one another on one line
+DEEPEST = 16
+#: numbers in a slice of a full pass
+SLICE = 1 << 18
+
+
+@dataclass(eq=False)
+class Prepared:
+    """What depends on the data alone: computed once, kept as attributes of ``data``, shared by functions."""
+
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def taken(self) -> list[str]:
+        """The names that it has."""
+        return [name for line in self.lines for name in re.findall(r"^data\.(\w+) =", line)]
+
+    def keep(self, name: str, text: str) -> str:
+        """A new attribute, that holds the value of a text."""
+        self.lines.append(f"data.{name} = {text}")
+        return f"data.{name}"
+
+    def holding(self, text: str) -> str:
+        """The attribute that holds the value of a text already, if one does."""
+        return next((left for left, right in (line.split(" = ", 1) for line in self.lines) if right == text), "")
+
+
+@dataclass(eq=False)
+class Printer:
+    """The statements of one function.
+
+    layout    variables' slices of the flat vector w: name -> (start, stop, shape)
+    comments  the model's own text beside the line that computes it, by value id
+    prepared  what its values take of the data alone
+    names     those of the function        texts  the names of values, by id
+    calls     which calls of nets are made together
+    before    minibatch values at the previous iterate, by the id of the estimate that asks for them
+    estimator writes what it makes of a minibatch value
+    dual      the blocks of an outer function keep their y
+    autograd  goes through the text: slices of a full pass are computed again in its backward pass, but for means of them, whose
+              gradient comes with the value
+    preparing the text is of the data alone, outside the function
+    shared    ranks take a share each of the rows of tables
+    """
+
+    layout: Mapping[str, tuple[int, int, Event]]
+    comments: Mapping[int, str] = field(default_factory=dict)
+    prepared: Prepared = field(default_factory=Prepared)
+    names: Names = field(default_factory=Names)
+    texts: dict[int, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    calls: Calls = field(default_factory=Calls)
+    before: Mapping[int, Val] = field(default_factory=dict)
+    estimator: Callable[[Val], str] | None = None
+    dual: bool = False
+    autograd: bool = False
+    uses: dict[int, int] = field(default_factory=dict)
+    depths: dict[int, int] = field(default_factory=dict)
+    preparing: bool = False
+    shared: bool = False
+
+    # ------------------------------------------------------------------------------------------------------------- printing
+    def print(self, roots: Iterable[Val]) -> None:
+        """Statements for the roots and all they need; a Python number needs none."""
+        roots = [root for root in roots if not root.op.python]
+        needed = self.needed(roots)
+        self.count(needed, roots)
+        inside = [v for v in needed if any(a.kind == "chunk" for a in v.axes) and v.op is not chunked]
+        sliced = {v.id for v in inside}
+        asked = {v.id for v in needed}
+        for val in needed:
+            if val.id not in sliced:
+                self.statement(val, inside, asked)
+
+    def needed(self, roots: Iterable[Val]) -> list[Val]:
+        """The roots and all they need, each after what it needs: its arguments, its value before, and those of the calls of a net
+        that are made with it."""
+        asked = below(roots)
+        while extra := [self.before[i] for i in asked if i in self.before and self.before[i].id not in asked]:
+            asked |= below(extra)
+        ordered: dict[int, Val] = {}
+        for key in sorted(asked):
+            stack = [(asked[key], False)]
+            while stack:
+                val, ready = stack.pop()
+                if ready:
+                    ordered.setdefault(val.id, val)
+                elif val.id not in ordered:
+                    beside = [a for other in self.calls.together.get(val.id, ()) if other.id in asked for a in other.args]
+                    before = [self.before[val.id]] if val.id in self.before else []
+                    stack.append((val, True))
+                    stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
+        return list(ordered.values())
+
+    def count(self, needed: Iterable[Val], roots: Iterable[Val]) -> None:
+        """How often each value is used: twice at least where it must have a name."""
+        for val in needed:
+            for arg in val.args:
+                self.uses[arg.id] = self.uses.get(arg.id, 0) + (2 if stretches(val, arg) else 1)
+        for root in roots:
+            self.uses[root.id] = self.uses.get(root.id, 0) + 2
+
+    def statement(self, val: Val, inside: list[Val], asked: set[int]) -> None:
+        """The statement of one value, unless it stands in that of another or in what is prepared."""
+        if val.id in self.texts or val.op.python or val.op is hyper or val.static:
+            return
+        if val.op is chunked or val.op is swept:
+            self.slices(val, inside)
+        elif val.op is net:
+            self.calls.statement(self, val, asked)
+        elif not self.inline(val):
+            text = bare(val.op.text(self, val))
+            if text.isidentifier():
+                self.texts[val.id] = text
+            else:
+                self.named(val, text)
+
+    def inline(self, val: Val) -> bool:
+        """It prints inside the one expression that uses it."""
+        if not val.op.inline or self.uses.get(val.id, 0) != 1:
+            return False
+        depth = 1 + max((self.depths.get(a.id, 0) for a in val.args), default=0)
+        if depth <= DEEPEST:
+            self.depths[val.id] = depth
+        return depth <= DEEPEST
+
+    def named(self, val: Val, text: str) -> None:
+        """The statement that gives a value a name, with the model's own line."""
+        name = self.name(val)
+        self.put(f"{name} = {text}", self.comments.get(val.id))
+        self.texts[val.id] = name
+
+    def put(self, line: str, comment: str | None = None) -> None:
+        """A statement, the model's own line beside it, or above it where both are long."""
+        if comment and len(line) + len(comment) > 106:
+            self.lines.append(f"# {comment}")
+            comment = None
+        self.lines.append(f"{line}  # {comment}" if comment else line)
+
+    def slices(self, val: Val, inside: list[Val]) -> None:
+        """A loop over slices of one axis, as a function of the slice; what it names is known nowhere else."""
+        axis, (body,) = val.attrs["axis"], val.args
+        self.names.counters.setdefault(axis.name, 1)
+        needed = of_slice(body)
+        here = [v for v in inside if v.id in needed]
+        given = self.given(here) if val.op is swept and self.autograd else []
+        outside, saved, self.lines = dict(self.texts), self.lines, []
+        for v in here:
+            if v.op is chunk:
+                self.texts[v.id] = axis.name
+            else:
+                self.statement(v, [], needed)
+        result = self.ref(body)
+        inner, self.lines = self.lines, saved
+        self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
+        function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
+        self.lines += [f"def {function}({', '.join([axis.name, *given])}):", *("    " + line for line in inner)]
+        self.lines += [f"    return {result}"]
+        self.lines.append(f"{name} = {self.loop(val, function, given, here)}")
+        self.texts[val.id] = name
+
+    def given(self, here: list[Val]) -> list[str]:
+        """The names of what a slice takes that depends on the variables."""
+        own = {v.id for v in here}
+        outer = {arg.id: arg for v in here for arg in v.args if arg.varying and arg.id not in own}
+        for arg in outer.values():
+            if not self.texts.get(arg.id, "").isidentifier():
+                self.named(arg, bare(self.texts.get(arg.id) or arg.op.text(self, arg)))
+        return list(dict.fromkeys(self.texts[i] for i in outer))
+
+    def loop(self, val: Val, function: str, given: list[str], here: list[Val]) -> str:
+        """What becomes of the values of all slices: one after another, or their mean."""
+        axis, (body,) = val.attrs["axis"], val.args
+        width = max((math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1)
+        key = next((v.attrs["key"] for v in here if v.op is chunk and v.attrs["axis"] is axis), None)
+        length = axis.size if key is None else f"len(data.{key})"
+        parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
+        if val.op is swept:
+            return f"swept({', '.join([function, parts, *given])}) / {length}"
+        again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
+        call = again if self.autograd else f"{function}(part)"
+        return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
+
+    # ----------------------------------------------------------------------------------------------------------- references
+    def name(self, val: Val) -> str:
+        """A new name for a value."""
+        return self.names.fresh(val.op.stem(val))
+
+    def ref(self, val: Val, axes: Axes | None = None, event: int | None = None) -> str:
+        """A value's name, number or (once only) its expression, lined up with axes and a number of event dims."""
+        if val.op.python or val.op is hyper:
+            return val.op.text(self, val)
+        if val.id not in self.texts and val.static:
+            self.static(val)
+        lined = view(val, val.axes if axes is None else axes, len(val.event) if event is None else event) if val.axes else ""
+        if val.id not in self.texts:
+            text = val.op.text(self, val)
+            if len(text) <= LONGEST:
+                return (text if simple(text) else f"({text})") + lined
+            self.texts[val.id] = self.name(val)
+            self.lines.append(f"{self.texts[val.id]} = {bare(text)}")
+        return self.texts[val.id] + lined
+
+    def expanded(self, val: Val, axes: Axes, event: Event = ()) -> str:
+        """A value as a tensor on all of these axes and dims."""
+        if python(val):
+            return self.filled(sizes(axes, event), self.ref(val))
+        if val.axes == axes and val.event == event:
+            return self.ref(val)
+        return f"{self.ref(val, axes, len(event))}.expand({sizes(axes, event)})"
+
+    def filled(self, shape: tuple[int, ...], number: str) -> str:
+        """A tensor of one number, as w has them; of what is prepared, as the data have."""
+        alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
+        return alone if self.preparing else f"w.new_full({shape}, {number})"
+
+    def estimate(self, val: Val) -> str:
+        """What the estimator makes of a minibatch value."""
+        assert self.estimator is not None, "this function has no estimates"
+        return self.estimator(val)
+
+    def static(self, val: Val) -> None:
+        """A value of the data alone: an attribute of ``data``."""
+        kept = val.op.kept(val)
+        for arg in () if kept else val.args:
+            if not arg.op.python and arg.id not in self.texts:
+                self.static(arg)
+        self.texts[val.id] = kept or self.computed(val)
+
+    def computed(self, val: Val) -> str:
+        """The attribute that a static value is computed for; every axis has positions of its own."""
+        self.preparing = True
+        text = bare(val.op.text(self, val))
+        self.preparing = False
+        held = "" if val.op is arange else self.prepared.holding(text)
+        return held or self.prepared.keep(self.name(val), text)
+
+    # ------------------------------------------------------------------------------------------------------------ gradients
+    def contributions(self, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
+        """The contributions to the gradient of each variable, flat; those of nets last, one for all calls of a net."""
+        pulls = list(pulls)
+        alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
+        return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
+
+
+def of_slice(body: Val) -> set[int]:
+    """What a slice of a loop computes, by its ids: all that its value is made of, but for what other loops give."""
+    seen: set[int] = set()
+    stack = [body]
+    while stack:
+        val = stack.pop()
+        if val.id not in seen and val.op is not chunked and val.op is not swept:
+            seen.add(val.id)
+            stack.extend(val.args)
+    return seen
+
+
+def stretches(val: Val, arg: Val) -> bool:
+    """``arg`` is given new dims where ``val`` uses it."""
+    return val.op is entrywise and bool(arg.axes) and view(arg, val.axes, len(val.event)) != ""
+
+
+def view(val: Val, axes: Axes, event: int) -> str:
+    """The index that lines a value up with other axes: ``[:, None]``, or nothing."""
+    parts = [":" if a in val.axes else "None" for a in axes]
+    parts += ["None"] * (event - len(val.event)) + [":"] * len(val.event)
+    while parts and parts[0] == "None":
+        parts.pop(0)
+    return f"[{', '.join(parts)}]" if "None" in parts else ""
+
+
+def simple(text: str) -> bool:
+    """A name, a call or an index that may stand anywhere without parentheses."""
+    depth = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif depth == 0 and not (char.isalnum() or char in "._"):
+            return False
+    return True

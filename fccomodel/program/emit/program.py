@@ -1,0 +1,159 @@
+"""A standalone solver: its sections put together."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from fccomodel.algorithms.runtime import ranks
+from fccomodel.algorithms.runtime.helpers import raised, support, sweep
+from fccomodel.algorithms.runtime.keeping import FileKeeper, kept
+from fccomodel.core import ir
+from fccomodel.core.quoting import shorten
+from fccomodel.library import distances, distributions, reductions
+from fccomodel.library.proximal import maps
+from fccomodel.normal_form.penalty import Penalty
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.program.emit import modules, sections
+from fccomodel.program.emit.carried import Carried, carried, read, source
+from fccomodel.program.emit.evaluation import Evaluation
+from fccomodel.program.emit.gradient import Gradient
+from fccomodel.program.emit.page import function, taken
+from fccomodel.program.emit.printer import Prepared
+from fccomodel.program.emit.projection import Projection
+from fccomodel.program.emit.record import Record
+from fccomodel.program.emit.sampling import LookedUp, Samples
+from fccomodel.program.emit.template import report
+from fccomodel.program.emit.update import chosen, update
+from fccomodel.program.emit.vector import Composition
+from fccomodel.program.lower import BlockSteps, Layout, Lowered, Shares, VectorSteps, together
+from fccomodel.program.lower.records import Buffer
+from fccomodel.program.names import Names
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """A smoothed function: its ``text``, the ``width`` of its dual domain, and the ``binders`` whose elements have a y each."""
+
+    text: str
+    width: float
+    binders: tuple[ir.Binder, ...]
+
+    @classmethod
+    def of(cls, lowered: Lowered, smoothed: Smoothed) -> Envelope:
+        binders = dict.fromkeys(b for node in smoothed.args for b in ir.free_binders(node))
+        binders |= dict.fromkeys(smoothed.over.binders if smoothed.over is not None else ())
+        text = shorten(lowered.problem.text(smoothed.original))
+        return cls(text=text, width=smoothed.function.diameter, binders=tuple(binders))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
+    from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
+    the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes by the names of their centres.
+    ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the text that
+    tell nothing of the model: its loop, what comes after it, the command line. ``shares``: what each rank has, of a program of
+    several. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export
+    writes them."""
+
+    text: str
+    data: Mapping[str, Any]
+    layout: Layout
+    penalties: Mapping[str, Smoothed | Penalty]
+    smoothed: Mapping[str, Envelope]
+    estimates: Mapping[str, Buffer]
+    runtime: tuple[str, ...]
+    modules: Mapping[str, modules.Kept] = field(default_factory=dict)
+    shares: Shares | None = None
+
+
+def emit(lowered: Lowered) -> Program:
+    """The text of a lowered plan, section by section."""
+    steps, projection = lowered.steps, Projection(lowered)
+    looked = LookedUp()
+    if isinstance(steps, BlockSteps) and lowered.shares is None:
+        steps = together(steps)
+        looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
+    samples = Samples(steps.state.draws, lowered.shares, looked)
+    oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
+    evaluation = Evaluation(lowered)
+    record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
+    texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
+    staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
+    kind = {"finishing": lowered.plan.polish, "mapped": bool(staying), "ranks": lowered.shares is not None}
+    main = report(
+        solve=lowered.plan.algorithm_record.solve.__name__,
+        device=_asked(lowered, "device", "cpu"),
+        backend=_asked(lowered, "backend", "eager"),
+        **kind,
+    )
+    classes, loop = record.classes(), record.loop()
+    keeper = FileKeeper if lowered.shares is None else ranks.KeeperOfAll
+    keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
+    parts = [
+        sections.constants(lowered, kinds),
+        "# ---- settings",
+        *map(source, classes),
+        sections.settings(lowered, record.form.settings),
+        sections.nets(lowered, texts, kinds),
+        sections.data(lowered),
+        preparing("prepare", "What depends on the data alone, computed once.", oracle.prepared),
+        preparing("prepare_full", "What a full pass needs of the data alone.", evaluation.prepared),
+        sections.variables(lowered),
+        samples.text,
+        update(lowered, projection, [*classes, *loop]),
+        oracle.text,
+        evaluation.text,
+        "# ---- the loop",
+        *map(source, loop),
+        sections.ranks(lowered, loop),
+        record.text(),
+        "# ---- checkpoints",
+        *map(source, keeping),
+        main,
+    ]
+    parts = [part for part in parts if part]
+    envelopes = (s for s in lowered.centred if s.penalty is None)
+    return Program(
+        text="\n\n\n".join([sections.header(lowered), *map(source, helpers(parts)), *parts]) + "\n",
+        data=sections.tensors(lowered, projection.arrays),
+        layout=lowered.layout,
+        penalties=lowered.normal.penalties,
+        estimates={b.name: b for b in steps.state.buffers.values()} if isinstance(steps, BlockSteps) else {},
+        smoothed={s.name: Envelope.of(lowered, s) for s in envelopes},
+        runtime=(*map(source, [*classes, *loop, *keeping]), main),
+        shares=lowered.shares,
+        modules={
+            name: modules.Kept.of(lowered.bound.nets[name], sections.shape(lowered, name))
+            for name, text in texts.items()
+            if text is None
+        },
+    )
+
+
+def _asked(lowered: Lowered, name: str, default: str) -> str:
+    """Where, or by what, the program was asked to run, or the default if nobody said."""
+    value = lowered.plan.options.get(name, ("auto", ""))[0]
+    return default if value == "auto" else str(value)
+
+
+def preparing(name: str, about: str, prepared: Prepared) -> str:
+    """The function that computes what others need of the data alone."""
+    return function(name, about, [*prepared.lines, "return data"], "data")
+
+
+def helpers(parts: Iterable[str]) -> list[Carried]:
+    """The small functions that the parts of a program name and none of them defines."""
+    offered = {name: f for module in (maps, support, sweep, raised, distances, ranks) for name, f in functions(module).items()}
+    offered |= {"noise": distributions.noise, **reductions.programs()}
+    names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
+    return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
+
+
+def functions(module: ModuleType) -> dict[str, Carried]:
+    """The module's own functions, in order."""
+    return {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}

@@ -1,0 +1,133 @@
+"""The function that applies proximal maps and projections."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.quoting import comment, literal
+from fccomodel.evaluation import interpret
+from fccomodel.library import regularisers, sets
+from fccomodel.normal_form import Prox
+from fccomodel.program import errors
+from fccomodel.program.emit.carried import Carried, carried
+from fccomodel.program.emit.page import function, shaped
+from fccomodel.program.lower import Lowered
+from fccomodel.program.operations.base import number
+
+
+class Projection:
+    """``project``: its ``lines``, the functions that they call (``called``), the arrays that these take (``arrays``)."""
+
+    def __init__(self, lowered: Lowered):
+        self.lowered = lowered
+        self.called: dict[str, Carried] = {}
+        self.arrays: dict[str, torch.Tensor] = {}
+        self.lines = [*self.proximal(), *self.projected()]
+
+    @property
+    def asks(self) -> bool:
+        """It goes by step sizes."""
+        return any("step" in line for line in self.lines if not line.startswith("#"))
+
+    @property
+    def text(self) -> str:
+        about = "Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."
+        return function("project", about, self.lines or ["return"], "w, step")
+
+    def proximal(self) -> list[str]:
+        """Statements for the terms whose prox is used."""
+        lines: list[str] = []
+        for term in self.lowered.normal.prox:
+            start, stop, shape = self.lowered.layout[term.variable]
+            regulariser = regularisers.get(term.name)
+            assert regulariser is not None, term.name
+            name = regulariser.prox.__name__
+            self.called[name] = regulariser.prox
+            alone = len(self.lowered.layout) == 1
+            piece, view = "w" if alone else f"w[{start}:{stop}]", shaped(shape)
+            arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
+            size = "step" if alone and not view else f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
+            before, after = self.around(centre_key(term), term.centre)
+            moved = f"{name}({piece}{view}{before}, {size}, {arguments})"
+            moved = f"({moved}{after}).reshape(-1)" if view and after else f"{moved}{'.reshape(-1)' if view else ''}{after}"
+            lines += [f"# {comment(term.text, 110)}", f"w.copy_({moved})" if alone else f"{piece} = {moved}"]
+        return lines
+
+    def projected(self) -> list[str]:
+        """Statements for the simple sets of variables."""
+        lines: list[str] = []
+        for name in self.lowered.layout:
+            for domain in self.lowered.normal.variables[name].sets:
+                lines += [f"# {comment(f'{name} in {domain.name}', 110)}", *self.onto(name, domain)]
+        return lines
+
+    def onto(self, name: str, domain: ir.VectorSet) -> list[str]:
+        """The statement for one set; steps of their own for each coordinate project in their metric."""
+        start, stop, shape = self.lowered.layout[name]
+        record = sets.get(domain.family)
+        assert record is not None, domain.family
+        scaled = record.in_steps if self.lowered.plan.step == "adam" else None
+        self.called |= {f.__name__: f for f in carried([record.project, *([scaled] if scaled else [])])}
+        arguments = "".join(f", {text}" for text in self.arguments(name, domain, record))
+        piece, view = f"w[{start}:{stop}]", shaped(shape)
+        before, after = self.around(f"net_set_{name}_{domain.family}_centre", domain.centre)
+
+        def moved(call: str) -> str:
+            return f"{piece} = ({call}{after}).reshape(-1)" if after else f"{piece} = {call}.reshape(-1)"
+
+        plain = moved(f"{record.project.__name__}({piece}{view}{before}{arguments})")
+        if scaled is None:
+            return [plain]
+        metric = moved(f"{scaled.__name__}({piece}{view}{before}, step[{start}:{stop}]{view}{arguments})")
+        return ["if isinstance(step, float):", f"    {plain}", "else:", f"    {metric}"]
+
+    def arguments(self, name: str, domain: ir.VectorSet, record: sets.SimpleSet) -> list[str]:
+        """What the projection takes, as text: numbers, and arrays kept with the initial values."""
+        values = [self.value(a) for a in domain.args]
+        if reason := record.empty(self.lowered.layout[name][2], *values):
+            refuse(errors.empty_set(name, domain, reason), source=self.lowered.problem.source)
+        texts = []
+        for k, value in enumerate(record.prepare(*values)):
+            if isinstance(value, torch.Tensor) and value.dim():
+                key = f"net_set_{name}_{domain.family}_{k}"
+                self.arrays[key] = value.to(torch.float64)
+                texts.append(f"alike(INITIAL, {literal(key)}, w)")
+            else:
+                texts.append(number(float(value)))
+        return texts
+
+    def around(self, key: str, centre: ir.Expr | None) -> tuple[str, str]:
+        """What is taken from a variable before a map around a point, and added after it."""
+        if centre is None:
+            return "", ""
+        text, array = centred(self.lowered, key, centre)
+        if array is not None:
+            self.arrays[key] = array
+        return f" - {text}", f" + {text}"
+
+    def value(self, node: ir.Expr) -> Any:
+        """An argument of a set: a number, or a tensor."""
+        return fixed_value(self.lowered, node)
+
+
+def fixed_value(lowered: Lowered, node: ir.Expr) -> Any:
+    """The value of an expression without variables: a number, or a tensor."""
+    value = interpret.evaluate(lowered.bound, node, {})
+    return value if value.dim() else float(value)
+
+
+def centred(lowered: Lowered, key: str, centre: ir.Expr) -> tuple[str, torch.Tensor | None]:
+    """The text of a point that a map is around, and its array, kept by ``key`` with the initial values; None of a number."""
+    value = fixed_value(lowered, centre)
+    if not isinstance(value, torch.Tensor):
+        return number(value), None
+    return f"alike(INITIAL, {literal(key)}, w)", value.to(torch.float64)
+
+
+def centre_key(term: Prox) -> str:
+    """The key of a regulariser's point."""
+    return f"net_centre_{term.variable}"

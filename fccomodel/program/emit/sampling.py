@@ -1,0 +1,166 @@
+"""The section with the samples of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fccomodel.core.quoting import literal
+from fccomodel.library import distributions
+from fccomodel.program.emit.page import function
+from fccomodel.program.emit.printer import Printer
+from fccomodel.program.graph import Graph
+from fccomodel.program.lower import Shares
+from fccomodel.program.lower.records import Share
+from fccomodel.program.names import Names
+from fccomodel.program.operations import Val
+from fccomodel.program.operations.draws import draw, draw_range, draw_strata
+from fccomodel.program.operations.sources import take
+from fccomodel.program.operations.together import joined
+
+EPOCHS = """def epochs(name, n, size):
+    # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
+    rest, taken, count = *data.waiting.get(name, [()]), [], T * size
+    while count:
+        rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)
+        taken.append(rest[:count])
+        rest, count = rest[count:], count - len(taken[-1])
+    data.waiting[name] = [rest]
+    return torch.cat(taken).view(T, size)
+"""
+
+COUNTED = """def counted(name, n, size):
+    # the same with nothing kept of a pass but a key and how far it is: the k-th element of one is computed
+    (key, place), taken, count = data.waiting.get(name, [0, n]), [], T * size
+    while count:
+        if place == n:
+            key, place = int(torch.randint(1 << 62, (), generator=rng, device=data.device)), 0
+        end = min(n, place + count)
+        taken.append(shuffled(torch.arange(place, end, device=data.device), n, key))
+        place, count = end, count - (end - place)
+    data.waiting[name] = [key, place]
+    return torch.cat(taken).view(T, size)
+"""
+#: elements from which on passes are counted: a permutation of so many takes 128 MB
+MANY = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class LookedUp:
+    """What draws alone decide: arrays of the data at drawn places, and rows beside one another. ``texts``: name and text for T
+    steps by the value's id, in order; ``inside``: the ids of those, and of draws, that nothing else takes."""
+
+    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    inside: frozenset[int] = frozenset()
+
+    @classmethod
+    def of(cls, graph: Graph, roots: Iterable[Val], names: Names, staying: Collection[str]) -> LookedUp:
+        """Those of a graph; arrays that stay in their files are read step by step."""
+        known, texts = dict[int, str](), dict[int, tuple[str, str]]()
+        for val in graph.vals:
+            args = [known.get(a.id, "") for a in val.args]
+            if val.op in (draw, draw_strata):
+                known[val.id] = names.claim(val.attrs["axis"].name)
+            elif val.op in (take, joined) and not val.event and all(args) and val.attrs.get("key") not in staying:
+                text = f"torch.cat([{', '.join(args)}], 1)" if val.op is joined else f"data.{val.attrs['key']}[{args[0]}]"
+                known[val.id] = names.fresh(val.op.stem(val))
+                texts[val.id] = known[val.id], text
+        taken = {a.id for val in graph.vals if val.id not in texts for a in val.args} | {v.id for v in roots}
+        return cls(texts, frozenset(known) - taken)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to each as its ``batch``."""
+
+    draws: list[Val]
+    shares: Shares | None = None
+    looked: LookedUp = field(default_factory=LookedUp)
+
+    @property
+    def names(self) -> list[str]:
+        """Positions by their axes, and the uniform numbers or noise that other draws are made of."""
+        return [name for name, _ in map(drawn, self.draws)]
+
+    @property
+    def handed(self) -> list[str]:
+        """The names of what a step takes."""
+        left = [name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside]
+        return left + [name for i, (name, _) in self.looked.texts.items() if i not in self.looked.inside]
+
+    @property
+    def text(self) -> str:
+        """``draw``, on the device."""
+        passes = {way(max(sizes(val))) for val in self.draws if val.attrs.get("how") == "epochs"}
+        lines = [line for name, text in (("epochs", EPOCHS), ("counted", COUNTED)) if name in passes for line in text.split("\n")]
+        lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
+        lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
+        about = "Positions and uniform numbers for T steps, each with a leading dim of T."
+        text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
+        return f"# ---- sampling, on the device\n{text}"
+
+    @property
+    def unpacked(self) -> list[str]:
+        """The statement that takes them out of a batch."""
+        names = self.handed
+        whole = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
+        return [*whole, *(line for share in (self.shares.split if self.shares else ()) for line in self.cut(share))]
+
+    def cut(self, share: Share) -> list[str]:
+        """The statements that leave a rank's share of an axis."""
+        axis = share.axis
+        along = [(name, val) for name, val in zip(self.names, self.draws, strict=True) if axis in val.axes]
+        if not along:
+            return []
+        places = f"owned({axis.name})" if share.blocks else f"placed({int(axis.size)}, data.device)"
+        lines = [f"own_{axis.name} = {places}"]
+        for name, val in along:
+            dim = val.axes.index(axis)
+            lines.append(f"{name} = {name}.index_select({dim}, own_{axis.name})")
+        return lines
+
+    def introduce(self, printer: Printer) -> None:
+        """A function has them as variables."""
+        for val in self.draws:
+            name = printer.names.claim(val.attrs["axis"].name)
+            if val.op in (draw, draw_strata):
+                printer.texts[val.id] = name
+        for i, (name, _) in self.looked.texts.items():
+            printer.texts[i] = printer.names.claim(name)
+
+
+def sizes(val: Val) -> tuple[int, ...]:
+    """Among how many a draw is."""
+    return val.attrs["sizes"] if val.op is draw_strata else (val.attrs["n"],)
+
+
+def way(n: int) -> str:
+    """What makes passes over so many."""
+    return "counted" if n > MANY else "epochs"
+
+
+def drawn(val: Val) -> tuple[str, str]:
+    """A draw's name in a batch, and the text that makes it for T steps."""
+    axis = val.attrs["axis"]
+    shape = ", ".join(map(str, ["T", *(int(a.size) for a in val.axes), *val.event]))
+    if val.op is draw and val.attrs["how"] == "epochs":
+        return axis.name, f"{way(val.attrs['n'])}({literal(axis.name)}, {val.attrs['n']}, {int(axis.size)})"
+    if val.op is draw_strata:
+        return axis.name, strata(axis.name, val)
+    if val.op is draw:
+        return axis.name, f"torch.randint({val.attrs['n']}, ({shape}), generator=rng, device=data.device)"
+    if val.op is draw_range:
+        fine = ", dtype=torch.float64" if val.attrs["most"] > 1 << 16 else ""
+        return f"r_{axis.name}", f"torch.rand(({shape}), generator=rng, device=data.device{fine})"
+    standard = distributions.all()[val.attrs["family"]].standard
+    return f"r_{val.attrs['name']}", f"noise({literal(standard)}, ({shape}), rng, data.device, data.dtype)"
+
+
+def strata(name: str, val: Val) -> str:
+    """The text of places in several strata, that lie one behind the other."""
+    sizes, counts = val.attrs["sizes"], val.attrs["counts"]
+    each = [(sum(sizes[:k]), n, count) for k, (n, count) in enumerate(zip(sizes, counts, strict=True))]
+    one = "torch.randint(n, (T, count), generator=rng, device=data.device)"
+    if val.attrs["how"] == "epochs":
+        one = f"{way(max(sizes))}(({literal(name)}, start), n, count)"
+    return f"torch.cat([start + {one} for start, n, count in {each}], 1)"

@@ -1,0 +1,226 @@
+"""The sections of a solver that hold its constants, settings, nets, data and variables."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.algorithms.runtime import ranks as over
+from fccomodel.algorithms.runtime.loops.settings import LoopSettings
+from fccomodel.core.diagnostics import refuse
+from fccomodel.core.pages import expect
+from fccomodel.core.quoting import comment, docstring, literal
+from fccomodel.data.bound import mapped
+from fccomodel.evaluation.sets.mapped import Mapped, Products, Sums, in_memory
+from fccomodel.program import errors, starts
+from fccomodel.program.emit import flatnet, layers, modules
+from fccomodel.program.emit.carried import Carried, carried, source
+from fccomodel.program.emit.page import function
+from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSING
+from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
+from fccomodel.structure.exchange import exchangeable
+
+#: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
+START = "net_0"
+
+
+def header(lowered: Lowered) -> str:
+    """The model, how it is solved, and the imports."""
+    lines = lowered.problem.source.text.rstrip().split("\n")
+    listing = "\n".join(f"  {k:>3}  {line}".rstrip() for k, line in enumerate(lines, 1))
+    wrapped = (textwrap.wrap(line, 116, subsequent_indent="  ") for line in lowered.plan.summary)
+    plan = "\n".join(f"  {line}" for lines in wrapped for line in lines)
+    about = f"{lowered.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
+    return f'"""{docstring(about)}Run it beside its data:  python solver.py --help\n"""\n\n{IMPORTS}'
+
+
+def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
+    """What a run goes by unless the command line says otherwise."""
+    plan, options = lowered.plan, lowered.plan.options
+    seconds, iterations, calls = plan.budget
+    run = {
+        "SEED": options.get("seed", (0, ""))[0],
+        "PRECISION": options.get("precision", ("float32", ""))[0],
+        "SECONDS": seconds,
+        "ITERATIONS": iterations,
+        "CALLS": calls,
+        "PLANNED": None,
+        **({"WAY": None, "PASSES": None, "TOL": options["tol"][0]} if plan.polish else {}),
+        "THREADS": plan.threads,
+        "SIGN": -1 if lowered.problem.objective.sense == "maximize" else 1,
+        "LAYOUT": dict(lowered.layout),
+        "DATA_FILE": "data.pt",
+        "DATA_SHA256": None,
+    }
+    fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
+    taped = {*kinds.values()} - {layers.LayeredNet} or isinstance(lowered.steps, VectorSteps)
+    return f"{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
+
+
+def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
+    """The settings to begin with, on top of those of a form."""
+    values = {
+        **({"steady": True} if lowered.plan.steady else {}),
+        **({"annealed": True} if lowered.plan.annealed else {}),
+        **({"once": True} if lowered.plan.once else {}),
+        **lowered.plan.hyper,
+        **lowered.plan.algorithm_record.own,
+        **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
+        "lam_inner": lowered.plan.inner_smoothing,
+        **starts.settings(lowered),
+    }
+    lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
+    about = '    """What steps go by, to begin with."""'
+    return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
+
+
+def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> str:
+    """The modules, each as a function of its parameters."""
+    if not texts:
+        return ""
+    made = (modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items())
+    at_hand = [modules.AT_HAND] if None in texts.values() else []
+    return "\n\n\n".join(["# ---- nets", *map(source, dict.fromkeys(kinds.values())), *at_hand, *made])
+
+
+def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
+    """The classes by which steps call nets: ``LayeredNet`` needs no autograd."""
+    if isinstance(lowered.steps, VectorSteps):
+        return dict.fromkeys(texts, flatnet.FunctionalNet)
+    by_layers = {name for name, text in texts.items() if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))}
+    return {name: layers.LayeredNet if name in by_layers else flatnet.FlatNet for name in texts}
+
+
+def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
+    """Of one input of a net."""
+    return tuple(size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
+
+
+def data(lowered: Lowered) -> str:
+    """The function that puts the arrays on a device."""
+    numbers = sorted(lowered.steps.state.numbers.items())
+    params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
+    kept = staying(lowered)
+    passing, mapping = (PASSING, MAPPED) if kept else ("", "")
+    text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
+    if not kept:
+        return text
+    return "\n\n\n".join([*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
+
+
+def staying(lowered: Lowered) -> list[str]:
+    """The arrays that stay in their files."""
+    return [key for key, array in lowered.data.items() if mapped(array)]
+
+
+def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+    """Arrays as tensors: those of the sets' projections, float64 numbers, int64 positions; and the nets' initial parameters."""
+    kept: dict[str, Any] = dict(sets)
+    for key, array in lowered.data.items():
+        array = np.asarray(array)
+        array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
+        kept[key] = torch.from_numpy(array if array.flags.writeable else array.copy())
+    if (w := starts.first(lowered)) is not None:
+        kept[START] = torch.from_numpy(w)
+    kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
+    kept |= {f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()}
+    if (pairs := starts.pairs(lowered)) is not None:
+        kept[f"{START}_pairs"] = torch.from_numpy(pairs)
+    for name, net in lowered.bound.nets.items():
+        kept[f"net_{name}"] = torch.cat([p.detach().reshape(-1) for p in net.parameters()]).to(torch.float64)
+    return kept
+
+
+def variables(lowered: Lowered) -> str:
+    """Where each variable lies, the first iterate, and what steps keep of each block."""
+    layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
+    estimates = [buffers(lowered)] if isinstance(lowered.steps, BlockSteps) else []
+    parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
+    return "\n".join(["# ---- variables, one flat vector", *layout, "\n\n\n".join(parts)])
+
+
+def start(lowered: Lowered) -> str:
+    """The function that gives the first iterate."""
+    length = max((stop for _, stop, _ in lowered.layout.values()), default=0)
+    if lowered.plan.start is not None:
+        about = "The first iterate, as it was given: the point that another run came to."
+        lines = [f"w = {initial(START)}", "project(w, 0.0)", "return w"]
+        return function("start", about, lines, "rng, device, dtype")
+    lines = [f"w = torch.zeros({length}, device=device, dtype=dtype)"]
+    for name, (a, b, _) in lowered.layout.items():
+        if (net := lowered.normal.variables[name].net) is not None:
+            lines.append(f"w[{a}:{b}] = INITIAL[{literal(f'net_{net}')}].to(device=device, dtype=dtype)")
+    apart = sorted(scattered(lowered))
+    for name in apart:
+        a, b, shape = lowered.layout[name]
+        lines.append(f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * {(b - a) ** -0.5:.3g}")
+    about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
+    if apart:
+        about += " Rows that could change places start at random: steps never part equal ones."
+    return function("start", about, [*lines, "project(w, 0.0)", "return w"], "rng, device, dtype")
+
+
+def scattered(lowered: Lowered) -> frozenset[str]:
+    """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
+    return frozenset() if lowered.plan.convex else exchangeable(lowered.problem) & lowered.layout.keys()
+
+
+def initial(key: str) -> str:
+    """The text of an array that a run begins with."""
+    return f"INITIAL[{literal(key)}].to(device=device, dtype=dtype, copy=True)"
+
+
+def paired(lowered: Lowered) -> list[str]:
+    """The function that gives the pairs of a finish that another run kept, if there are any."""
+    if starts.pairs(lowered) is None:
+        return []
+    about = "Changes of w and of the residual by which another run knew the curvature, with their products."
+    lines = [f"s, y = INITIAL[{literal(f'{START}_pairs')}].to(device=device, dtype=torch.float64)"]
+    return [function("pairs", about, [*lines, "return [(a, b, float(a @ b)) for a, b in zip(s, y, strict=True)]"], "device")]
+
+
+def buffers(lowered: Lowered) -> str:
+    """The function that gives the estimates that steps keep."""
+    full, state = "torch.full({}, math.nan, device=device, dtype=dtype)", lowered.steps.state
+    lines = ["u = SimpleNamespace()"]
+    for buffer in state.buffers.values():
+        lines += [f"# {comment(buffer.text, 110)}", f"u.{buffer.name} = {full.format(buffer.shape)}"]
+    lines += [f"u.{name} = {full.format(state.centres[name])}" for name in lowered.estimated]
+    lines += [f"u.{name} = {initial(f'{START}_u_{name}')}" for name in starts.estimates(lowered)]
+    about = "Estimates u of the inner expectations, one per block; NaN until first seen."
+    return function("buffers", about, [*lines, "return u"], "device, dtype")
+
+
+def centres(lowered: Lowered) -> str:
+    """The function that gives the centres of smoothing."""
+    shapes = lowered.steps.state.centres.items()
+    lines = [f"c.{name} = torch.zeros({shape}, device=device, dtype=dtype)" for name, shape in shapes]
+    lines += [f"c.{name} = {initial(f'{START}_c_{name}')}" for name in starts.centres(lowered)]
+    about = "Centres of the smoothing: estimates of the multipliers."
+    return function("centres", about, ["c = SimpleNamespace()", *lines, "return c"], "device, dtype")
+
+
+def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
+    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of full passes alone."""
+    if lowered.shares is None:
+        return ""
+    algorithm = lowered.plan.algorithm_record
+    functions = carried(algorithm.functions(lowered.plan.step, lowered.plan.pace).values())
+    sampling = any("batch" in f.__code__.co_names for f in functions if inspect.isfunction(f))
+    if isinstance(lowered.steps, VectorSteps) and not sampling:
+        refuse(errors.nothing_to_share(algorithm.name, {"the rows": "its steps are passes over them"}))
+    around = {"ending": "agreed(ending)", "priced": "by_rank_0(priced)", "finish": "led(finish)", "restore": "led(restore)"}
+    around |= {"take_steps": "wholly(take_steps, OWNERS)"} if lowered.shares.owners else {}
+    around |= {"solve": "joint(solve)"}
+    names = [name for name in around if name in {f.__name__ for f in loop}]
+    called = [f for f in vars(over).values() if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)]
+    return "\n\n\n".join([
+        f"# ---- {comment(lowered.shares.sentence, 110)}",
+        *map(source, carried([over.Ranks, over.joined, over.whole_state, *called], loop)),
+        "\n".join([f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}", *(f"{n} = {around[n]}" for n in names)]),
+    ])  # fmt: skip

@@ -1,0 +1,74 @@
+"""Numbers, parameters, variables, columns and elements of sets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.evaluation.sets import elements
+from fccomodel.program.lower.leaves.slots import set_key
+from fccomodel.program.lower.state import Env, State
+from fccomodel.program.operations import Val
+from fccomodel.program.operations.indexing import within
+from fccomodel.program.operations.sources import array_data, param, variable
+
+
+class Leaves:
+    """What expressions are made of."""
+
+    def __init__(self, state: State):
+        self.state = state
+
+    def constant(self, node: ir.Const) -> Val:
+        """A number, or an array of one number."""
+        if not node.shape:
+            return self.state.graph.const(node.value)
+        return self.array("constant", np.full(self.state.shape(node.shape), node.value))
+
+    def parameter(self, name: str) -> Val:
+        """A parameter, or an array of the data without rows."""
+        bound = self.state.bound
+        array = np.asarray(bound.params[name] if name in bound.params else bound.arrays[name])
+        if array.ndim:
+            return self.array(name, array)
+        g, value = self.state.graph, float(array)
+        return g.make(param, name=name, value=value) if name in bound.params else g.const(value)
+
+    def array(self, name: str, array: np.ndarray) -> Val:
+        """An array that the program is given."""
+        return self.state.graph.make(array_data, key=self.state.ship(name, array), event=array.shape)
+
+    def variable(self, node: ir.Var) -> Val:
+        """A decision variable; a net's parameters are one vector."""
+        nets = self.state.bound.nets
+        net = next((n for n in nets if node.shape == (f"params({n})",)), None)
+        shape = self.state.shape(node.shape) if net is None else (sum(p.numel() for p in nets[net].parameters()),)
+        return self.state.graph.make(variable, name=node.name, event=shape)
+
+    def column(self, node: ir.Column, env: Env) -> Val:
+        """An entry of a row, or a draw."""
+        slot = env[node.binder]
+        if slot.draw is not None or node.name is None:
+            return slot.ids
+        if slot.shared is not None:
+            whole, part = slot.shared
+            return self.state.graph.make(within, [self.column(node, {**env, node.binder: whole})], **part)
+        return self.state.take(self.key(node), slot.ids, self.entries(node).shape[1:])
+
+    def element(self, node: ir.Element, env: Env) -> Val:
+        """A number of a set, or the position of an element."""
+        slot, domain = env[node.binder], node.binder.domain
+        if slot.draw is None and isinstance(domain, ir.ValueSet):
+            key = self.state.ship(set_key(domain) + "_values", elements.values(self.state.bound, domain))
+            return self.state.take(key, slot.ids, ())
+        return slot.ids
+
+    def entries(self, node: ir.Column) -> np.ndarray:
+        """A column of a table."""
+        assert isinstance(node.binder.domain, ir.RowSet) and node.name is not None
+        return self.state.bound.tables[node.binder.domain.table].columns[node.name]
+
+    def key(self, node: ir.Column) -> str:
+        """The key of a column."""
+        assert isinstance(node.binder.domain, ir.RowSet) and node.name is not None
+        return self.state.ship(f"{node.binder.domain.table}_{node.name.strip('_')}", self.entries(node))

@@ -1,0 +1,125 @@
+"""Expressions node by node: what each kind of node is lowered by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.normal_form.penalty import Penalty
+from fccomodel.normal_form.separation import PiecewiseMean
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.program import errors
+from fccomodel.program.lower.binders.batches import Batches
+from fccomodel.program.lower.binders.binders import Binders
+from fccomodel.program.lower.binders.noise import Noise
+from fccomodel.program.lower.binders.passes import Passes
+from fccomodel.program.lower.binders.runs import Runs
+from fccomodel.program.lower.binders.segments import Segments
+from fccomodel.program.lower.leaves.atoms import Atoms
+from fccomodel.program.lower.leaves.cells import Cells
+from fccomodel.program.lower.leaves.families import Families
+from fccomodel.program.lower.leaves.leaves import Leaves
+from fccomodel.program.lower.leaves.rows import Rows
+from fccomodel.program.lower.leaves.scores import Scores
+from fccomodel.program.lower.leaves.slots import Slots
+from fccomodel.program.lower.reductions.envelopes import Envelopes
+from fccomodel.program.lower.reductions.estimates import Estimates
+from fccomodel.program.lower.reductions.reductions import Reductions
+from fccomodel.program.lower.reductions.separated import Separated
+from fccomodel.program.lower.reductions.sizes import Sizes
+from fccomodel.program.lower.state import Env, Linear, State
+from fccomodel.program.operations import Val
+from fccomodel.program.operations.sources import hyper
+
+#: a sum of more terms than this is gone through without recursion
+LONG = 32
+
+
+class Lowering:
+    """Lowers the expressions of one problem into one graph: ``state`` has what is asked and what comes of it.
+
+    ``batches`` and ``reductions``: what chooses samples, and what lowers reductions, where it is not the usual.
+    """
+
+    def __init__(self, state: State, *, batches: type[Batches] = Batches, reductions: type[Reductions] = Reductions):
+        self.state = state
+        self.known: dict[tuple[Any, ...], Val] = {}
+        self.slots = Slots(state)
+        self.leaves = Leaves(state)
+        self.cells = cells = Cells(state, self.expr)
+        runs = Runs(state, self.slots, cells)
+        segments = Segments(state, self.slots, cells, runs)
+        self.batches = batches(state, self.slots, cells, segments)
+        passes = Passes(state, self.slots, cells, segments, runs)
+        self.binders = Binders(state, Noise(state, self.expr), self.batches, passes)
+        self.separated = Separated(state, self.slots, cells, self.binders, self.expr)
+        self.sizes = Sizes(state, self.separated, runs)
+        estimates = Estimates(state, self.expr)
+        self.reductions = reductions(
+            state, self.slots, cells, self.binders, self.separated, self.sizes, estimates, self.expr
+        )
+        self.envelopes = Envelopes(state, self.slots, self.binders, self.sizes, estimates, self.expr)
+        self.scores = Scores(state, self.leaves, self.expr)
+        self.rows = Rows(state, self.expr)
+        self.atoms = Atoms(state, self.scores, self.rows, self.expr)
+        self.families = Families(state, self.slots, self.expr)
+
+    def expr(self, node: ir.Expr, env: Env, linear: Linear = True) -> Val:
+        """The value of an expression where the binders stand for ``env``."""
+        chain = [node]
+        while isinstance(chain[-1], ir.Apply) and chain[-1].op in ("add", "sub", "neg"):
+            chain.append(chain[-1].args[0])
+        for part in reversed(chain if len(chain) > LONG else chain[:1]):
+            value = self.once(part, env, linear)
+        return value
+
+    def once(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
+        """The value of a node, computed the first time it is asked for with these elements."""
+        free = tuple((b, env[b].ids.id) for b in self.state.free(node) if b in env)
+        key = (node, free, linear, self.state.again)
+        if key not in self.known:
+            self.known[key] = self.node(node, env, linear)
+            self.state.spans.setdefault(self.known[key].id, node)
+        return self.known[key]
+
+    def node(self, node: ir.Expr, env: Env, linear: Linear) -> Val:
+        """The value of a node of any kind, by its stable form if it has one."""
+        state, g = self.state, self.state.graph
+        if state.stable and (form := state.logarithms.stable(node)) is not None:
+            if isinstance(form, ir.Apply) and getattr(node, "op", "") in ("div", "inv") and not state.full:
+                return self.atoms.quotient(form, env)
+            return self.expr(form, env, linear)
+        if (form := self.rows.form(node, env)) is not None:
+            return self.expr(form, env, linear)
+        match node:
+            case ir.Const():
+                return self.leaves.constant(node)
+            case ir.Size(dim=dim):
+                return g.const(*state.shape((dim,)))
+            case ir.Param(name=name):
+                return self.leaves.parameter(name)
+            case ir.Var():
+                return self.leaves.variable(node)
+            case ir.Column():
+                return self.leaves.column(node, env)
+            case ir.Element():
+                return self.leaves.element(node, env)
+            case ir.Item():
+                return self.families.item(node, env, linear)
+            case ir.LetRef():
+                return self.families.let(node, env, linear)
+            case ir.Apply():
+                return self.atoms.value(node, env, linear)
+            case ir.NetCall():
+                return self.scores.net(node, env)
+            case ir.Reduce():
+                return self.reductions.value(node, env, linear)
+            case ir.Exists():
+                return self.cells.exists(node, env)
+            case PiecewiseMean():
+                return self.separated.piecewise_mean(node, env)
+            case Smoothed():
+                return self.envelopes.value(node, env)
+            case Penalty(scale=str(scale)):
+                return g.apply("mul", g.make(hyper, name=scale), self.expr(node.function, env, linear))
+        state.refuse(errors.no_value(state.bound.problem, node))

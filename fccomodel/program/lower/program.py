@@ -1,0 +1,187 @@
+"""A plan lowered: its steps, and the full passes of its program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.rewrite import Rewriter, shared
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.sets import elements, selections
+from fccomodel.library import identities
+from fccomodel.library.identities.comonotone import comonotone_tails
+from fccomodel.normal_form import reformulations
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.plan import Plan
+from fccomodel.program.backward import backward, previous
+from fccomodel.program.lower.lowered import (
+    Block,
+    BlockSteps,
+    Constrained,
+    Constraints,
+    Exact,
+    Layout,
+    Lowered,
+    VectorSteps,
+    Whole,
+)
+from fccomodel.program.lower.lowering import Lowering
+from fccomodel.program.lower.records import Slot, Way
+from fccomodel.program.lower.state import State
+from fccomodel.program.lower.vector import Entries, Phi, sampled_phi
+from fccomodel.program.operations import Val, union
+from fccomodel.program.operations.entrywise import spread
+from fccomodel.program.operations.estimates import track
+from fccomodel.program.operations.sources import take
+
+#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass over more may pay, which its
+#: price tells once the budget has room for them by a guess, at so many counted seconds for each number, with its gradient
+MOST, SOME, EACH = 1 << 24, 6, 2e-8
+#: numbers that the centres of functions inside expectations may be
+MOST_CENTRES = 1 << 20
+
+
+def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
+    """Every value that the functions of a plan's program compute, on bound data; an error where one of them is in no program."""
+    steps = vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
+    lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
+    lowering.state.thinning.seconds = plan.budget.seconds
+    reference = shared(reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem)
+    exact = on_all_rows(lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres])
+    whole = smoothed_problem(lowering, plan) if plan.whole else None
+    constrained = for_restoring(lowering, reference) if plan.polish else None
+    exact.state.thinning.whole |= {i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take}
+    return Lowered(
+        problem=problem, bound=bound, plan=plan, layout=laid_out(steps.state, plan), steps=steps, exact=exact,
+        whole=whole, constrained=constrained,
+    )  # fmt: skip
+
+
+def laid_out(state: State, plan: Plan) -> Layout:
+    """Variables one after another; a net's parameters are one."""
+    layout, start = {}, 0
+    for name, variable in plan.normal.variables.items():
+        if variable.net is not None:
+            shape: tuple[int, ...] = (sum(p.numel() for p in state.bound.nets[variable.net].parameters()),)
+        else:
+            shape = state.shape(variable.shape)
+        layout[name] = (start, start + math.prod(shape), shape)
+        start += math.prod(shape)
+    return layout
+
+
+# --------------------------------------------------------------------------------------------------------------------- steps
+def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
+    """The objective and its stochastic gradient, as the algorithm asks for them."""
+    record, options = plan.algorithm_record, plan.options
+    dual = record.outer in ("dual", "conjugate")
+    state = State(
+        bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual,
+        stable=hasattr(record.estimator, "track_log") and not dual, coupled="linear coupling" in record.requires,
+        sampling=options["sampling"][0], inner_sampling=options["inner_sampling"][0],
+        strata=plan.strata,
+    )  # fmt: skip
+    graph = state.graph
+    state.logarithms.scan(plan.normal.objective)
+    root = Lowering(state).expr(plan.normal.objective, {}, True)
+    pulls = backward(graph, {root: graph.const(1.0)})
+    tracks = [v for v in graph.vals if v.op is track] if plan.remembers else []
+    before = {v.id: previous(graph, v.args[0]) for v in tracks}
+    return BlockSteps(state=state, root=root, pulls=pulls, before=before)
+
+
+def vector_steps(bound: Bound, plan: Plan) -> VectorSteps:
+    """The objective as a function of its expectations."""
+    form = State(bound=bound, full=True, stable=False, separated=False, enveloped=True)
+    phi, data = Phi(form), form.data
+    root = phi.expr(plan.normal.objective)
+    steps = Entries(State(bound=bound, data=data, full=False, stable=False, batch=plan.batch, centres=form.centres), phi)
+    full = Entries(State(bound=bound, data=data, full=True, stable=False, separated=False), phi)
+    samples, values = (list(map(entries.value, phi.components)) for entries in (steps, full))
+    part = sampled_phi(steps.state, phi, plan.normal.objective) if plan.algorithm_record.samples_outer else None
+    return VectorSteps(
+        state=steps.state, samples=samples, full=full.state, values=values, phi=form, root=root, components=phi.components,
+        part=part,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- full passes
+def on_all_rows(lowering: Lowering, problem: ir.Problem, plan: Plan, centred: Iterable[Smoothed]) -> Exact:
+    """The problem itself; a plan's functions with centres beside it."""
+    objective = lowering.expr(problem.objective.expr, {}, True)
+    if problem.objective.sense == "maximize":
+        objective = lowering.state.graph.apply("neg", objective)
+    constraints = constraints_of(lowering, problem)
+    return Exact(
+        state=lowering.state, objective=objective, constraints=constraints, blocks=blocks_of(lowering, plan, centred)
+    )
+
+
+def constraints_of(lowering: Lowering, problem: ir.Problem) -> Constraints:
+    """Every constraint in a full pass: a value for each member, 0 where a mask leaves it out."""
+    graph, values = lowering.state.graph, {}
+    for constraint in problem.constraints:
+        env: Mapping[ir.Binder, Slot] = {}
+        masks: list[Val] = []
+        if constraint.binders:
+            way = Way(body=constraint.body, dense=True)
+            ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
+            env, masks = ranged.env, [p.weight for p in ranged.parts if p.weight is not None]
+        value = lowering.expr(constraint.body, env, True)
+        for mask in masks:
+            value = graph.apply("mul", mask, value)
+        axes = union([value, *(slot.ids for slot in env.values())])
+        if value.axes != axes:  # every member has a value, whichever binders it depends on
+            value = graph.make(spread, [value], axes=axes)
+        values[constraint.label] = (constraint.kind, value)
+    return values
+
+
+def blocks_of(lowering: Lowering, plan: Plan, centred: Iterable[Smoothed]) -> list[Block]:
+    """Smoothed functions in a full pass, at the elements that the objective takes."""
+    within, blocks = selections.taken_by(plan.normal.objective), []
+    for smoothed in centred:
+        ids, argument, over = lowering.envelopes.block(smoothed, within)
+        blocks.append(Block(smoothed=smoothed, ids=ids, argument=argument, over=over))
+    return blocks
+
+
+def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
+    """The objective with envelopes and penalties; None where some part of it is in no full pass."""
+    lowering = Lowering(State(bound=exact.state.bound, full=True, enveloped=True, data=exact.state.data))
+    rows = {s.name: s for s in plan.normal.smoothed if centred_rows(s, lowering.state)}
+    centred = Rewriter(lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in rows else None)
+    try:
+        root = lowering.expr(centred(plan.normal.objective), {}, True)
+    except FccoError:
+        return None
+    inside = {name: lowering.state.centres[name] for name in sorted(rows)}
+    affordable = plan.whole and few(lowering.sizes.pairs(plan.normal.objective), plan)
+    blocks = blocks_of(exact, plan, rows.values())
+    return Whole(state=lowering.state, root=root, blocks=blocks, inside=inside, affordable=affordable)
+
+
+def few(numbers: float, plan: Plan) -> bool:
+    """A pass over them can be made hundreds of times, or some times in three quarters of the budget."""
+    return numbers <= MOST or SOME * EACH * numbers < 0.75 * (plan.budget[0] or 0.0)
+
+
+def centred_rows(node: Smoothed, state: State) -> bool:
+    """A function inside an expectation over rows that are few enough for a centre each."""
+    if not node.inner:
+        return False
+    binders = dict.fromkeys(b for a in node.args for b in state.free(a))
+    if any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in binders):
+        return False
+    return math.prod(len(elements.ids(state.bound, b.domain)) for b in binders) <= MOST_CENTRES
+
+
+def for_restoring(exact: Lowering, problem: ir.Problem) -> Constrained | None:
+    """The constraints by themselves; None where there are none, or a pass is not affordable."""
+    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > MOST:
+        return None
+    lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
+    return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

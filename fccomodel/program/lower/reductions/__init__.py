@@ -1,0 +1,1 @@
+"""Lowering of reductions: sums, maxima and their envelopes, estimated or in one pass."""

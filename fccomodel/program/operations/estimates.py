@@ -1,0 +1,160 @@
+"""What a step keeps from one to the next: estimates, centres of smoothing, weights of the worst members of a family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.library.proximal import Proximal
+from fccomodel.program.operations.base import Axes, Axis, Event, Op, Reverse, Val, Writer, bare, number, union
+from fccomodel.program.operations.envelopes import envelope_text, lam_text, slope_text
+from fccomodel.program.operations.reductions import merged
+
+
+class Track(Op):
+    """The estimate u that a minibatch value moves, of the blocks at some positions (``log``: both by their logarithms); without a
+    ``name``, what is extrapolated from the value. Its derivative is that of ``through``, or else of the value itself."""
+
+    name, arguments = "track", ("value", "positions...")
+    attributes, defaults = {"name": str, "through": Val | None, "log": bool}, {"through": None, "log": False}
+    changing = True
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return writer.estimate(val)
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["name"] or "g1"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """By their logarithms, d log u is g/u d log g; the weight of an estimate that was left far behind is at most e^30."""
+        g, through = to.graph, val.attrs["through"] or val.args[0]
+        if val.attrs["log"]:
+            ratio = g.apply("min", g.apply("sub", through, val), g.const(30.0))
+            adjoint = g.apply("mul", adjoint, g.apply("exp", ratio))
+        to.give(through, adjoint)
+
+
+class Centre(Op):
+    """The centre of a smoothing at the blocks of some positions."""
+
+    name, arguments, attributes = "centre", ("positions...",), {"name": str, "event": Event}
+    changing = True
+    constant = "it moves between steps"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        index = ", ".join(writer.ref(p, val.axes, 0) for p in val.args)
+        return f"c.{val.attrs['name']}[{index}]" if index else f"c.{val.attrs['name']}"
+
+    def stem(self, val: Val) -> str:
+        return f"c_{val.attrs['name']}"
+
+
+class Envelope(Op):
+    """The Moreau envelope of a function of an argument, perhaps with a centre.
+
+    over   the axes along which the function takes its numbers, none: entry by entry, or the event dims
+    name   of the smoothing parameter     scale  hyper-parameter that multiplies the function
+    ends   the ends of the dual domain, of a block that keeps its y
+    """
+
+    name, arguments = "envelope", ("argument", "centre...")
+    attributes = {
+        "function": Proximal,
+        "over": tuple[Axis, ...],
+        "name": str,
+        "scale": str | None,
+        "ends": tuple[float, ...] | None,
+    }
+    spreads = True
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return tuple(a for a in union(args) if a not in attrs["over"])
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return () if attrs["function"].rank else args[0].event
+
+    def fault(self, val: Val) -> str:
+        return "" if {*val.attrs["over"]} <= {*val.args[0].axes} else "its argument does not lie along its axes"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return envelope_text(*self.parts(writer, val, merged(val, val.attrs["over"])))
+
+    def parts(self, writer: Writer, val: Val, axes: Axes) -> tuple[Proximal, str | None, str, str, str, tuple[int, ...]]:
+        """The function and its scale; the texts of argument, smoothing parameter and centre; the dims that it takes."""
+        function, event = val.attrs["function"], len(val.args[0].event)
+        t, *c = (writer.ref(arg, axes, event) for arg in val.args)
+        lam = f"h.lam_{val.attrs['name']}"
+        lam = f"(h.tau * {lam})" if writer.dual and c else lam
+        dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(range(-event, 0) if function.rank else ())
+        return function, val.attrs["scale"], t, lam_text(function, lam), c[0] if c else "", dims
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """A point of the dual domain, an operation of its own."""
+        slope = to.graph.make(envelope_slope, val.args, **val.attrs)
+        to.give(val.args[0], to.graph.apply("mul", adjoint, slope))
+
+
+class EnvelopeSlope(Op):
+    """The slope of an envelope: a multiplier."""
+
+    name, arguments, attributes = "envelope_slope", Envelope.arguments, Envelope.attributes
+    constant = "it is a derivative itself"
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        parts = envelope.parts(writer, val, val.axes)
+        if val.attrs["ends"]:
+            _, _, t, lam, c, _ = parts
+            return f"multiplier({t}, {c}, {bare(lam)}, {', '.join(map(number, val.attrs['ends']))}, h)"
+        return slope_text(*parts)
+
+    def stem(self, val: Val) -> str:
+        return "y1"
+
+
+class Couple(Op):
+    """The worst of a family as the risks of sampled members, weighted by their q; ``share``: members for each that is sampled."""
+
+    name, arguments = "couple", ("risks", "members", "everyone", "alpha")
+    attributes = {"name": str, "share": float}
+    silent = "a step needs its derivative alone"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The weights are its derivative, scaled where members are sampled."""
+        g, q = to.graph, to.graph.make(weights, val.args, **val.attrs)
+        to.give(val.args[0], g.apply("mul", adjoint, g.apply("mul", g.const(val.attrs["share"]), q)))
+
+
+class Weights(Op):
+    """The weights q of the sampled members of a family, moved towards those with the largest risks."""
+
+    name, arguments, attributes = "weights", Couple.arguments, Couple.attributes
+    changing = True
+    constant = "it is a derivative itself"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[0].axes
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        body, index, everyone, alpha = val.args
+        t = writer.ref(body, val.axes, 0)
+        return f"couple(c.{val.attrs['name']}, {writer.ref(everyone)}, {writer.ref(index)}, {t}, h.tau, {writer.ref(alpha)})"
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["name"]
+
+
+track = Track()
+centre = Centre()
+envelope = Envelope()
+envelope_slope = EnvelopeSlope()
+couple = Couple()
+weights = Weights()

@@ -1,0 +1,126 @@
+"""Maxima, products, tails and the like over complete axes; full passes over pairs of rows that form no pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.program.operations.base import Axes, Axis, Event, Op, Reverse, Val, Writer, dims, in_order, number, union
+from fccomodel.program.operations.sums import FULL_PASS
+
+Pieces = tuple[tuple[float, ...], ...]
+
+
+def merged(val: Val, over: Axes) -> Axes:
+    """The axes of a reduction's elements, in layout order."""
+    return in_order([*val.axes, *over])
+
+
+class Reduce(Op):
+    """A reduction of one of the language's kinds over axes, of what a mask, the last argument, lets through."""
+
+    name, arguments = "reduce", ("elements", "options...")
+    attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        body, *options = args
+        kept = union([body, *(options[-1:] if attrs["masked"] else [])])
+        return tuple(a for a in kept if a not in attrs["over"])
+
+    def fault(self, val: Val) -> str:
+        return "" if {*val.attrs["over"]} <= {*val.args[0].axes} else "its elements do not lie along its axes"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        body, *options = val.args
+        axes, event = merged(val, val.attrs["over"]), len(body.event)
+        places = [axes.index(a) for a in val.attrs["over"]]
+        where = str(places[0]) if len(places) == 1 else str(tuple(places))
+        rest = rest_text(writer, options, axes, event, val.attrs["masked"])
+        return f"reduce_{val.attrs['kind']}({writer.ref(body, axes, event)}, {where}{rest})"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The adjoint times the derivative in each element."""
+        slope = to.graph.make(reduce_slope, [*val.args, val], **val.attrs)
+        to.give(val.args[0], to.graph.apply("mul", adjoint, slope))
+
+
+class ReduceSlope(Op):
+    """The derivative of a reduction in each element; the last argument is its value."""
+
+    name, arguments, attributes = "reduce_slope", ("elements", "options...", "value"), Reduce.attributes
+    constant = "it is a derivative itself"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[0].axes
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        body, *options, whole = val.args
+        rest = rest_text(writer, options, body.axes, len(body.event), val.attrs["masked"])
+        value = writer.ref(whole, body.axes, len(body.event))
+        return f"slope_{val.attrs['kind']}({writer.ref(body)}, {value}, {dims(body, val.attrs['over'])}{rest})"
+
+
+def rest_text(writer: Writer, options: list[Val], axes: Axes, event: int, masked: bool) -> str:
+    """The options of a reduction, and its mask."""
+    mask = f", mask={writer.ref(options[-1], axes, event)}" if masked else ""
+    return "".join(f", {writer.ref(o)}" for o in options[: len(options) - masked]) + mask
+
+
+class PiecewiseMean(Op):
+    """For every a the mean of a piecewise quadratic function of a + b over the b, from sorted b."""
+
+    name, arguments, attributes = "piecewise_mean", ("a", "b"), {"pieces": Pieces}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[0].axes
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"mean_of_pieces({', '.join(map(writer.ref, val.args))}, {pieces_text(val)})"
+
+
+class PiecewiseRuns(Op):
+    """For every a the sum of a piecewise quadratic function of a + b over a run of the sorted b: its start and its length."""
+
+    name, arguments, attributes = "piecewise_runs", ("a", "b", "start", "size"), {"pieces": Pieces}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return union([args[0], args[2]])
+
+    def text(self, writer: Writer, val: Val) -> str:
+        a, b, start, size = val.args
+        texts = writer.ref(a, val.axes), writer.ref(b), writer.ref(start, val.axes), writer.ref(size, val.axes)
+        return f"sum_of_pieces_in_runs({', '.join(texts)}, {pieces_text(val)})"
+
+
+class Cumulated(Op):
+    """Cumulative sums of rows (``log``: of exponentials, by their logarithms), of those up to each or ``after`` it, in ``groups``
+    (their rows as an array of the data) if it is named; then that of no row."""
+
+    name, arguments = "cumulated", ("rows",)
+    attributes = {"event": Event, "log": bool, "after": bool, "groups": str | None}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        groups = f", data.{val.attrs['groups']}" if val.attrs["groups"] else ""
+        return f"{'log_' if val.attrs['log'] else ''}cumulated({writer.ref(val.args[0])}, {val.attrs['after']}{groups})"
+
+
+def pieces_text(val: Val) -> str:
+    """The pieces of a piecewise quadratic function: up to where, and its coefficients."""
+    texts = (", ".join(map(number, piece)) for piece in val.attrs["pieces"])
+    return f"[{', '.join(f'({text})' for text in texts)}]"
+
+
+reduce = Reduce()
+reduce_slope = ReduceSlope()
+piecewise_mean = PiecewiseMean()
+piecewise_runs = PiecewiseRuns()
+cumulated = Cumulated()

@@ -1,0 +1,38 @@
+"""Rows of runs along an axis of places: each combination of elements around has a run of its own, of its own length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.program.operations.base import Event, Op, Val, Writer
+
+DATA = "it is known from the data"
+
+
+class RunPlaces(Op):
+    """The place in its run of each of the rows along an axis; rows at equal distances of a run that has more."""
+
+    name, arguments = "run_places", ("places", "sizes")
+    constant = DATA
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        places, lengths = (writer.ref(arg, val.axes, 0) for arg in val.args)
+        return f"run_places({places}, {lengths})"
+
+
+class RunWeights(RunPlaces):
+    """For how many rows of its run a place stands: 0 behind its end, 1, or more of a run that has more rows than places."""
+
+    name = "run_weights"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        places, lengths = (writer.ref(arg, val.axes, 0) for arg in val.args)
+        return f"run_weights({places}, {lengths}, data.dtype)"
+
+
+run_places = RunPlaces()
+run_weights = RunWeights()

@@ -1,0 +1,203 @@
+"""Scores ``X @ w`` and outputs of nets: where most variables are met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.program.operations.base import Axes, Event, Op, Pull, Reverse, Val, Writer, along
+from fccomodel.program.operations.indexing import ADJOINT
+from fccomodel.program.operations.sources import variable
+from fccomodel.program.operations.sums import FULL_PASS
+
+
+def pull_rows(writer: Writer, rows: Val, adjoint: Val) -> str:
+    """``X[rows]ᵀ adjoint``."""
+    if len(rows.axes) == 1:
+        return f"{writer.expanded(adjoint, rows.axes)} @ {writer.ref(rows)}"
+    return f"{writer.expanded(adjoint, rows.axes)}.reshape(-1) @ {writer.ref(rows)}.reshape(-1, {rows.event[-1]})"
+
+
+class Score(Op):
+    """Rows times a vector of weights."""
+
+    name, arguments = "score", ("rows", "weights")
+    inline = True
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def fault(self, val: Val) -> str:
+        rows, weights = val.args
+        fits = len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
+        return "" if fits else "its rows and weights do not fit"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        rows, weights = map(writer.ref, val.args)
+        return f"{weights} @ {rows}.t()" if val.args[1].axes else f"{rows} @ {weights}"
+
+    def stem(self, val: Val) -> str:
+        return f"s{along(val.axes) or '_'}"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        rows, weights = val.args
+        if weights.op is variable:
+            to.pull(weights.attrs["name"], val, adjoint)
+        else:
+            to.give(weights, to.graph.make(score_t, [rows, adjoint], event=weights.event))
+
+    def pulled(self, source: Val) -> tuple[Val, ...]:
+        return source.args[:1]
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        return pull_rows(writer, pull.source.args[0], pull.adjoint)
+
+
+class ScoreT(Op):
+    """The sum of rows, weighted by their adjoints."""
+
+    name, arguments, attributes = "score_t", ("rows", "adjoint"), {"event": Event}
+    changing = True
+    constant = ADJOINT
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return pull_rows(writer, *val.args)
+
+
+class TableScore(Op):
+    """All rows of a table times a vector of weights."""
+
+    name, arguments, attributes = "table_score", ("weights",), {"key": str, "event": Event}
+
+    def fault(self, val: Val) -> str:
+        return "" if len(val.args[0].event) == 1 and not val.args[0].axes else "its weights are no vector"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        rows, weights = f"data.{val.attrs['key']}", writer.ref(val.args[0])
+        return f"scored({rows}, {weights})" if writer.shared else f"{rows} @ {weights}"
+
+    def stem(self, val: Val) -> str:
+        return "scores"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        (weights,) = val.args
+        if weights.op is variable:
+            to.pull(weights.attrs["name"], val, adjoint)
+        else:
+            to.give(weights, to.graph.make(table_score_t, [adjoint], key=val.attrs["key"], event=weights.event))
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        return f"{writer.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
+
+
+class TableScoreT(Op):
+    """The sum of all rows of a table, weighted by their adjoints."""
+
+    name, arguments, attributes = "table_score_t", ("adjoint",), {"key": str, "event": Event}
+    changing = True
+    constant = ADJOINT
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
+
+
+class Middle(Op):
+    """The middle of vectors along an axis, where distances to them are taken from."""
+
+    name, arguments = "middle", ("v",)
+    constant = "distances are the same from anywhere"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return False
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"middle({writer.ref(val.args[0])})"
+
+
+class Beside(Op):
+    """Vectors along an axis, from their middle, with what else distances to them need: once for all slices of a full pass."""
+
+    name, arguments = "beside", ("v", "centre")
+    constant = FULL_PASS
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return (args[0].event[0] + 2,)
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"beside({', '.join(map(writer.ref, val.args))})"
+
+
+class SquaredDistances(Op):
+    """|u - v|^2 of vectors along an axis each."""
+
+    name, arguments = "squared_distances", ("u", "right", "centre")
+    constant = FULL_PASS
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def fault(self, val: Val) -> str:
+        u, v, _ = val.args
+        apart = len(u.axes) == len(v.axes) == 1 and u.axes[0].order < v.axes[0].order
+        fits = len(u.event) == 1 and v.event == (u.event[0] + 2,)
+        return "" if apart and fits else "they are no vectors along an axis each, in order"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"squared_distances({', '.join(map(writer.ref, val.args))})"
+
+
+class Net(Op):
+    """Outputs of a net for some rows."""
+
+    name, arguments, attributes = "net", ("parameters", "rows"), {"net": str, "variable": str, "event": Event}
+    silent = "calls of a net are made together"
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return args[1].axes
+
+    def stem(self, val: Val) -> str:
+        return f"{val.attrs['net']}{along(val.axes) or '_'}"
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.pull(val.attrs["variable"], val, adjoint)
+
+    def pulled(self, source: Val) -> tuple[Val, ...]:
+        return (source,)
+
+
+class TableNet(Op):
+    """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are computed again there."""
+
+    name, arguments = "table_net", ("parameters",)
+    attributes = {"net": str, "variable": str, "key": str, "event": Event}
+    constant = FULL_PASS
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        way = "net_in_slices" if writer.autograd else "net_scored" if writer.shared else "net_in_parts"
+        return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
+
+    def stem(self, val: Val) -> str:
+        return "scores"
+
+
+score = Score()
+score_t = ScoreT()
+table_score = TableScore()
+table_score_t = TableScoreT()
+middle = Middle()
+beside = Beside()
+squared_distances = SquaredDistances()
+net = Net()
+table_net = TableNet()

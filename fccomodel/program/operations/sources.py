@@ -1,0 +1,198 @@
+"""Numbers, variables, and arrays of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fccomodel.core.quoting import attribute
+from fccomodel.program.operations.base import Axes, Axis, Event, Op, Pull, Reverse, Val, Writer, along, number, python
+
+DATA = "it is known from the data"
+
+
+class Const(Op):
+    """A number."""
+
+    name, attributes = "const", {"value": float}
+    source = python = True
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return number(val.attrs["value"])
+
+
+class Param(Op):
+    """A parameter of the model that is a number, changed from solve to solve."""
+
+    name, attributes = "param", {"name": str, "value": float}
+    source = python = True
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"data.{attribute(val.attrs['name'])}"
+
+
+class KeptShare(Op):
+    """The share of an array of the data that a pass takes: 1, but less in an evaluation of some rows alone."""
+
+    name, attributes = "kept_share", {"key": str, "size": int}
+    source = python = True
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"(len(data.{val.attrs['key']}) / {val.attrs['size']})"
+
+
+class Hyper(Op):
+    """A hyper-parameter of the algorithm."""
+
+    name, attributes = "hyper", {"name": str}
+    constant = "it is the algorithm's"
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"h.{val.attrs['name']}"
+
+
+class Variable(Op):
+    """A decision variable; ``previous``: at the iterate before."""
+
+    name, attributes, defaults = "var", {"name": str, "event": Event, "previous": bool}, {"previous": False}
+    inline = True
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return not attrs["previous"]
+
+    def text(self, writer: Writer, val: Val) -> str:
+        start, stop, shape = writer.layout[val.attrs["name"]]
+        vector = "w_prev" if val.attrs["previous"] else "w"
+        whole = len(writer.layout) == 1
+        if shape == ():
+            return f"{vector}[{start}]"
+        text = vector if whole else f"{vector}[{start}:{stop}]"
+        return text if len(shape) == 1 else f"{text}.view({', '.join(map(str, shape))})"
+
+    def stem(self, val: Val) -> str:
+        return val.attrs["name"] + ("_prev" if val.attrs["previous"] else "")
+
+    def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        to.pull(val.attrs["name"], val, adjoint)
+
+    def contribution(self, writer: Writer, pull: Pull) -> str:
+        start, stop, shape = writer.layout[pull.variable]
+        text = writer.ref(pull.adjoint)
+        if python(pull.adjoint):
+            return f"w.new_full(({stop - start},), {text})"
+        if pull.adjoint.event != shape:
+            return f"{text}.expand({stop - start})"
+        return text if len(shape) == 1 else f"{text}.reshape({stop - start})"
+
+
+class Component(Op):
+    """Entries of the vector u that stands for F, from ``start`` on."""
+
+    name, attributes = "component", {"start": int, "axes": tuple[Axis, ...], "event": Event}
+    constant = "autograd goes through it"
+
+    def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        return True
+
+    def text(self, writer: Writer, val: Val) -> str:
+        shape, start = (*(a.size for a in val.axes), *val.event), val.attrs["start"]
+        if not shape:
+            return f"u[{start}]"
+        length = 1
+        for size in shape:
+            length *= size
+        piece = f"u[{start}:{start + length}]"
+        return piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape))})"
+
+
+class Array(Op):
+    """An array of the data."""
+
+    name, attributes = "array_data", {"key": str, "event": Event}
+    source = True
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return self.kept(val)
+
+    def kept(self, val: Val) -> str:
+        return f"data.{val.attrs['key']}"
+
+
+class Along(Op):
+    """Positions along an axis."""
+
+    attributes, defaults = {"axis": Axis, "key": str | None}, {"key": None}
+    constant = DATA
+
+    def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        return (attrs["axis"],)
+
+
+class Arange(Along):
+    """Positions along an axis with all its elements; ``key``: of the array that is read at them."""
+
+    name = "arange"
+    source = True
+
+    def text(self, writer: Writer, val: Val) -> str:
+        return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
+
+    def stem(self, val: Val) -> str:
+        return f"all_{val.attrs['axis'].name}"
+
+
+class Chunk(Along):
+    """Positions along a slice of an axis; ``key``: of the array that is read at them, whose length is theirs."""
+
+    name = "chunk"
+    silent = "it is the argument of a function of the slice"
+
+
+class Take(Op):
+    """Rows of an array of the data."""
+
+    name, arguments, attributes = "take", ("rows",), {"key": str, "event": Event}
+    constant = DATA
+
+    def text(self, writer: Writer, val: Val) -> str:
+        array, (rows,) = f"data.{val.attrs['key']}", val.args
+        return f"{array}.index_select(0, {writer.ref(rows)})" if len(rows.axes) == 1 else f"{array}[{writer.ref(rows)}]"
+
+    def kept(self, val: Val) -> str:
+        return f"data.{val.attrs['key']}" if val.args[0].op is arange else ""
+
+    def stem(self, val: Val) -> str:
+        stem = val.attrs["key"].split("_", 1)[-1]
+        return stem + (along(val.axes) if val.event else along(val.axes) or "_")
+
+
+class Cell(Op):
+    """A number for each combination of ids, out of an array of the data."""
+
+    name, arguments, attributes = "cell", ("ids...",), {"key": str}
+    source = True
+    constant = DATA
+
+    def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        return ()
+
+    def text(self, writer: Writer, val: Val) -> str:
+        index = ", ".join(writer.ref(a, val.axes, 0) for a in val.args)
+        return f"data.{val.attrs['key']}[{index or '()'}]"
+
+
+const = Const()
+param = Param()
+kept_share = KeptShare()
+hyper = Hyper()
+variable = Variable()
+component = Component()
+array_data = Array()
+arange = Arange()
+chunk = Chunk()
+take = Take()
+cell = Cell()

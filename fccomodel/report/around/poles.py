@@ -1,0 +1,187 @@
+"""Does the objective fall where a divisor, the argument of a logarithm or the base of a negative
+power goes to 0?
+
+Near such a zero a function may fall without end, and a point that meets the conditions elsewhere
+says nothing of it. From the point, the zero of each such argument is looked for along the
+argument's own gradient (secant method), for members of families and rows of tables the arguments
+nearest to 0. Then the objective is evaluated nearer and nearer to it, from both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.rewrite import conjunction
+from fccomodel.core.work import Meter
+from fccomodel.evaluation.checks import domains
+from fccomodel.evaluation.checks.domains import Place
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.sets import elements
+from fccomodel.evaluation.sets.members import Members, members
+from fccomodel.library import domains as asked
+from fccomodel.report.around.local_search import Better, arrays, gain_of, moved
+from fccomodel.report.point.system import Array, System
+
+#: The atoms that have a pole, or fall without end, where one of their arguments is 0, and which
+#: argument that is.
+POLES = {"div": 1, "log": 0, "inv": 0, "pow": 0}
+#: What the verdict calls these arguments.
+CALLED = {"div": "a divisor", "log": "the argument of a logarithm", "inv": "a divisor", "pow": "the base of a power"}
+#: How near the zero is approached, relative to the way there.
+NEAR = (1e-2, 1e-4, 1e-6)
+#: How much of its first fall a function must fall again, each time that the zero is 100 times
+#: nearer, to fall without end.
+LASTING = 0.5
+#: Uses in a model, arguments of one use, and combinations of elements of its binders that are looked at.
+MOST_USES = 20
+MOST_ARGUMENTS = 3
+MOST_MEMBERS = 100_000
+#: Secant steps towards a zero, of which an affine argument needs one; how near to it counts as there.
+SECANTS = 20
+THERE = 1e-9
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Argument:
+    """An argument that may go to 0: which atom it is of, where it stands, and one entry of its
+    values there."""
+
+    owner: str
+    expr: ir.Expr
+    place: Place
+    at: Members
+    number: int
+
+
+def beside(system: System, gain: float, meter: Meter) -> Better | None:
+    """A feasible point near a pole whose objective is better by half of ``gain`` at least, or None."""
+    for argument in _arguments(system, meter):
+        for side in _sides(system, argument, meter):
+            falls = []
+            for step in side:
+                if meter.left < 2 * system.forward_s:
+                    return None
+                meter.spend(2 * system.forward_s)
+                falls.append((gain_of(system, step), step))
+            found = [(fall, step) for fall, step in falls if fall is not None]
+            if not found or (best := max(found, key=lambda pair: pair[0]))[0] < gain / 2:
+                continue
+            endless = len(found) == len(NEAR) and _lasting([fall for fall, _ in found])
+            return Better(
+                gain=best[0], where=f"where {CALLED[argument.owner]} is nearly 0", point=arrays(moved(system, best[1])),
+                pole=argument.expr, endless=endless,
+            )  # fmt: skip
+    return None
+
+
+def _lasting(falls: list[float]) -> bool:
+    """Whether each approach falls by a lasting share of the one before."""
+    more = np.diff(falls)
+    return bool((more > 0).all()) and all(more[1:] >= LASTING * more[:-1])
+
+
+def _arguments(system: System, meter: Meter) -> Iterator[_Argument]:
+    """The arguments with poles, of each use those nearest to 0."""
+    seen: set[tuple[str, int, int]] = set()
+    for use, place in domains.occurrences(system.problem):
+        if use.kind != "atom" or use.owner not in POLES:
+            continue
+        expr = use.args[POLES[use.owner]]
+        if asked.by_data(expr) or use.owner == "pow" and not _negative(use.args[1]):
+            continue
+        if any(asked.drawn(binder) for binder in place.binders) or (use.owner, id(expr), id(place)) in seen:
+            continue
+        seen.add((use.owner, id(expr), id(place)))
+        if len(seen) > MOST_USES or meter.left < system.forward_s:
+            return
+        meter.spend(system.forward_s)
+        yield from _nearest(system, use.owner, expr, place)
+
+
+def _negative(exponent: ir.Expr) -> bool:
+    """Whether a power may have a pole: its exponent is no number that is at least 0."""
+    return not (isinstance(exponent, ir.Const) and exponent.value >= 0)
+
+
+def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterator[_Argument]:
+    own = place.free(expr)
+    binders = tuple(binder for binder in place.binders if binder in own)
+    conditions = [place.outside(system.bound, condition) for condition in place.conditions]
+    kept = [c for c in conditions if c is not None and set(ir.free_binders(c)) <= own]
+    try:
+        if math.prod(len(elements.ids(system.bound, binder.domain)) for binder in binders) > MOST_MEMBERS:
+            return
+        at = members(system.bound, binders, conjunction(kept))
+        if not len(at):
+            return
+        values = _values(system, system.point, expr, place, at).reshape(-1)
+    except FccoError:  # what has no value here is reported where it is evaluated
+        return
+    sizes = values.detach().abs().numpy()
+    for number in np.argsort(sizes, kind="stable")[:MOST_ARGUMENTS].tolist():
+        if np.isfinite(sizes[number]) and sizes[number] > 0:
+            yield _Argument(owner=owner, expr=expr, place=place, at=at, number=number)
+
+
+def _values(system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place: Place, at: Members) -> torch.Tensor:
+    """The values of an expression at the members of its place."""
+    evaluator, env = Evaluator(system.bound, point, seed=system.seed), dict(at.env)
+    for binder, e in place.stand_for.items():
+        if isinstance(e, ir.Const) or isinstance(e, ir.Element) and e.binder in at.env:
+            env[binder] = evaluator.member(binder, e, at.env)
+    return at.over(evaluator.value(expr, env))
+
+
+def _sides(system: System, argument: _Argument, meter: Meter) -> Iterator[list[Array]]:
+    """Steps towards the argument's zero from this side, and from beyond it, each nearer than the
+    one before."""
+    here, slope = _differentiated(system, argument)
+    square = float(slope @ slope)
+    if not square or not math.isfinite(square):
+        return
+    unit, way, value = slope / square, -here, here
+    for _ in range(SECANTS):
+        if meter.left < system.forward_s:
+            return
+        meter.spend(system.forward_s)
+        there = _value(system, argument, way * unit)
+        if there is None or there == value:
+            return
+        if abs(there) <= THERE * abs(here):
+            break
+        if there == here:
+            return
+        way, value = way - there * (way / (there - here)), there
+    else:
+        return
+    yield [way * (1 - near) * unit for near in NEAR]
+    yield [way * (1 + near) * unit for near in NEAR]
+
+
+def _differentiated(system: System, argument: _Argument) -> tuple[float, Array]:
+    """The argument and its gradient at the point."""
+    leaves = {name: value.clone().requires_grad_(True) for name, value in system.point.items()}
+    value = _values(system, leaves, argument.expr, argument.place, argument.at).reshape(-1)[argument.number]
+    if not value.requires_grad:
+        return float(value), np.zeros(system.d)
+    found = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
+    parts = [torch.zeros_like(x) if g is None else g for g, x in zip(found, leaves.values(), strict=True)]
+    return float(value.detach()), torch.cat([part.reshape(-1) for part in parts]).numpy()
+
+
+def _value(system: System, argument: _Argument, step: Array) -> float | None:
+    """The argument after a step; None where it has no value."""
+    try:
+        with torch.no_grad():
+            values = _values(system, moved(system, step), argument.expr, argument.place, argument.at)
+    except FccoError:
+        return None
+    value = float(values.reshape(-1)[argument.number])
+    return value if math.isfinite(value) else None

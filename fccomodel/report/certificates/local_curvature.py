@@ -1,0 +1,85 @@
+"""How far a convex function falls from a point, by its curvature within a ball around it.
+
+Where M is convex, s is its gradient at w, and its Hessian is at least H at all points within a radius of w, with least eigenvalue
+mu of H and |s| <= mu radius / 2, M is no less than M(w) on the sphere, hence nowhere beyond it, and so
+
+    M(x) >= M(w) - s'H^-1 s / 2      for all x.
+
+H is that of a function whose parts have no more curvature at w than M's have anywhere in the ball (``near`` of their atoms).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import const, with_children
+from fccomodel.core.work import Meter
+from fccomodel.report.kkt.lagrangian import AT_A_POINT, Root, Term, Weights, hessian, spectrum
+from fccomodel.report.kkt.optimality import Optimum
+from fccomodel.report.point.system import System
+from fccomodel.report.quadratic_parts import Parts
+from fccomodel.structure import Analyser
+
+Array = np.ndarray
+#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian takes beside its rows, and at
+#: least for each of these.
+MOVES, BESIDE, PRICE = (0.1, 1.0), 6, 0.5
+
+
+class _Model(NamedTuple):
+    """A function with the Lagrangian's curvature or less: its terms, those of kinks by record and in the place of what.
+    ``steepest``: the largest Lipschitz constant of an atom's argument, 0 where none is used."""
+
+    terms: list[Term]
+    weights: Weights
+    instead: Mapping[int, ir.Expr]
+    steepest: float
+
+
+def fall(
+    system: System, functions: list[Root], optimal: Optimum, rest: Array, see: Analyser, meter: Meter, most: int
+) -> tuple[float, float] | None:
+    """The most that a Lagrangian whose gradient at w is ``rest`` falls from there, and the curvature that says so; None where
+    nothing does, where there are more than ``most`` variables, or no work is left."""
+    if system.d > most:
+        return None
+    steepest = _model(system, functions, optimal, see, 0.0).steepest
+    used = frozenset().union(*(ir.variables_of(root.expr) for root in functions))
+    varied = np.concatenate([np.full(system.point[name].numel(), name in used) for name in system.names])
+    for move in MOVES if steepest else ():
+        radius = move / steepest
+        model = _model(system, functions, optimal, see, radius)
+        if (BESIDE + PRICE * system.d) * system.forward_s > meter.left:
+            return None
+        meter.spend(BESIDE * system.forward_s)
+        found = hessian(system, model.terms, model.weights, model.instead, meter)
+        if found is None:
+            return None
+        values, vectors = spectrum(found[np.ix_(varied, varied)], AT_A_POINT)
+        if values[0] > 0 and np.linalg.norm(rest) <= values[0] * radius / 2:
+            return float(((vectors.T @ rest[varied]) ** 2 / (2 * values)).sum()), float(values[0])
+    return None
+
+
+def _model(system: System, functions: list[Root], optimal: Optimum, see: Analyser, radius: float) -> _Model:
+    parts = Parts(see=see, radius=radius)
+    terms = [(root, part) for root in functions if (part := parts.quadratic(root.expr, root.sign)) is not None]
+    weights, instead = [], dict[int, ir.Expr]()
+    for k, factors in optimal.weights:
+        kink = system.records[k].kink
+        if not factors.any() or not all(any(part is child for child in kink.node.children) for part in kink.weighed):
+            continue
+        curved = {id(part): parts.quadratic(part, kink.sign) or _nothing(part) for part in kink.weighed}
+        if not all(isinstance(part, ir.Const) for part in curved.values()):
+            weights.append((k, factors))
+            instead[id(kink.node)] = with_children(kink.node, tuple(curved.get(id(c), c) for c in kink.node.children))
+    return _Model(terms, weights, instead, parts.steepest)
+
+
+def _nothing(part: ir.Expr) -> ir.Expr:
+    return dataclasses.replace(const(0.0), shape=part.shape)

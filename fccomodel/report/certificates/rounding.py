@@ -1,0 +1,332 @@
+"""How much of a value at a point may be rounding: a running error analysis, written as an expression of the model.
+
+Beside the value v of each node there is a bound e of the error with which it is computed (N. Higham, Accuracy and Stability of
+Numerical Algorithms, 2002, section 3.3). With the unit roundoff u and the errors of the arguments,
+
+    a + b        e_a + e_b + u |a + b|                   f(a)        sup |f'| e_a within e_a of a, + u |f(a)|
+    a b          |a| e_b + |b| e_a + e_a e_b + u |a b|   sums        the sum of the terms' errors, + k u times that of their sizes
+    a . b        the same by entries, + k u |a| . |b|    maxima      the largest of the terms' errors
+
+The bounds are expressions themselves, which the evaluator takes the values of: with the sizes of the terms, not
+that of their sum, so that what cancels shows. A variable has the error r, a variable of its own that is 0: the
+derivative of e in r_j is the sum of the sizes of all terms of the gradient's entry j, by which the gradient's own
+rounding is bounded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.rewrite import apply, const
+from fccomodel.core.work import Meter
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.sets import elements, members
+from fccomodel.library import atoms, reductions
+from fccomodel.report.new_rows.subsample import amount
+from fccomodel.report.point.system import Array, System
+
+#: The unit roundoff of float64.
+UNIT = 2.0**-53
+#: Roundings in the value of an atom, and in a sum over a set, whose parts are summed pairwise.
+ATOM_ROUNDINGS = 4.0
+SUM_ROUNDINGS = 64.0
+#: Evaluations that the bounds take.
+PASSES = 8
+#: Names of the variables' own errors begin so, which no name of a model does.
+MARK = "rounding of "
+#: What is below a root or a logarithm is kept above this, where its error reaches down to 0.
+LEAST = 1e-300
+
+
+class _Unknown(Exception):
+    """No bound is known of an expression."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Rounding:
+    """Bounds of the rounding at a point.
+
+    objective    in its value
+    constraints  in the value of each
+    slopes       of multipliers nu >= 0, a bound by entry of the rounding in the gradient of the objective plus nu . constraints
+    """
+
+    objective: float
+    constraints: Array
+    slopes: Callable[[Array], Array]
+
+    def lost(self, multipliers: Array) -> float:
+        """What rounding adds to a gap of these multipliers.
+
+        A gradient that is computed from inner values that are a little off is a subgradient up to the error of the
+        value; the value at the point has that error too.
+        """
+        return 2 * (self.objective + float(np.abs(multipliers) @ self.constraints))
+
+    def slope(self, multipliers: Array) -> Array:
+        """A bound by entry of the rounding in the gradient of the Lagrangian."""
+        return self.slopes(np.abs(multipliers))
+
+
+def rounding(system: System, meter: Meter) -> Rounding | None:
+    """The bounds at the system's point; None where none is known, where they are no numbers, or where they take more work than is
+    left."""
+    if PASSES * system.forward_s > meter.left:
+        return None
+    meter.spend(PASSES * system.forward_s)
+    errors = _Errors(system.evaluator)
+    own = {MARK + name: torch.zeros_like(value).requires_grad_(True) for name, value in system.point.items()}
+    try:
+        evaluator = Evaluator(system.bound, {**system.point, **own}, seed=system.seed)
+        f = errors.value(evaluator, system.problem.objective.expr, {})
+        parts = [torch.zeros(0, dtype=torch.float64)]
+        for constraint in system.problem.constraints:
+            family = members.of(system.bound, constraint)
+            parts.append(errors.of_members(evaluator, constraint.body, family))
+    except (_Unknown, FccoError):
+        return None
+    c, f = torch.cat(parts), f.reshape(())
+    if not bool(torch.isfinite(f)) or not bool(torch.isfinite(c).all()):
+        return None
+
+    def slopes(multipliers: Array) -> Array:
+        total = f + c @ torch.from_numpy(multipliers)
+        if not total.requires_grad:
+            return np.zeros(system.d)
+        found = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
+        pairs = zip(found, own.values(), strict=True)
+        sizes = torch.cat([(torch.zeros_like(r) if g is None else g).reshape(-1) for g, r in pairs]).abs().nan_to_num(0.0)
+        return UNIT * (SUM_ROUNDINGS + 8 * math.sqrt(amount(system.bound))) * sizes.numpy()
+
+    return Rounding(objective=float(f.detach()), constraints=c.detach().numpy(), slopes=slopes)
+
+
+class _Errors:
+    """Error bounds of expressions, as expressions; None stands for 0."""
+
+    def __init__(self, evaluator: Evaluator):
+        self.evaluator, self.bound = evaluator, evaluator.bound
+        self.known: dict[int, tuple[ir.Expr, ir.Expr | None]] = {}
+        self.lets: dict[int, ir.Let] = {}
+
+    def value(self, evaluator: Evaluator, expr: ir.Expr, env: Mapping) -> torch.Tensor:
+        error = self.of(expr)
+        return torch.zeros((), dtype=torch.float64) if error is None else evaluator.value(error, env).data
+
+    def of_members(self, evaluator: Evaluator, body: ir.Expr, family: members.Members) -> torch.Tensor:
+        error = self.of(body)
+        if error is None:
+            return torch.zeros(len(family), dtype=torch.float64)
+        return family.over(evaluator.value(error, family.env))
+
+    def of(self, expr: ir.Expr) -> ir.Expr | None:
+        """The bound for an expression."""
+        for node in ir.walk(expr):
+            if id(node) not in self.known:
+                self.known[id(node)] = (node, self._of(node))
+        return self.known[id(expr)][1]
+
+    def _of(self, node: ir.Expr) -> ir.Expr | None:
+        if not ir.variables_of(node):
+            return None if isinstance(node, LEAVES) else _units(ATOM_ROUNDINGS, node)
+        stable = self.evaluator.logarithms.stable(node)
+        if stable is not None:
+            return self.of(stable)
+        match node:
+            case ir.Var(name=name):
+                return replace(node, name=MARK + name)
+            case ir.Item(base=base):
+                error = self.known[id(base)][1]
+                return None if error is None else replace(node, base=error)
+            case ir.LetRef():
+                return self._let(node)
+            case ir.Reduce():
+                return self._reduced(node)
+            case ir.Apply():
+                return self._applied(node, [self.known[id(arg)][1] for arg in node.args])
+        raise _Unknown
+
+    def _let(self, node: ir.LetRef) -> ir.Expr | None:
+        let, error = node.let, self.known[id(node.let.body)][1]
+        if error is None:
+            return None
+        if id(let) not in self.lets:
+            self.lets[id(let)] = replace(let, name=MARK + let.name, body=error)
+        return replace(node, let=self.lets[id(let)])
+
+    # ------------------------------------------------------------------------------------------------------- reductions
+    def _reduced(self, node: ir.Reduce) -> ir.Expr:
+        kind, body = reductions.of(node), node.body
+        varying = [part for part in (node.condition, *node.options.values()) if part is not None and ir.variables_of(part)]
+        if varying or any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
+            raise _Unknown
+        error = self.known[id(body)][1]
+        if kind.additive:
+            return replace(node, body=_sum(error, _units(SUM_ROUNDINGS, body)))
+        if kind.name == "variance":
+            square = apply("square", body)
+            moved = None if error is None else _sum(_product(const(2.0), _size(body), error), apply("square", error))
+            both = _sum(moved, _units(SUM_ROUNDINGS, square))
+            return replace(node, kind="mean", body=_product(const(2.0), both), options={})
+        if not (kind.extreme or kind.logarithmic or kind.name == "cvar"):
+            raise _Unknown
+        worst = replace(node, kind="max", body=_sum(error, _units(SUM_ROUNDINGS, body)), options={})
+        return _sum(worst, _units(SUM_ROUNDINGS, node))
+
+    # ------------------------------------------------------------------------------------------------------------- atoms
+    def _applied(self, node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
+        atom = atoms.of(node)
+        if atom is None or atom.boolean:
+            raise _Unknown
+        match node.op, node.args, errors:
+            case "transpose" | "part" | "concat", _, _:
+                return self._moved(node, errors)
+            case "neg", _, [error]:
+                return error
+            case "mul" | "dot" | "matmul" | "outer", (a, b), [ea, eb]:
+                return self._bilinear(node, (a, b), (ea, eb))
+            case "div", (a, b), [ea, eb]:
+                return _sum(_quotient(node, b, ea, eb), _units(ATOM_ROUNDINGS, node))
+            case "sum" | "mean" | "norm1", (a,), [ea]:
+                moved = None if ea is None else replace(node, op="sum" if node.op == "norm1" else node.op, args=(ea,))
+                added = replace(node, op="sum" if node.op == "norm1" else node.op, args=(_size(a),))
+                return _sum(moved, _scaled(SUM_ROUNDINGS, added))
+            case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
+                shifted = None if ea is None else replace(node, args=(ea, *rest))
+                return _sum(shifted, _units(SUM_ROUNDINGS, node))
+            case "sumsq", (a,), [ea]:
+                return _sum(None if ea is None else _squares(node, ea), _units(SUM_ROUNDINGS, node))
+            case "logsumexp", (a,), [ea]:
+                worst = _sum(ea, _units(SUM_ROUNDINGS, a))
+                return _sum(replace(node, op="norminf", args=(worst,)), _units(SUM_ROUNDINGS, node))
+        if not isinstance(atom, atoms.ScalarAtom):
+            raise _Unknown
+        return self._entrywise(node, atom, errors)
+
+    def _moved(self, node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
+        if all(error is None for error in errors):
+            return None
+        pairs = zip(node.args, errors, strict=True)
+        first = node.op != "concat"
+        filled = [_none(arg, error) if k == 0 or not first else arg for k, (arg, error) in enumerate(pairs)]
+        return replace(node, args=tuple(filled))
+
+    def _bilinear(self, node: ir.Apply, args: tuple[ir.Expr, ir.Expr], errors: tuple[ir.Expr | None, ir.Expr | None]) -> ir.Expr:
+        (a, b), (ea, eb) = args, errors
+        terms = [] if eb is None else [replace(node, args=(_size(a), eb))]
+        terms += [] if ea is None else [replace(node, args=(ea, _size(b)))]
+        terms += [] if ea is None or eb is None else [replace(node, args=(ea, eb))]
+        whole, steps = node, ATOM_ROUNDINGS
+        if node.op in ("dot", "matmul"):
+            whole, steps = replace(node, args=(_size(a), _size(b))), 2.0 + self._terms(a)
+        return _sum(*terms, _units(steps, whole))
+
+    def _terms(self, a: ir.Expr) -> float:
+        """Terms of an inner product with these rows."""
+        return float(elements.shape(self.bound, a.shape)[-1]) if a.shape else 1.0
+
+    def _entrywise(self, node: ir.Apply, atom: atoms.ScalarAtom, errors: list[ir.Expr | None]) -> ir.Expr:
+        terms: list[ir.Expr | None] = []
+        for k, error in enumerate(errors):
+            if error is None:
+                continue
+            steep = math.inf if k not in atom.free and not atom.variadic else atom.lipschitz(*_anywhere(atom, node), argument=k)
+            if steep < math.inf:
+                terms.append(_product(const(steep), error))
+            else:
+                terms.append(_product(self._steepest(node, atom, k, error), error))
+        return _sum(*terms, _units(ATOM_ROUNDINGS, node))
+
+    def _steepest(self, node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) -> ir.Expr:
+        """The largest slope in one argument within its error, of an atom whose slope is monotone on either side of 0."""
+        if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
+            return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST))))
+        numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
+        shapes, names = tuple(arg.shape for arg in node.args), tuple(f"u{j}" for j in range(len(node.args)))
+        texts = atom.derivatives(atom.site(names, shapes, numbers))
+        if k >= len(texts):
+            raise _Unknown
+        domain = atom.domains(*_anywhere(atom, node))[k]
+        ends = []
+        for moved in (apply("add", node.args[k], error), apply("sub", node.args[k], error)):
+            if domain is not None and domain.lo >= 0:
+                moved = apply("max", moved, const(LEAST))
+            args = tuple(moved if j == k else arg for j, arg in enumerate(node.args))
+            values = dict(zip(atom.names(len(args)), args, strict=True)) | {"y": replace(node, args=args)}
+            try:
+                ends.append(_size(atoms.expression(texts[k], values)))
+            except (ValueError, KeyError) as unknown:
+                raise _Unknown from unknown
+        return apply("max", *ends)
+
+
+LEAVES = ir.Const | ir.Param | ir.Column | ir.Size | ir.Element | ir.Label
+
+
+def _anywhere(atom: atoms.Atom, node: ir.Apply) -> tuple[atoms.Interval, ...]:
+    """Where the arguments may lie: numbers at themselves."""
+    return tuple(atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval() for a in node.args)
+
+
+def _is_number(node: ir.Apply, atom: atoms.Atom, value: float) -> bool:
+    """Whether the atom is a power with this exponent."""
+    if not isinstance(atom.exponent, str):
+        return False
+    exponent = node.args[atom.arguments.index(atom.exponent)]
+    return isinstance(exponent, ir.Const) and exponent.value == value
+
+
+def _quotient(node: ir.Apply, b: ir.Expr, ea: ir.Expr | None, eb: ir.Expr | None) -> ir.Expr | None:
+    """The error of a / b: (e_a + |a / b| e_b) / (|b| - e_b)."""
+    moved = None if eb is None else _product(_size(node), eb)
+    total = [term for term in (ea, moved) if term is not None]
+    if not total:
+        return None
+    below = _size(b) if eb is None else apply("max", apply("sub", _size(b), eb), const(LEAST))
+    return apply("div", _sum(*total), below)
+
+
+def _squares(node: ir.Apply, error: ir.Expr) -> ir.Expr:
+    """The error of |a|^2: 2 |a| |e_a| + |e_a|^2."""
+    norm = "norm2" if len(node.args[0].shape) <= 1 else "norm_fro"
+    lengths = replace(node, op=norm), replace(node, op=norm, args=(error,))
+    return _sum(_product(const(2.0), *lengths), replace(node, args=(error,)))
+
+
+def _size(node: ir.Expr) -> ir.Expr:
+    return apply("abs", node)
+
+
+def _none(arg: ir.Expr, error: ir.Expr | None) -> ir.Expr:
+    """An error that is 0 in the shape of its argument."""
+    return apply("mul", const(0.0), arg) if error is None else error
+
+
+def _units(count: float, node: ir.Expr) -> ir.Expr:
+    return _scaled(count, _size(node))
+
+
+def _scaled(count: float, node: ir.Expr) -> ir.Expr:
+    return apply("mul", const(count * UNIT), node)
+
+
+def _product(*factors: ir.Expr) -> ir.Expr:
+    whole = factors[0]
+    for factor in factors[1:]:
+        whole = apply("mul", whole, factor)
+    return whole
+
+
+def _sum(*terms: ir.Expr | None) -> ir.Expr:
+    kept = [term for term in terms if term is not None]
+    whole = kept[0]
+    for term in kept[1:]:
+        whole = apply("add", whole, term)
+    return whole

@@ -1,0 +1,178 @@
+"""Largest of largest: the terms of a maximum, those of the maxima among them in their place.
+
+max(0, max_k t_k) is the largest of 0 and all t_k, so its subgradients are weighted means of theirs alone. A maximum absorbs the
+maxima that it is a nondecreasing affine function of; a minimum, minima.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation.interpret import Evaluator, ranging
+from fccomodel.evaluation.interpret.spaces import Listing, Product
+from fccomodel.evaluation.sets.axes import Env, Named, align
+from fccomodel.library import atoms, reductions
+
+Pieces = tuple[tuple[float, float], ...]
+
+
+def of(node: ir.Expr, sign: float) -> bool:
+    """It is the largest (``sign`` -1: least) of its arguments or elements, or the largest of affine functions of a number."""
+    if isinstance(node, ir.Reduce):
+        kind = reductions.of(node)
+        return kind.extreme and kind.sign == sign and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+    return isinstance(atom, atoms.ScalarAtom) and (atom.extreme == sign or sign > 0 and len(_typical(atom)) > 1)
+
+
+def nested(node: ir.Expr, sign: float) -> bool:
+    """It is one, of numbers, and there are others in it that it absorbs."""
+    return of(node, sign) and not node.shape and any(_listed(child, sign) for child in absorbed(node))
+
+
+def absorbed(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """Of what a largest is a nondecreasing affine function, or the largest."""
+    if isinstance(node, ir.Reduce):
+        return (node.body,)
+    atom = atoms.of(node)
+    if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
+        return ()
+    if atom.extreme:
+        return node.args
+    rises = all(slope >= 0 for slope, _ in _typical(atom)) and not any(ir.free_binders(arg) for arg in node.args[1:])
+    return node.args[:1] if rises else ()
+
+
+def leaves(node: ir.Expr, sign: float) -> Iterator[ir.Expr]:
+    """What the terms are, or are affine functions of."""
+    if not _listed(node, sign):
+        yield node
+    elif summed := _summed(node):
+        for factor, part in summed:
+            yield from leaves(part, sign * factor)
+    elif inside := absorbed(node):
+        for child in inside:
+            yield from leaves(child, sign)
+    else:
+        yield node.children[0]
+
+
+def signed(node: ir.Expr, sign: float) -> bool:
+    """Some term is a falling function of a leaf."""
+    if not _listed(node, sign):
+        return False
+    if summed := _summed(node):
+        return any(factor < 0 and bool(ir.variables_of(part)) or signed(part, sign * factor) for factor, part in summed)
+    atom = atoms.of(node)
+    falls = isinstance(atom, atoms.ScalarAtom) and any(slope < 0 for slope, _ in _typical(atom))
+    return falls or any(signed(child, sign) for child in absorbed(node))
+
+
+def terms(evaluator: Evaluator, node: ir.Expr, env: Env, *, sign: float, most: int) -> Named | None:
+    """The terms along a last dim; None where they are more than ``most``, or of a form that is not listed."""
+    if not _listed(node, sign):
+        value = evaluator.value(node, env)
+        return Named(value.data.unsqueeze(-1), value.axes)
+    if isinstance(node, ir.Reduce):
+        return _elements(evaluator, node, env, sign, most)
+    if summed := _summed(node):
+        parts = [(factor, terms(evaluator, part, env, sign=sign * factor, most=most)) for factor, part in summed]
+        return _sums([(factor, part) for factor, part in parts if part is not None], len(parts), most)
+    assert isinstance(node, ir.Apply)
+    atom = atoms.of(node)
+    assert isinstance(atom, atoms.ScalarAtom)
+    if not atom.extreme:
+        return _pieces(evaluator, node, atom, env, sign, most)
+    among = [terms(evaluator, arg, env, sign=sign, most=most) for arg in node.args]
+    return None if any(part is None for part in among) else _side_by_side([part for part in among if part is not None])
+
+
+def _listed(node: ir.Expr, sign: float) -> bool:
+    """It is the largest of some terms, or a sum with such parts."""
+    if node.shape:
+        return False
+    return of(node, sign) or any(_listed(part, sign * factor) for factor, part in _summed(node))
+
+
+def _summed(node: ir.Expr) -> tuple[tuple[float, ir.Expr], ...]:
+    """The parts of a sum or a difference of numbers, with their signs."""
+    match node:
+        case ir.Apply(op="neg", args=(u,)):
+            return ((-1.0, u),)
+        case ir.Apply(op="add" | "sub" as op, args=(u, v)):
+            return (1.0, u), (1.0 if op == "add" else -1.0, v)
+    return ()
+
+
+def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | None:
+    """Every sum of one term of each part."""
+    if len(parts) < wanted or math.prod(part.data.shape[-1] for _, part in parts) * max(p.data.numel() for _, p in parts) > most:
+        return None
+    factor, total = parts[0]
+    total = Named(factor * total.data, total.axes)
+    for factor, part in parts[1:]:
+        (left, right), axes = align([total, part], entrywise=False)
+        both = left.unsqueeze(-1) + factor * right.unsqueeze(-2)
+        total = Named(both.flatten(-2), axes)
+    return total
+
+
+def _typical(atom: atoms.ScalarAtom) -> Pieces:
+    return () if atom.variadic else atom.affine_pieces(*atom.typical)
+
+
+def _pieces(evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int) -> Named | None:
+    """The affine functions of an argument's terms; one that is constant is one term."""
+    if any(ir.free_binders(arg) for arg in node.args[1:]):
+        return None
+    inside = absorbed(node)
+    argument = terms(evaluator, node.args[0], env, sign=sign, most=most) if inside else evaluator.value(node.args[0], env)
+    if argument is None:
+        return None
+    data = argument.data if inside else argument.data.unsqueeze(-1)
+    pieces = atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
+    parts = [slope * data + shift if slope else torch.full_like(data[..., :1], shift) for slope, shift in pieces]
+    return Named(torch.cat(parts, -1), argument.axes)
+
+
+def _elements(evaluator: Evaluator, node: ir.Reduce, env: Env, sign: float, most: int) -> Named | None:
+    """The elements of a reduction; those of a list for each cell, the first of them again where a cell has fewer than others."""
+    space, inner = ranging.space(evaluator, node, env)
+    if isinstance(space, Listing):
+        return None if space.over or _listed(node.body, sign) else _runs(evaluator, node, space, inner, most)
+    if not isinstance(space, Product) or math.prod(space.lengths.values()) > most:
+        return None
+    evaluator.not_empty(node, space, space.count, inner)
+    body = terms(evaluator, node.body, inner, sign=sign, most=most)
+    if body is None:
+        return None
+    full = space.full(body)
+    order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
+    return Named(full.permute((*order, len(order))).reshape((*space.shape, -1)), space.kept)
+
+
+def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env, most: int) -> Named | None:
+    if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > most:
+        return None
+    block = space.whole()
+    cell, count = block.cell.numpy(), np.bincount(block.cell.numpy(), minlength=space.entries)
+    evaluator.not_empty(node, space, torch.from_numpy(count).to(torch.float64), inner)
+    longest = int(count.max(initial=0))
+    if math.prod(space.shape) * longest > most:
+        return None
+    value = evaluator.in_block(node.body, inner, evaluator.leaves(node.body, space, inner)[0], block)
+    full, order = block.full(value), np.argsort(cell, kind="stable")
+    rank = np.arange(longest)[None]
+    places = order[(np.cumsum(count) - count)[:, None] + np.where(rank < count[:, None], rank, 0)]
+    return space.finish(full[..., torch.from_numpy(places)])
+
+
+def _side_by_side(parts: list[Named]) -> Named:
+    tensors, axes = align(parts, entrywise=False)
+    shape = torch.broadcast_shapes(*(tensor.shape[:-1] for tensor in tensors))
+    return Named(torch.cat([tensor.expand(*shape, tensor.shape[-1]) for tensor in tensors], -1), axes)

@@ -1,0 +1,186 @@
+"""Least squares over the sets of multipliers and weights, by an interior-point method on their cones (Clarabel): for any sets,
+and for matrices of moderate size or sparse ones.
+
+    minimise t   subject to   t >= |M z + b|,   each row of weights in s Q, s a number or an unknown
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from fccomodel.core.work import Meter, multiplied
+from fccomodel.numerics.cone_programs import ConeProgram, solved
+from fccomodel.report.kkt.groups import Array, Cone, Group, Part, Simple, Weighing
+from fccomodel.report.kkt.least_squares import Squares
+
+#: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of a semidefinite matrix.
+ACCURACY, MOST, MOST_TRIANGLE = 1e-12, 300_000, 1_500
+#: Time limit by the clock, in seconds, where hardly any is left.
+LEAST_S = 0.05
+#: Iterations that it takes as a rule; how it says that it came to its end.
+ENOUGH, ENDED = 25, ("Solved", "AlmostSolved")
+#: affine functions of the unknowns: a matrix, and constants
+Rows = tuple[sparse.csr_matrix, Array]
+
+
+def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
+    """The z with the least residual, which the groups' projections may still move a little, and whether the method came to its
+    end there or was cut short; None where the sets are none that are known, or too large, or too little work is left for it."""
+    if squares.tangent is not None or not isinstance(squares.matrix, np.ndarray):
+        return None
+    program = _Program(squares.size)
+    for group in squares.groups:
+        program.add(group)
+    M, b = _stacked(squares)
+    n = squares.size + program.more
+    length = sparse.csr_matrix((np.array([-1.0]), (np.array([0]), np.array([n]))), shape=(1, n + 1))
+    blocks = [length, -_wide(M, n + 1), *(-_wide(rows, n + 1) for rows, _ in program.rows)]
+    A, right = sparse.vstack(blocks, format="csc"), np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)])
+    if A.nnz > MOST or program.triangle > MOST_TRIANGLE:
+        return None
+    iterations = int(meter.left / (price := _price(A)))
+    if iterations < ENOUGH:  # an answer cut short is worth less than the same work otherwise
+        return None
+    cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
+    objective = np.append(np.zeros(n), 1.0)
+    numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)
+    seconds = None
+    if math.isfinite(meter.until):
+        seconds = max(meter.until - time.perf_counter(), LEAST_S)
+    result = solved(numbers, accuracy=ACCURACY, iterations=iterations, seconds=seconds)
+    meter.spend(price * result.iterations)
+    z = np.asarray(result.x)[: squares.size]
+    return (z, str(result.status) in ENDED) if len(z) and np.isfinite(z).all() else None
+
+
+def _price(A: sparse.csc_matrix) -> float:
+    """Counted seconds of an iteration, by the products of the entries in each row."""
+    held = np.diff(sparse.csr_matrix(A).indptr).astype(float)
+    return multiplied(float((held**2).sum()) + 100.0 * A.nnz, calls=20)
+
+
+def _stacked(squares: Squares) -> Rows:
+    """What is squared as rows: the gradient, what each function's subgradients miss, multipliers times values."""
+    size = squares.size
+    missed = sparse.csr_matrix((squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size))
+    kept = np.flatnonzero(squares.diagonal)
+    products = sparse.csr_matrix((squares.diagonal[kept], (np.arange(len(kept)), kept)), shape=(len(kept), size))
+    matrix = sparse.csr_matrix(np.asarray(squares.matrix))
+    return (
+        sparse.vstack([matrix, missed, products], format="csr"),
+        np.concatenate([squares.offset, squares.constant, np.zeros(len(kept))]),
+    )
+
+
+def _wide(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
+    return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
+
+
+class _Program:
+    """The sets as cones: ``rows`` of affine functions of the unknowns and of ``more`` variables, in ``cones`` of so many rows."""
+
+    def __init__(self, size: int):
+        self.size, self.more, self.triangle = size, 0, 0
+        self.rows: list[Rows] = []
+        self.cones: list[tuple[str, int]] = []
+
+    def add(self, group: Group) -> None:
+        if isinstance(group, Simple):
+            self.nonneg(self.at(group.at[~group.free]))
+        elif isinstance(group, Cone):
+            self.nonneg(self.at(np.array([group.at])))
+            for part in group.parts:
+                self.part(part, group.at, 1.0)
+        elif isinstance(group, Weighing):
+            self.part(group.part, -1, group.scale)
+
+    def part(self, part: Part, place: int, scale: float) -> None:
+        """Each row of weights in its set, times an unknown or a number; and those of the kinks inside."""
+        q = part.weights
+        flat = part.at.ravel()
+        if q.kind == "box":
+            for side, end in ((1.0, q.low), (-1.0, q.high)):
+                self.nonneg(_sum((side, self.at(flat)), (-side * end, self.times(place, scale, len(flat)))))
+        elif q.kind == "simplex":
+            self.nonneg(self.at(flat))
+            if q.high < q.total:
+                self.nonneg(_sum((-1.0, self.at(flat)), (q.high, self.times(place, scale, len(flat)))))
+            self.append("zero", _sum((1.0, self.summed(part.at)), (-q.total, self.times(place, scale, len(part.at)))))
+        elif q.kind == "cross":
+            size = self.size + self.more + np.arange(len(flat))
+            self.more += len(flat)
+            for side in (1.0, -1.0):
+                self.nonneg(_sum((1.0, self.at(size)), (side, self.at(flat))))
+            self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), (1.0, self.times(place, scale, len(part.at)))))
+        else:
+            for row in part.at:
+                self.curved(q.kind, row, q.columns, self.times(place, scale, 1))
+        for at, inside in part.inside.items():
+            for inner in inside:
+                self.part(inner, at, 1.0)
+
+    def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
+        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
+        if kind in ("ball", "positive"):
+            if kind == "positive":
+                self.nonneg(self.at(row))
+            for group in row.reshape(-1, columns or len(row)):
+                self.append("second_order", _joined([scale, self.at(group)]))
+            return
+        n, m = len(row) // columns, columns
+        j, i = np.tril_indices(n + m)
+        ends = (i == j).astype(float)
+        mixed = np.flatnonzero((i < n) & (j >= n))
+        place = row.reshape(n, m)[i[mixed], j[mixed] - n]
+        entries = sparse.csr_matrix((np.full(len(mixed), 2**0.5), (mixed, place)), shape=(len(i), self.size + self.more))
+        wide = _wide(scale[0], self.size + self.more)
+        triangle = entries + sparse.csr_matrix(ends[:, None]) @ wide, ends * scale[1][0]
+        self.triangle = max(self.triangle, len(i))
+        self.rows.append(triangle)
+        self.cones.append(("semidefinite", len(i)))
+
+    # ------------------------------------------------------------------------------------------------------------- rows
+    def at(self, places: Array) -> Rows:
+        """Unknowns."""
+        count = len(places)
+        entries = sparse.csr_matrix((np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more))
+        return entries, np.zeros(count)
+
+    def summed(self, places: Array) -> Rows:
+        """Sums along rows."""
+        count, width = places.shape
+        rows = np.repeat(np.arange(count), width)
+        entries = sparse.csr_matrix((np.ones(places.size), (rows, places.ravel())), shape=(count, self.size + self.more))
+        return entries, np.zeros(count)
+
+    def times(self, place: int, scale: float, count: int) -> Rows:
+        """The number that scales a set, so many times."""
+        if place < 0:
+            return sparse.csr_matrix((count, self.size + self.more)), np.full(count, scale)
+        return self.at(np.full(count, place))
+
+    def nonneg(self, rows: Rows) -> None:
+        self.append("nonneg", rows)
+
+    def append(self, kind: str, rows: Rows) -> None:
+        if len(rows[1]):
+            self.rows.append(rows)
+            self.cones.append((kind, len(rows[1])))
+
+
+def _sum(*parts: tuple[float, Rows]) -> Rows:
+    columns = max(rows.shape[1] for _, (rows, _) in parts)
+    total: Any = sum(factor * _wide(rows, columns) for factor, (rows, _) in parts)
+    const: Any = sum(factor * const for factor, (_, const) in parts)
+    return total, const
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    columns = max(rows.shape[1] for rows, _ in parts)
+    return sparse.vstack([_wide(rows, columns) for rows, _ in parts], format="csr"), np.concatenate([const for _, const in parts])

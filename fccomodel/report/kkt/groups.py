@@ -1,0 +1,171 @@
+"""The sets that multipliers and the weights of kinks are in: to project on, and to find the point furthest down a slope in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, copysign, log2
+
+import numpy as np
+
+from fccomodel.report.kinks.weights import Weights
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Simple:
+    """Independent entries: multipliers of constraints without kinks; ``free`` marks those of equalities."""
+
+    at: Array
+    free: Array
+
+    def project(self, z: Array) -> None:
+        z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
+
+    def rays(self, slope: Array) -> Iterator[Array]:
+        """Of each entry, the direction in which it may go down the slope."""
+        for place, free in zip(self.at, self.free, strict=True):
+            if slope[place] < 0 or free and slope[place] > 0:
+                ray = np.zeros(len(slope))
+                ray[place] = -np.sign(slope[place])
+                yield ray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """The weights of a kink, (instances, terms): each row in the set ``weights`` times a scale.
+
+    inside   by place of a weight, the kinks inside that term: their weights are scaled by that one
+    """
+
+    at: Array
+    weights: Weights
+    inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
+
+    def nearest(self, z: Array, scale: float) -> Array:
+        """The nearest weights to those in z, kinks inside left alone."""
+        return scale * self.weights.project(z[self.at] / scale) if scale > 1e-200 else np.zeros(self.at.shape)
+
+    def project(self, z: Array, scale: float) -> None:
+        """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all only without them."""
+        z[self.at] = self.nearest(z, scale)
+        for place, parts in self.inside.items():
+            for part in parts:
+                part.project(z, max(float(z[place]), 0.0))
+
+    def lowest(self, slope: Array) -> tuple[Array, float]:
+        """The weights with the least ``slope . z``, as a vector of all unknowns, and this least."""
+        total, below = slope[self.at].astype(float), {}
+        for place, parts in self.inside.items():
+            lowest = [part.lowest(slope) for part in parts]
+            below[place] = sum((z for z, _ in lowest), np.zeros(len(slope)))
+            total[self.at == place] += sum(value for _, value in lowest)
+        z = np.zeros(len(slope))
+        z[self.at] = chosen = self.weights.top(-total)
+        for place, rest in below.items():
+            z += z[place] * rest
+        return z, float((chosen * total).sum())
+
+    def all(self) -> Iterator[Part]:
+        yield self
+        for parts in self.inside.values():
+            for part in parts:
+                yield from part.all()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Weighing:
+    """The weights of a kink in the objective."""
+
+    part: Part
+    scale: float = 1.0
+
+    def project(self, z: Array) -> None:
+        self.part.project(z, self.scale)
+
+    def lowest(self, slope: Array) -> Array:
+        """The weights with the least ``slope . z``."""
+        return self.scale * self.part.lowest(slope)[0]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Cone:
+    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0."""
+
+    at: int
+    parts: tuple[Part, ...]
+
+    def project(self, z: Array) -> None:
+        if len(self.parts) == 1 and self.parts[0].weights.kind == "box" and self.parts[0].at.size == 1:
+            self._wedge(z)
+            return
+        high = max(0.0, z[self.at]) + sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts) + 1e-300
+        scale = _root(lambda scale: self._rises(z, scale), 0.0, high)
+        z[self.at] = scale
+        for part in self.parts:
+            part.project(z, scale)
+
+    def rays(self, slope: Array) -> Iterator[Array]:
+        """The multiplier 1 with the weights that go down the slope fastest."""
+        ray = np.zeros(len(slope))
+        ray[self.at] = 1.0
+        ray = sum((part.lowest(slope)[0] for part in self.parts), ray)
+        if slope @ ray < 0:
+            yield ray
+
+    def _rises(self, z: Array, scale: float) -> float:
+        """The derivative in lambda of half the squared distance to the cone's slice at lambda."""
+        slope = scale - z[self.at]
+        for part in self.parts:
+            slope -= float(part.weights.support(z[part.at] - part.nearest(z, scale)).sum())
+        return slope
+
+    def _wedge(self, z: Array) -> None:
+        """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between two rays."""
+        (part,) = self.parts
+        place, weights = part.at.item(), part.weights
+        x, y = z[self.at], z[place]
+        if x >= 0 and weights.low * x <= y <= weights.high * x:
+            return
+        best = (np.inf, 0.0, 0.0)
+        for slope in (weights.low, weights.high):
+            along = max(0.0, (x + slope * y) / (1 + slope**2))
+            best = min(best, ((along - x) ** 2 + (slope * along - y) ** 2, along, slope * along))
+        z[self.at], z[place] = best[1:]
+
+
+def _root(f: Callable[[float], float], low: float, high: float, accuracy: float = 1e-16) -> float:
+    """Where f, which does not decrease, changes its sign between the two (or the nearer end), to ``accuracy`` of their distance.
+
+    False position kept so near the middle that no more steps than bisection's, and one, are taken (I. Oliveira and R. Takahashi,
+    An enhancement of the bisection method average performance preserving minmax optimality, 2020).
+    """
+    f_low, f_high, length = f(low), f(high), high - low
+    if f_low >= 0 or f_high <= 0:
+        return low if f_low >= 0 else high
+    steps = ceil(log2(1 / accuracy)) + 1
+    for k in range(steps):
+        middle, half = (low + high) / 2, (high - low) / 2
+        if half <= accuracy * length:
+            break
+        guess = (low * f_high - high * f_low) / (f_high - f_low)
+        inward = copysign(1.0, middle - guess)
+        place = guess + inward * min(0.4 * half * (half / length), abs(middle - guess))
+        reach = accuracy * length * 2.0 ** (steps - k) - half
+        place = place if abs(place - middle) <= reach else middle - inward * reach
+        f_place = f(place)
+        if f_place == 0:
+            return place
+        low, f_low, high, f_high = (place, f_place, high, f_high) if f_place < 0 else (low, f_low, place, f_place)
+    return (low + high) / 2
+
+
+Group = Simple | Weighing | Cone
+
+
+def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
+    """The weights of all kinks, those inside others too."""
+    for group in groups:
+        for part in (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ():
+            yield from part.all()

@@ -1,0 +1,185 @@
+"""The Lagrangian of a point's multipliers, away from the point: its functions and their gradient anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.core.work import Meter
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.kernels.derivatives import vector_products
+from fccomodel.evaluation.sets import members
+from fccomodel.report.new_rows.subsample import amount
+from fccomodel.report.point.recording import Recorder
+from fccomodel.report.point.system import System
+
+Array = np.ndarray
+
+
+class Root(NamedTuple):
+    """``sign * expr``, or ``weights . expr`` over the members of a constraint."""
+
+    expr: ir.Expr
+    sign: float
+    weights: Array | None = None
+    constraint: ir.Constraint | None = None
+
+
+def roots(system: System, multipliers: Array) -> list[Root]:
+    """The functions that the Lagrangian is the sum of."""
+    constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
+    return [Root(system.problem.objective.expr, system.sign), *constraints]
+
+
+def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constraint, Array]]:
+    """The constraints with a multiplier that is not 0, with those of their members."""
+    start = 0
+    for constraint in system.problem.constraints:
+        weights = multipliers[start : start + len(members.of(system.bound, constraint))]
+        start += len(weights)
+        if weights.any():
+            yield constraint, weights
+
+
+Term = tuple[Root, ir.Expr]
+Weights = Sequence[tuple[int, Array]]
+Instead = Mapping[int, ir.Expr]
+
+#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is; by how much that of a
+#: Hessian at a point may, and of what length the difference is.
+ALIKE, ROUGHLY, SHORT = 1e-6, 1e-4, 1e-7
+#: The share of a Hessian's largest eigenvalue by which the others are made less for rounding: of one that is constant, and of one
+#: at a point, or of terms that stand for others.
+CONSTANT, AT_A_POINT = 1e-10, 1e-9
+#: Numbers of a Hessian's products that are held at once.
+TOGETHER = 2_000_000
+
+
+def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
+    """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
+    (by record)."""
+    total, leaves = differentiable_sum(system, terms, at, weights)
+    return _slopes(total, leaves)
+
+
+def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array:
+    """Of such a sum that is quadratic: its gradient differentiated once more, where that can be and agrees with a difference of
+    gradients; else by a difference for each variable."""
+    origin = gradient(system, terms, np.zeros(system.d), weights)
+    columns = _twice(system, terms, weights)
+    if columns is not None:
+        along = gradient(system, terms, np.ones(system.d), weights) - origin
+        if not np.abs(columns.sum(axis=0) - along).max() <= ALIKE * max(np.abs(columns).max(), np.abs(along).max()):
+            columns = None
+    if columns is None:
+        columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
+    return (columns + columns.T) / 2
+
+
+def hessian(system: System, terms: list[Term], weights: Weights, instead: Instead, meter: Meter) -> Array | None:
+    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is not known, disagrees with a
+    difference of gradients, or takes more work than is left, by what its first rows take."""
+    at = np.concatenate([system.point[name].detach().numpy().ravel() for name in system.names])
+    columns = _twice(system, terms, weights, at, instead, meter)
+    if columns is None or not np.isfinite(columns).all():
+        return None
+    way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
+    ends = [_slopes(*differentiable_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
+    apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
+    return (columns + columns.T) / 2 if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0) else None
+
+
+def spectrum(matrix: Array, share: float) -> tuple[Array, Array]:
+    """Eigenvalues from the least on, made less by what rounding may have added, and their vectors."""
+    values, vectors = np.linalg.eigh(matrix)
+    return values - share * max(values[-1], 0.0), vectors
+
+
+def _twice(
+    system: System, terms: list[Term], weights: Weights, at: Array | None = None, instead: Instead | None = None,
+    meter: Meter | None = None,
+) -> Array | None:  # fmt: skip
+    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once, or
+    all rows take more work than is left."""
+    if at is None:
+        at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
+    total, leaves = differentiable_sum(system, terms, at, weights, instead)
+    if not total.requires_grad:
+        return np.zeros((system.d, system.d))
+    try:
+        slopes = torch.autograd.grad(total, leaves, create_graph=True, materialize_grads=True)
+        if not any(slope.requires_grad for slope in slopes):
+            return None
+        most = max(1, int(TOGETHER / max(amount(system.bound), 1.0)))
+        return np.concatenate(list(_rows(slopes, leaves, most, meter or Meter())))
+    except (RuntimeError, _Dear):
+        return None
+
+
+class _Dear(Exception):
+    """It takes more work than is left."""
+
+
+def _first_of(times: int, work: Callable[[], Any], meter: Meter) -> Any:
+    """What the first of so many pieces of work alike returns; all of them are spent."""
+    result, seconds = meter.count(work)
+    if (times - 1) * seconds > meter.left:
+        raise _Dear
+    meter.spend((times - 1) * seconds)
+    return result
+
+
+def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int, meter: Meter) -> Iterator[Array]:
+    """The derivatives of every entry of some gradients, ``most`` at once where their operations allow it."""
+    flat = torch.cat([slope.reshape(-1) for slope in slopes])
+    units = torch.eye(len(flat), dtype=flat.dtype).split(most)
+    try:
+        for k, some in enumerate(units if most > 1 else ()):
+            work = partial(vector_products, [flat], leaves, [some])
+            found = zip(work() if k else _first_of(len(units), work, meter), leaves, strict=True)
+            parts = (torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found)
+            yield torch.cat([part.double() for part in parts], 1).numpy()
+    except RuntimeError:
+        most = 1
+    # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
+    for k, entry in enumerate(entry for slope in slopes for entry in slope.reshape(-1)) if most == 1 else ():
+        alone = partial(_slopes, entry, leaves, again=True)
+        yield (alone() if k else _first_of(len(flat), alone, meter))[None]
+
+
+def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:
+    """The gradient as one vector; ``again``: of one of several numbers with a common origin."""
+    sizes = [leaf.numel() for leaf in leaves]
+    found = np.zeros(sum(sizes))
+    if total.requires_grad:
+        slopes = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=again)
+        for end, size, slope in zip(np.cumsum(sizes).tolist(), sizes, slopes, strict=True):
+            if slope is not None:
+                found[end - size : end] = slope.numpy().ravel()
+    return found
+
+
+def differentiable_sum(
+    system: System, terms: list[Term], at: Array, weights: Weights, instead: Instead | None = None
+) -> tuple[torch.Tensor, list[torch.Tensor]]:
+    """The sum at a point, and the variables there."""
+    point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
+    evaluator = Evaluator(system.bound, point, seed=system.seed)
+    total = torch.zeros((), dtype=torch.float64)
+    for root, expr in terms:
+        if root.constraint is None or root.weights is None:
+            total = total + root.sign * evaluator.value(expr, {}).data
+        else:
+            family = members.of(system.bound, root.constraint)
+            total = total + family.over(evaluator.value(expr, family.env)) @ torch.from_numpy(root.weights)
+    leaves = [evaluator.point[name] for name in system.names]
+    if weights:
+        recorder = Recorder(system.kinks, frozen=system.records, instead=instead or {})
+        system.evaluate(evaluator.point, recorder)
+        total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
+    return total, leaves

@@ -1,0 +1,1 @@
+"""What a sample of rows says of all rows: confidence intervals, margins, subsamples."""

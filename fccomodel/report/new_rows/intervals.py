@@ -1,0 +1,188 @@
+"""How sure the objective and the constraints at a point are, where the rows are a sample: confidence intervals.
+
+The variance is that of the delete-a-group jackknife: rows are dealt into G groups, each is left out in turn, and
+
+    variance = (G - 1)/G * sum over groups of |value without the group - their mean|^2,
+
+which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group jackknife, J. Official Statistics 17,
+2001). Independent tables add up. Half-widths are Student's, with G - 1 degrees of freedom. What a value is off for being of few
+rows, as a function of means is that is not linear, is (G - 1) times their mean less the value (M. Quenouille, Notes on bias in
+estimation, Biometrika 43, 1956).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import priced
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.interpret import Evaluator
+from fccomodel.evaluation.interpret.reductions import one_thread
+from fccomodel.report.point.system import functions
+
+Point = Mapping[str, np.ndarray]
+#: Groups, and how many there are where all of them would take more counted seconds than this.
+GROUPS, FEWEST, BUDGET_S = 20, 8, 120.0
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """``value +- half`` with 95% confidence.
+
+    holds   of a constraint: True where it holds all over the interval, False where it fails all over it, None where the rows
+            cannot tell
+    """
+
+    value: float
+    half: float
+    holds: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no half-widths; ``cut``: what was
+    estimated on fewer rows, for want of time."""
+
+    objective: Estimate
+    constraints: Mapping[str, Estimate] = field(default_factory=dict)
+    groups: int = 0
+    why: str = ""
+    cut: str = ""
+
+
+def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
+    """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
+    sure = deviations(bound, point, seed=seed, budget=budget)
+    halves = student((1 + CONFIDENCE) / 2, max(sure.groups, FEWEST) - 1) * sure.errors
+    estimates = [
+        Estimate(value=float(v), half=float(half), holds=_holds(float(v), float(half), is_equal))
+        for v, half, is_equal in zip(sure.values, halves, [False, *sure.equal], strict=True)
+    ]
+    named = dict(zip(sure.labels, estimates[1:], strict=True))
+    first = Estimate(value=estimates[0].value, half=estimates[0].half)
+    cut = "" if sure.share == 1.0 else f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
+    return Intervals(objective=first, constraints=named, groups=sure.groups, why=sure.why, cut=cut)
+
+
+class Deviations(NamedTuple):
+    """The values of the objective and the constraints, the constraints' labels and which are equalities, the standard errors of
+    the values, from how many groups, or why there are none; ``share``: of the rows that the errors are from; ``biases``: by how
+    much the values are off for being of so few rows."""
+
+    values: np.ndarray
+    labels: list[str]
+    equal: list[bool]
+    errors: np.ndarray
+    groups: int
+    why: str
+    share: float = 1.0
+    biases: np.ndarray | float = 0.0
+
+
+def deviations(
+    bound: Bound, point: Point, *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
+) -> Deviations:
+    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget; where the fewest would, on
+    so few of the rows, whose errors are larger by the square root of how many fewer."""
+
+    def of(part: Bound) -> np.ndarray:
+        return values(part, point, seed)[0]
+
+    with one_thread():
+        (found, labels, equal), took = priced(lambda: values(bound, point, seed))
+        tables = subsets.averaged(bound.problem)
+        once = took * max(len(tables), 1)
+        count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
+        variance, bias, why, share = np.full(len(found), np.nan), np.full(len(found), np.nan), _refused(bound, tables), 1.0
+        if not why:
+            share = min(budget / (FEWEST * once), 1.0)
+            part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
+            why = _refused(part, tables)
+        if not why:
+            count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
+            try:
+                whole = found if share == 1.0 else of(part)
+                several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
+                variance, bias = share * np.sum(several, axis=0)
+            except FccoError as error:
+                why = f"without some of the rows: {error.diagnostics[0].message}"
+    return Deviations(found, labels, equal, np.sqrt(variance), 0 if why else count, why, share, bias)
+
+
+def values(bound: Bound, point: Point, seed: int = 0) -> tuple[np.ndarray, list[str], list[bool]]:
+    """The objective and then the constraints, the constraints' labels, and which are equalities."""
+    with torch.no_grad():
+        tensors = {name: torch.as_tensor(np.array(value, dtype=np.float64)) for name, value in point.items()}
+        objective, constraints, labels, equal = functions(Evaluator(bound, tensors, seed=seed))
+    return np.append(float(objective), constraints.numpy()), labels, equal
+
+
+def _refused(bound: Bound, tables: list[str]) -> str:
+    if not tables:
+        return "nothing is averaged over rows"
+    if owners := [owner for name, owner in subsets.lengths(bound.problem) if name in tables]:
+        return f"{owners[0]} has an entry for each row"
+    few = [name for name in tables if bound.tables[name].n < 2 * FEWEST]
+    return f"`{few[0]}` has {bound.tables[few[0]].n} rows" if few else ""
+
+
+def _jackknife(
+    bound: Bound, name: str, of: Callable[[Bound], np.ndarray], seed: int, count: int, whole: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The jackknife's variance of the values of the ``whole`` from one table, and its bias of them."""
+    group = _groups(subsets.strata(bound, bound.tables[name]), count, np.random.default_rng(seed))
+    estimates = np.stack([of(subsets.part(bound, {name: group != k})) for k in range(count)])
+    if estimates.shape[1] != len(whole):
+        return np.full(len(whole), np.nan), np.full(len(whole), np.nan)
+    mean = estimates.mean(axis=0)
+    return (count - 1) / count * ((estimates - mean) ** 2).sum(axis=0), (count - 1) * (mean - whole)
+
+
+def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> tuple[float, float]:
+    """The objective at the first point less that at the second, and the standard error of that."""
+
+    def of(part: Bound) -> np.ndarray:
+        return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
+
+    with one_thread():
+        whole = of(bound)
+        variances = [_jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in subsets.averaged(bound.problem)]
+        return float(whole[0]), float(np.sqrt(np.sum(variances)))
+
+
+def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """A group for each row, of equal sizes and at random: how many rows a class has is a part of the error too. No class is lost:
+    one that is in a group as a whole has a row in the next, and a lone row is in none (-1)."""
+    group = rng.permutation(len(strata)) % count
+    size = np.bincount(strata)
+    least, most = np.full(len(size), count), np.full(len(size), -1)
+    np.minimum.at(least, strata, group)
+    np.maximum.at(most, strata, group)
+    _, first = np.unique(strata, return_index=True)
+    within = first[(least == most) & (size > 1)]
+    group[within] = (group[within] + 1) % count
+    group[first[size == 1]] = -1 if len(size) > 1 else group[first[size == 1]]
+    return group
+
+
+def _holds(value: float, half: float, equal: bool) -> bool | None:
+    if equal or np.isnan(half):
+        return False if equal and abs(value) > half else None
+    return True if value + half <= 0 else False if value - half > 0 else None
+
+
+def student(share: float, freedom: int) -> float:
+    """A quantile of Student's distribution (Abramowitz and Stegun, 26.7.5)."""
+    z, n = NormalDist().inv_cdf(share), freedom
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3

@@ -1,0 +1,83 @@
+"""What draws of distributions leave unknown at a point: standard errors, by further samples of the same size.
+
+A solver works on one fixed sample of each distribution, and its point is best for that one. The report is of another sample,
+and the spread over a few more tells how far its values, and the slope of the Lagrangian, are from those of the distribution.
+Whatever follows is an estimate: nothing about the distribution is proved by draws.
+
+For a plain expectation f, E[f_N(w) - min f_N] >= f(w) - min f over samples that w does not depend on (W. Mak, D. Morton, R. Wood,
+Monte Carlo bounding techniques, Operations Research Letters 24, 1999): in the mean, the gap on a new sample is not too small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from fccomodel.core import ir
+from fccomodel.evaluation.sets.draws import drawn
+from fccomodel.report.point.recording import Recorder
+from fccomodel.report.point.system import Array, System, norm
+
+#: Further samples that standard errors are estimated from.
+REPEATS = 4
+#: Standard errors up to which a residual is what draws leave of 0.
+ERRORS = 2.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Noise:
+    """Standard errors at a point.
+
+    names        the draws, as the model writes them          count      draws of each at most
+    objective    of the objective                             constraints  of each constraint's value
+    slope        of the Lagrangian's gradient, its norm
+    """
+
+    names: str
+    count: int
+    objective: float
+    constraints: Array
+    slope: float
+
+    @property
+    def worst(self) -> float:
+        """The largest standard error of a constraint."""
+        return float(self.constraints.max(initial=0.0))
+
+
+def fresh(problem: ir.Problem, seed: int) -> int:
+    """The seed of a report: where the problem draws, another than that of the solvers' fixed sample, which is 0 for all."""
+    return abs(seed) + 1 if drawn(problem) else seed
+
+
+def noise(system: System, multipliers: Array) -> Noise | None:
+    """The standard errors at the system's point, or None where nothing is drawn. Kinks are as automatic differentiation takes
+    them."""
+    sampled = system.evaluator.sampled
+    if not sampled:
+        return None
+    values = [np.append(system.sign * system.objective, system.values)]
+    slopes: list[Array] = []
+    for k in range(1 + REPEATS):
+        leaves = [system.point[name].clone().requires_grad_(True) for name in system.names]
+        point = dict(zip(system.names, leaves, strict=True))
+        f, c = system.evaluate(point, Recorder({}), system.seed + k)[:2]
+        if k:
+            values.append(np.append(float(f.detach()), c.detach().numpy()))
+        slopes.append(_gradient(f + c @ torch.from_numpy(multipliers), leaves))
+    errors = np.std(values, axis=0, ddof=1)
+    slope = norm(np.std(slopes, axis=0, ddof=1))
+    names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
+    return Noise(
+        names=names, count=max(sampled.values()), objective=float(errors[0]), constraints=errors[1:], slope=slope
+    )  # fmt: skip
+
+
+def _gradient(total: torch.Tensor, leaves: list[torch.Tensor]) -> Array:
+    if not total.requires_grad:
+        return np.zeros(sum(leaf.numel() for leaf in leaves))
+    found = torch.autograd.grad(total, leaves, allow_unused=True)
+    parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves, strict=True)]
+    return torch.cat([part.reshape(-1) for part in parts]).numpy()

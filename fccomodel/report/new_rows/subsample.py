@@ -1,0 +1,190 @@
+"""Where all rows are too dear for a report, or cannot be held: the same problem on a random part of them.
+
+What evaluating costs is counted (``core/work``) on two small parts and continued by a power of the number of elements, so that
+the same rows are taken on every machine. The values' errors are those of the delete-a-group jackknife on the part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
+from fccomodel.core.work import priced
+from fccomodel.data import subsets
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation import memory
+from fccomodel.evaluation.errors import TOO_LARGE
+from fccomodel.evaluation.sets import elements, members, selections
+from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviations, intervals, student, values
+
+#: Elements of which a report takes all without asking for their price.
+FREE = 300_000
+#: Elements from which on a report is afforded a share of the budget alone (see ``part_for``).
+MANY = 50_000_000
+#: Elements of the two parts on which work is counted: of problems with ``MANY`` elements where the budget has room for that,
+#: and of others.
+LARGE_PARTS = (2_500_000, 5_000_000)
+SMALL_PARTS = (150_000, 300_000)
+#: Elements that a part has at least, where the work on all of them is known to be too much.
+LEAST_KEPT = 200_000
+#: Elements of a part in place of rows that cannot be evaluated together.
+KEPT = 2_000_000
+#: Evaluations that a report takes in all, and those that it cannot do without.
+PASSES = 20
+NEEDED_PASSES = 8
+#: Counted seconds that a report must be afforded for prices to be taken on the large parts.
+ROOM_FOR_LARGE_PARTS = 10.0
+#: What evaluating costs grows with the number of elements by no more than this power; small parts have a few blocks, whose number
+#: jumps.
+MOST_POWER = 1.1
+#: Counted seconds for the errors of the values, and the share of what a report is afforded that they take at most.
+ERRORS_S = 2.0
+ERRORS_SHARE = 0.25
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Part:
+    """Some rows in place of all, which and why in words; ``values``: the objective and the constraints of all rows, where one
+    pass over them is affordable."""
+
+    bound: Bound
+    rows: str
+    why: str
+    values: np.ndarray | None = None
+
+
+def amount(bound: Bound) -> float:
+    """The elements of the largest nest of reductions: a pair of rows is one."""
+    inside: dict[int, float] = {}
+
+    def of(root: ir.Expr) -> float:
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if missing := [child for child in node.children if id(child) not in inside]:
+                stack += missing
+                continue
+            own = _elements(node, bound) if isinstance(node, ir.Reduce) else 1.0
+            inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
+        return inside[id(root)]
+
+    families = [_elements(c, bound) * of(c.body) for c in bound.problem.constraints]
+    return max([of(bound.problem.objective.expr), *families])
+
+
+def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
+    """Elements of a node's binders, for one of each binder around; a mean number where keys choose them."""
+    count = 1.0
+    for part in selections.split(node.binders, node.condition):
+        if not isinstance(part.binder.domain, ir.RowSet | ir.ValueSet | ir.LabelSet):
+            continue
+        index = selections.index(bound, part if part.keys else members.alone(part))
+        count *= max(1.0, len(index.rows) / max(len(index.groups), 1))
+    return count
+
+
+def part_for(
+    bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float, most: float = 0.0
+) -> Part | None:
+    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all of them does.
+
+    most   counted seconds that the passes which a report needs may take where elements are not ``MANY``: their search for
+           multipliers ends by itself
+    """
+    if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FREE:
+        return None
+    large = whole > MANY and afford >= ROOM_FOR_LARGE_PARTS
+    first, second = (_thin(bound, whole, tried, seed) for tried in (LARGE_PARTS if large else SMALL_PARTS))
+    sizes = [amount(part) for part in (first, second)]
+    prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
+    power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER)
+    once = prices[1] * (whole / sizes[1]) ** power
+    afford = max(afford, PASSES / NEEDED_PASSES * most) if whole <= MANY else afford
+    if PASSES * once <= afford:
+        return None
+    kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
+    if once > afford:
+        return _part(bound, whole, kept, seed)
+    try:
+        exact = values(bound, point, seed)[0]
+    except FccoError:
+        return _part(bound, whole, kept, seed)
+    part = _part(bound, whole, kept, seed)
+    return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
+
+
+def foreseen(bound: Bound, *, seed: int) -> float:
+    """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one is much itself, or where
+    the problem is not defined there. With other params they are taken to be the same."""
+    return memory.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
+
+
+def _foreseen(bound: Bound, seed: int) -> float:
+    if amount(bound) > FREE:
+        return math.inf
+    shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()}
+    origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
+    try:
+        return PASSES * priced(lambda: values(bound, origin, seed))[1]
+    except FccoError:
+        return math.inf
+
+
+def part_after(bound: Bound, error: FccoError, *, seed: int) -> Part | None:
+    """A part in place of rows that cannot be evaluated together (F0704); None where it was something else."""
+    if any(d.code != TOO_LARGE.id for d in error.diagnostics) or not thinnable(bound):
+        return None
+    return _part(bound, amount(bound), KEPT, seed)
+
+
+def thinnable(bound: Bound) -> bool:
+    """The problem averages over rows, and nothing has an entry for each."""
+    tables = subsets.averaged(bound.problem)
+    return bool(tables) and not any(name in tables for name, _ in subsets.lengths(bound.problem))
+
+
+def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
+    thin = _thin(bound, whole, kept, seed)
+    rows = ", ".join(f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem))
+    rows = f"estimated on {rows}, drawn at random"
+    return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
+
+
+def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
+    """So few rows that about ``kept`` elements are left, each table by the same share and every stratum too."""
+    share, low, high = 0.0, 0.0, 1.0
+    thin, members = bound, subsets.kinds(bound)
+    for _ in range(8):  # by halves: how elements grow with rows, the model decides
+        share = math.sqrt(max(low, 1e-8) * high)
+        thin = subsets.part(bound, subsets.held(bound, share, seed, members))
+        low, high = (low, share) if amount(thin) > kept else (share, high)
+    return thin
+
+
+def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: float) -> str:
+    """The 95% errors of the values on a part, in words: what chance makes of them, and what fewer rows do."""
+    found = deviations(bound, point, seed=seed, budget=min(ERRORS_S, ERRORS_SHARE * afford))
+    if found.why:
+        return f"no error is known: {found.why}"
+    halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
+    constraints = "" if len(halves) == 1 else f", a constraint within {halves[1:].max():.2g}"
+    return f"with 95% confidence the objective on all rows is within {halves[0]:.2g}{constraints}"
+
+
+def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
+    """``intervals`` in about ``afford`` counted seconds: where all rows take more, or cannot be evaluated together, of a random
+    part of them, whose half-widths are larger."""
+    part = part_for(bound, point, seed=seed, afford=afford)
+    try:
+        found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
+    except FccoError as error:
+        if part is not None or (part := part_after(bound, error, seed=seed)) is None:
+            raise
+        found = intervals(part.bound, point, seed=seed, budget=afford)
+    return found if part is None else replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))

@@ -1,5 +1,0 @@
-"""From the values of a program to its text, and the data that it reads."""
-
-from fccomodel.solver.emit.program import Program, emit
-
-__all__ = ["Program", "emit"]

@@ -1,0 +1,163 @@
+"""Facts in the making: rules propose candidates for each kind, the strongest is kept, and what follows from them is added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+from fccomodel.core import ir
+from fccomodel.library.amounts import NONE, SOME, ZERO, Amount, amount, length
+from fccomodel.library.atoms import Interval
+from fccomodel.structure.declarations import REALS, opened
+from fccomodel.structure.facts import Fact, Facts, Standing, make
+
+DEFAULTS: dict[str, Any] = {
+    "interval": REALS, "size": NONE, "below": NONE, "above": NONE, "lipschitz": NONE, "gradient": NONE, "differentiable": False,
+}  # fmt: skip
+
+
+@dataclass(eq=False, kw_only=True)
+class Draft:
+    """The facts of ``expr`` as they are proposed; ``args`` are those of the expressions it is made of.
+
+    ``leaves`` maps each variable to the sign of monotonicity, ``parts`` to its Lipschitz constant.
+    """
+
+    expr: ir.Expr
+    args: tuple[Facts, ...] = ()
+    entries: float = 1.0
+    leaves: Mapping[str, int] = field(default_factory=dict)
+    parts: Mapping[str, Amount] = field(default_factory=dict)
+    log: Facts | None = None
+    inner: Facts | None = None
+    powers: tuple[float, Interval] | None = None
+    domain: tuple[Fact, ...] = ()
+    random: bool | None = None
+    compact: bool | None = None
+    restricted: bool | None = None
+    facts: dict[str, Fact] = field(default_factory=dict)
+
+    def propose(
+        self,
+        kind: str,
+        value: Any,
+        rule: str,
+        reason: str = "",
+        uses: Iterable[Fact] = (),
+        *,
+        standing: Standing = Standing.PROVED,
+        lacks: str = "",
+        fix: str = "",
+    ) -> None:
+        """A candidate; it replaces what is weaker."""
+        fact = make(kind, value, self.expr, rule, reason, uses, standing=standing, lacks=lacks, fix=fix)
+        self.facts[kind] = self.facts[kind].better(fact) if kind in self.facts else fact
+
+    def both(
+        self, value: Amount, rule: str, reason: str = "", uses: Iterable[Fact] = (), *, lacks: str = "", fix: str = ""
+    ) -> None:
+        """The same candidate for curvature from below and from above."""
+        uses = tuple(uses)
+        self.propose("below", value, rule, reason, uses, lacks=lacks, fix=fix)
+        self.propose("above", value, rule, reason, uses, lacks=lacks, fix=fix)
+
+    def value(self, kind: str) -> Any:
+        """The strongest value proposed so far."""
+        return self.facts[kind].value if kind in self.facts else DEFAULTS[kind]
+
+    @property
+    def where(self) -> Interval:
+        return self.value("interval")
+
+    # ------------------------------------------------------------------------------------------------------------ finish
+    def finish(self) -> Facts:
+        """The facts, with what follows from those proposed."""
+        random = any(a.random for a in self.args) if self.random is None else self.random
+        compact = all(a.compact for a in self.args) and not random if self.compact is None else self.compact
+        self._complete_size(compact)
+        if not self.leaves:
+            self._constant()
+        else:
+            self._complete_curvature()
+        for kind, default in DEFAULTS.items():
+            if kind not in self.facts:
+                self.propose(kind, default, "no rule")
+        domain = {id(f): f for a in self.args for f in a.domain} | {id(f): f for f in self.domain}
+        return Facts(
+            expr=self.expr,
+            leaves=dict(self.leaves),
+            parts={name: self.parts.get(name, NONE) for name in self.leaves},
+            log=self.log,
+            inner=self.inner,
+            powers=self.powers,
+            random=random,
+            compact=compact,
+            restricted=any(a.restricted for a in self.args) if self.restricted is None else self.restricted,
+            domain=tuple(domain.values()),
+            interval=self.facts["interval"],
+            size=self.facts["size"],
+            below=self.facts["below"],
+            above=self.facts["above"],
+            lipschitz=self.facts["lipschitz"],
+            gradient=self.facts["gradient"],
+            differentiable=self.facts["differentiable"],
+        )
+
+    def _complete_size(self, compact: bool) -> None:
+        ends = self.where
+        if ends.mag < float("inf") and self.entries < float("inf"):
+            uses = [self.facts["interval"]] if "interval" in self.facts else []
+            self.propose("size", amount(ends.mag * sqrt(self.entries)), "bounded value", uses=uses)
+        elif ends.mag < float("inf"):
+            self.propose("size", SOME, "bounded value", uses=[self.facts["interval"]])
+        if compact and not self.value("size").finite and not self.domain:
+            self.propose("size", SOME, "compact domain", uses=[a.size for a in self.args])
+        size = self.value("size")
+        if size.known and size.finite and size.value < ends.mag:
+            self.propose(
+                "interval",
+                Interval(max(-size.value, ends.lo), min(size.value, ends.hi)),
+                "bounded value",
+                uses=[self.facts["size"]],
+            )
+
+    def _constant(self) -> None:
+        for kind in ("below", "above", "lipschitz", "gradient"):
+            self.facts[kind] = make(kind, ZERO, self.expr, "constant", "it depends on no variable")
+        self.facts["differentiable"] = make("differentiable", True, self.expr, "constant", "it depends on no variable")
+
+    def _complete_curvature(self) -> None:
+        """Affine functions are smooth, smooth ones weakly convex; the whole constant is no larger than its parts' norm."""
+        below, above = self.value("below"), self.value("above")
+        if below.zero and above.zero:
+            uses = [self.facts["below"], self.facts["above"]]
+            self.propose("gradient", ZERO, "affine", "it is affine", uses)
+            self.propose("differentiable", True, "affine", "it is affine", uses)
+        total = length(self.parts.get(name, NONE) for name in self.leaves)
+        if total.finite and "lipschitz" in self.facts:
+            kept = self.facts["lipschitz"]
+            self.propose("lipschitz", total, kept.rule, kept.reason, kept.uses, standing=kept.standing)
+        if not self.value("differentiable"):
+            self.facts.pop("gradient", None)
+        elif self.value("gradient").finite and not (below.zero and above.zero):
+            bend = self.value("gradient")
+            for kind, side in (("below", "convex"), ("above", "concave")):
+                if self._weaker(self.value(kind), bend):
+                    old = self.facts.get(kind)
+                    self.propose(
+                        kind, bend, "smooth", f"its gradient is Lipschitz, so it is weakly {side}",
+                        [self.facts["gradient"]], lacks=(old.lacks or old.reason) if old else "", fix=old.fix if old else "",
+                    )  # fmt: skip
+
+    @staticmethod
+    def _weaker(a: Amount, b: Amount) -> bool:
+        return (not a.finite, not a.known, a.value) > (not b.finite, not b.known, b.value)
+
+
+def settled(interval: Interval) -> Interval:
+    """An interval of an atom's range, made consistent: infinite ends open, no nan."""
+    lo = interval.lo if interval.lo == interval.lo else float("-inf")
+    hi = interval.hi if interval.hi == interval.hi else float("inf")
+    return opened(Interval(lo, hi, interval.lo_open, interval.hi_open))

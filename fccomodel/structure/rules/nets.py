@@ -1,0 +1,83 @@
+"""Networks: what the bound module's layers give, and what the model assumes."""
+
+from __future__ import annotations
+
+from fccomodel.core import ir
+from fccomodel.library.amounts import NONE, SOME, ZERO, amount
+from fccomodel.structure.declarations import Declarations
+from fccomodel.structure.draft import Draft
+from fccomodel.structure.facts import NEITHER, Facts, Standing
+
+BOUNDED = "on every bounded set of weights; that the iterates stay in one is assumed"
+
+
+def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> Facts:
+    """The facts of ``s(w; x)`` as a function of w."""
+    params, row = args
+    names = {name: NEITHER for a in args for name in a.leaves}
+    draft = Draft(expr=node, args=args, entries=declared.entries(node.shape), leaves=names, random=row.random)
+    if not row.constant:
+        draft.both(NONE, "no rule", f"the input of {node.net} depends on the variables", [row.below],
+                   fix="give the net the data alone, and combine its output with the variables.")  # fmt: skip
+        return draft.finish()
+    net = declared.problem.nets.get(node.net) if declared.problem is not None else None
+    for name, values in net.assume if net is not None else ():
+        _assume(draft, name, values, node)
+    module = declared.bound.nets.get(node.net) if declared.bound is not None else None
+    if module is not None:
+        _layers(draft, node, module)
+    if not draft.facts:
+        fix = f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; or declare'
+        fix += f" `net {node.net} : ... assume smooth;` (reports will say that it is your assumption)."
+        draft.both(NONE, "no rule", f"net {node.net} is not bound yet, and the model assumes nothing of it", fix=fix)
+        draft.propose("differentiable", False, "no rule", f"net {node.net} is not bound yet", fix=fix)
+    return draft.finish()
+
+
+def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
+    rule, standing = "network assumption", Standing.ASSUMED
+    number = amount(values[0]) if values else SOME
+    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
+    if name in ("smooth", "lipschitz", "weakly_convex"):
+        draft.both(NONE, "no rule", f"the model does not assume that {node.net} is convex")
+    if name == "smooth":
+        draft.propose("differentiable", True, rule, words, standing=standing)
+        draft.propose("gradient", number, rule, words, standing=standing)
+        draft.propose("lipschitz", SOME, rule, f"{words}, {BOUNDED}", standing=standing)
+    elif name == "lipschitz":
+        draft.propose("lipschitz", number, rule, words, standing=standing)
+    elif name == "weakly_convex":
+        draft.propose("below", number, rule, words, standing=standing)
+        draft.propose("lipschitz", SOME, rule, f"{words}, {BOUNDED}", standing=standing)
+    elif name == "convex":
+        draft.propose("below", ZERO, rule, words, standing=standing)
+    if draft.value("lipschitz").finite:
+        draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}
+
+
+def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
+    from fccomodel.data.nets import walk
+
+    layers = walk(module)  # type: ignore[arg-type]
+    reasons = "; ".join(layers.reasons)
+    if layers.affine:
+        draft.both(ZERO, "network", f"{node.net}: {reasons}")
+        draft.propose("lipschitz", SOME, "finite data")
+    elif layers.smooth:
+        draft.both(
+            NONE, "no rule", f"{node.net} has free weights before free weights, so it is neither convex nor concave in them"
+        )
+        draft.propose("differentiable", True, "network", f"{node.net}: {reasons}")
+        draft.propose("gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
+        draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
+    else:
+        fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
+        fix += " (reports will say that it is your assumption)."
+        draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
+        if layers.kind == "weakly convex":
+            draft.propose("below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED)
+            draft.propose("lipschitz", SOME, "network", f"{node.net} is weakly convex {BOUNDED}", standing=Standing.ASSUMED)
+        else:
+            draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix)
+    if draft.value("lipschitz").finite:
+        draft.parts = {leaf: draft.value("lipschitz") for leaf in draft.leaves}

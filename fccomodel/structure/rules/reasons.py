@@ -1,0 +1,79 @@
+"""The composition rules in words: which one gives a curvature, and what it lacks where none does."""
+
+from __future__ import annotations
+
+from fccomodel.library.amounts import Amount
+from fccomodel.structure.declarations import REALS
+from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Facts
+from fccomodel.structure.rules.placed import Placed
+
+WORDS = {INCREASING: "non-decreasing", DECREASING: "non-increasing", NEITHER: "neither non-decreasing nor non-increasing"}
+
+
+def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
+    """The rule's name, and what it says here."""
+    name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
+    affine = all(a.affine for _, a in f.active)
+    if total.zero:
+        if affine:
+            shape = curved if f.curvature not in ("affine", "constant") else f.curvature
+            return "affine argument", f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine"
+        parts = [f"{WORDS[f.signs[i]]} in its {_curved(a)} argument" for i, a in f.active]
+        return "composition", f"{name} is {curved}, and {' and '.join(dict.fromkeys(parts))}"
+    if not total.finite:
+        return "no rule", lacks(f, kind) + _lacks_constants(f, kind, bend)
+    if bend.zero and all(f.signs[i] != NEITHER for i, _ in f.active):
+        return (
+            "monotone over weakly convex",
+            f"{name} is {curved}, monotone and Lipschitz, and {_arguments(f.active)} weakly {curved}",
+        )
+    slope = " and ".join(dict.fromkeys(str(f.slopes[i]) for i, _ in f.active))
+    return "weak composition", f"{name} has slope {slope} and bends by {bend} where its argument lies"
+
+
+def lacks(f: Placed, kind: str) -> str:
+    """Why the rule of convex (or concave) composition does not apply."""
+    name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
+    shape = f.curvature
+    if shape not in (curved, "affine", "constant"):
+        where = "" if f.intervals[0] == REALS else f" over {f.intervals[0]}"
+        return f"{name} is {shape}{where}, not {curved}" if shape != "none" else f"{name} is neither convex nor concave{where}"
+    for i, arg in f.active:
+        value, _ = f.side(i, kind)
+        if not value.zero:
+            needs = {INCREASING: curved, DECREASING: "concave" if kind == "below" else "convex", NEITHER: "affine"}[f.signs[i]]
+            argument = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
+            return f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it is {_curvature_words(arg)}"
+    return ""
+
+
+def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
+    """What the rule of weak composition misses."""
+    missing = []
+    for i, arg in f.active:
+        if not f.side(i, kind)[0].finite:
+            if not f.slopes[i].finite:
+                missing.append(f"{f.called} has no bounded slope where its argument lies")
+            elif not arg.gradient.value.finite:
+                missing.append(
+                    "the argument is not known to be smooth"
+                    if not arg.smooth
+                    else "the argument's gradient has no Lipschitz constant"
+                )
+    if not bend.finite:
+        missing.append(f"{f.called} bends without bound where its argument lies")
+    elif not bend.zero and any(not a.lipschitz.value.finite for _, a in f.active):
+        missing.append("the argument has no Lipschitz constant")
+    return "; nor is it weakly convex by composition: " + ", ".join(dict.fromkeys(missing)) if missing else ""
+
+
+def _arguments(active: tuple[tuple[int, Facts], ...]) -> str:
+    return "its argument is" if len(active) == 1 else "its arguments are"
+
+
+def _curved(a: Facts) -> str:
+    return a.curvature if a.curvature != "unknown" else "argument's"
+
+
+def _curvature_words(a: Facts) -> str:
+    return {"unknown": "of unknown curvature", "constant": "constant"}.get(a.curvature, a.curvature)

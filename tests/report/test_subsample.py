@@ -1,0 +1,125 @@
+"""Reports on a random part of the rows, where all are too dear or cannot be held."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import fccomodel
+from fccomodel import pipeline, report
+from fccomodel.core import ir
+from fccomodel.core.diagnostics import refuse
+from fccomodel.evaluation.errors import too_many_to_sort
+from fccomodel.report.new_rows import subsample
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(900, 3))
+Y = np.where(X[:, 0] + RNG.normal(size=900) > 0.8, 1, -1)
+TAIL = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+minimize mean[p in D | p.y == 1] cvar(tail = 0.2)[n ~ D | n.y == -1] sqhinge(1 - dot(w, p.x) + dot(w, n.x)) + 0.1 * sumsq(w);"""
+GROUPS = """dim d; set K; data D : table(x: real[d], g: K); var w[d];
+minimize max[k in K] E[z ~ D | z.g == k] (dot(w, z.x) - 1)^2 + mean[i in D] E[j ~ D] pos(dot(w, i.x) - dot(w, j.x));"""
+
+
+@pytest.fixture
+def bound():
+    return fccomodel.compile(TAIL).bind(data={"D": {"x": X, "y": Y}})
+
+
+def test_elements_are_counted(bound):
+    assert subsample.amount(bound.bound) == (Y == 1).sum() * (Y == -1).sum()
+    grouped = fccomodel.compile(GROUPS).bind(data={"D": {"x": X, "g": np.arange(900) % 3}}).bound
+    assert subsample.amount(grouped) == 900**2
+
+
+def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
+    """An answer is not thrown away where its terms cannot be sorted together: the estimate and its error cover the value."""
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    exact = report.report(bound.bound, w)
+    system = report.System
+
+    def small(rows, *args, **more):
+        if rows.tables["D"].n > 600:
+            refuse(too_many_to_sort(next(n for n in ir.walk(*rows.problem.roots) if isinstance(n, ir.Reduce)), 1e9, 5e10, 1e9))
+        return system(rows, *args, **more)
+
+    monkeypatch.setattr(report, "System", small)
+    monkeypatch.setattr(subsample, "KEPT", 50_000)
+    found = report.report(bound.bound, w)
+    assert not found.exact and "drawn at random" in found.notes[0] and "95%" in found.notes[1]
+    half = float(found.notes[1].rpartition("within ")[2])
+    assert 0 < half < 0.2 and abs(found.objective - exact.objective) < 2 * half
+    outcome = pipeline.solve(bound.plan(budget="200it"))
+    assert not outcome.report.exact and np.isfinite(outcome.report.objective)
+
+
+def test_what_is_too_dear_is_estimated(bound, monkeypatch):
+    """By counted work: the same rows each time; all of them where they are affordable."""
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000}.items():
+        monkeypatch.setattr(subsample, name, value)
+    first, second = (report.report(bound.bound, w, afford=1e-3) for _ in range(2))
+    assert not first.exact and first.objective == second.objective
+    assert report.report(bound.bound, w, afford=1e3).exact
+
+
+def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
+    """The residuals alone are estimated."""
+    text = TAIL.rstrip(";") + " subject to a: E[z ~ D] (dot(w, z.x))^2 <= 0.1;"
+    bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}).bound
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    exact = report.report(bound, w)
+    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000, "PASSES": 1e6}.items():
+        monkeypatch.setattr(subsample, name, value)
+    found = report.report(bound, w, afford=10.0)
+    assert not found.exact and found.notes[0].endswith("the objective and the constraints are of all rows")
+    assert found.objective == pytest.approx(exact.objective, rel=1e-14)  # all rows at once, and in one sum
+    assert found.constraints["a"].value == exact.constraints["a"].value
+    assert found.constraints["a"].left == pytest.approx(exact.constraints["a"].left)
+    assert found.feasibility == exact.feasibility and found.stationarity != exact.stationarity
+
+
+def test_explain_says_what_will_be_large(bound, monkeypatch):
+    assert "drawn at random" not in str(bound.explain())
+    monkeypatch.setattr(subsample, "MANY", 100_000)
+    assert "elements are evaluated" in str(bound.explain())
+
+
+def test_entries_for_each_row_are_not_thinned():
+    text = "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
+    made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
+    assert not subsample.thinnable(made)
+
+
+PLAIN = """dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];
+minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)); s.t. c: E[z ~ D] z.x[1] * w[1] <= 0.1;"""
+
+
+def test_intervals_take_what_is_left(monkeypatch):
+    """Of fewer rows the half-widths are as of all, and said to be cut; a value is of all rows where that is one pass."""
+    from fccomodel.report.new_rows import intervals
+
+    bound = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}}).bound
+    w = {"w": np.array([0.5, 0.0, 0.1])}
+    whole = subsample.sure(bound, w, seed=0, afford=np.inf)
+    monkeypatch.setattr(intervals, "priced", lambda task: (task(), 1.0))
+    cut = subsample.sure(bound, w, seed=0, afford=2.0)
+    assert not whole.cut and "0.25 of the rows" in cut.cut and cut.groups == intervals.FEWEST
+    assert cut.objective.value == whole.objective.value and 0.4 < cut.objective.half / whole.objective.half < 2.5
+    tiny = subsample.sure(bound, w, seed=0, afford=0.01)
+    assert "rows" in tiny.why and tiny.objective.value == whole.objective.value
+
+
+def test_held_out_rows_share_the_budget(monkeypatch):
+    asked = []
+    sure = subsample.sure
+    monkeypatch.setattr(subsample, "sure", lambda *a, afford, **more: asked.append(afford) or sure(*a, afford=afford, **more))
+    problem = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}})
+    planned = problem.plan(budget="4s", holdout=0.2)
+    outcome = pipeline.solve(planned)
+    assert 1.0 <= asked[0] <= 4.0 and outcome.heldout is not None and not outcome.heldout.why
+    spent = dataclasses.replace(outcome.solution, worked=1e9)
+    pipeline.held_out(outcome.planned, spent)
+    assert asked[1] == 1.0

@@ -1,0 +1,1 @@
+"""What several tests share: models, data, checks, and the places of files."""
