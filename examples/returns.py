@@ -1,4 +1,5 @@
-"""Make data/returns.csv: daily returns in percent of eight assets, a common factor plus noise of their own."""
+"""Make data/returns.csv: daily returns in percent of eight assets, a common factor plus noise of their
+own."""
 
 from pathlib import Path
 

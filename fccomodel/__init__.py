@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from fccomodel.app.python.estimators import FCCOClassifier as FCCOClassifier
     from fccomodel.app.python.estimators import FCCORegressor as FCCORegressor
     from fccomodel.app.python.modelling import Model
-    from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result, compare, compile, evaluate, load
+    from fccomodel.app.python.session import (
+        BoundModel,
+        CompiledModel,
+        Explanation,
+        Result,
+        compare,
+        compile,
+        evaluate,
+        load,
+    )
 
 __all__ = [
     "BoundModel",
@@ -55,7 +64,8 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """The rest of the interface, imported when first used: ``fccomodel --version`` need not wait for torch."""
+    """The rest of the interface, imported when first used: ``fccomodel --version`` need not wait for
+    torch."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in __all__ and name != "Model":

@@ -12,7 +12,8 @@ import pytest
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 TESTS = Path(__file__).parent
-#: Files and folders that a quick lane leaves out (``-m "not slow"``): whole solves, processes, programs of every model.
+#: Files and folders that a quick lane leaves out (``-m "not slow"``): whole solves, processes,
+#: programs of every model.
 SLOW = (
     "algorithms/test_estimators.py",
     "algorithms/test_finish.py",
@@ -108,13 +109,19 @@ SLOW = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        name = f"{item.path.relative_to(TESTS).as_posix()}::{item.name}" if item.path.is_relative_to(TESTS) else ""
+        name = (
+            f"{item.path.relative_to(TESTS).as_posix()}::{item.name}"
+            if item.path.is_relative_to(TESTS)
+            else ""
+        )
         if name.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts under tests/golden")
+    parser.addoption(
+        "--update-golden", action="store_true", help="rewrite the expected texts under tests/golden"
+    )
 
 
 @pytest.fixture
@@ -124,8 +131,11 @@ def update_golden(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[[Path, list[str]], str]:
-    """What a folder's program prints when it runs in this process, from which the package is not to be had."""
+def here(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[Path, list[str]], str]:
+    """What a folder's program prints when it runs in this process, from which the package is not to be
+    had."""
     import torch
 
     def run(folder: Path, given: list[str]) -> str:

@@ -24,7 +24,9 @@ def test_there_are_five_of_each():
                 compile(text, library, "exec")
 
 
-@pytest.mark.parametrize(("library", "text"), OURS, ids=lambda one: one.partition(";")[0].removeprefix("model "))
+@pytest.mark.parametrize(
+    ("library", "text"), OURS, ids=lambda one: one.partition(";")[0].removeprefix("model ")
+)
 def test_our_models_are_models_that_an_algorithm_runs(library, text):
     explained = fccomodel.compile(text).explain()
     assert explained.json["algorithm"], library

@@ -44,7 +44,9 @@ def classroom(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("session", [path for path in SESSIONS if path.name != APART], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "session", [path for path in SESSIONS if path.name != APART], ids=lambda path: path.stem
+)
 def test_a_session_runs_and_its_exercises_are_answered(session, classroom, capsys):
     taught(session.name)
     assert "not yet right" not in capsys.readouterr().out
@@ -53,7 +55,11 @@ def test_a_session_runs_and_its_exercises_are_answered(session, classroom, capsy
 @pytest.mark.slow
 def test_the_session_with_a_copy_of_the_package_runs():
     pytest.importorskip("matplotlib")
-    env = {**os.environ, "MPLBACKEND": "agg", "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    env = {
+        **os.environ,
+        "MPLBACKEND": "agg",
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
     command = [sys.executable, "-c", RUN, str(ROOT / "tests"), APART]
     done = subprocess.run(command, cwd=COURSE, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -69,5 +75,7 @@ def test_wrong_answers_are_not_right(classroom):
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda path: path.stem)
 def test_a_session_says_what_it_is_for(session):
     text = session.read_text(encoding="utf-8")
-    assert "After this session you can" in text and text.count("## Exercise") == 2 and "What to remember" in text
+    assert (
+        "After this session you can" in text and text.count("## Exercise") == 2 and "What to remember" in text
+    )
     assert session.name in (COURSE / "README.md").read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""What the page on adding says: each of its files, put into a copy of the package, is found by itself, kept to what it declares,
-and solves its model."""
+"""What the page on adding says: each of its files, put into a copy of the package, is found by itself,
+kept to what it declares, and solves its model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ import pytest
 from support.places import ROOT
 
 PAGE = ROOT / "tutorials" / "03_extending.md"
-FILES = dict(re.findall(r"^```python\n# (fccomodel/\S+\.py)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+FILES = dict(
+    re.findall(r"^```python\n# (fccomodel/\S+\.py)\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+)
 BLOCKS = re.findall(r"^```fcco\nmodel (\w+);(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 MODELS = {name: f"model {name};{text}" for name, text in BLOCKS}
 PYTHON = """
@@ -59,7 +61,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(home: Path, *command: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(home), "XDG_CONFIG_HOME": str(home), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *command], cwd=home, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, *command], cwd=home, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stdout
 
@@ -79,7 +83,10 @@ def test_each_model_is_solved(solved: dict[str, dict], name: str) -> None:
 
 def test_answers_are_those_of_what_was_added(solved: dict[str, dict]) -> None:
     plain = np.array(solved["linf"]["w"])
-    assert np.abs(plain).max() - np.sort(np.abs(plain))[-2] >= 0 and abs(np.array(solved["slab"]["w"]).sum()) <= 0.2 + 1e-6
+    assert (
+        np.abs(plain).max() - np.sort(np.abs(plain))[-2] >= 0
+        and abs(np.array(solved["slab"]["w"]).sum()) <= 0.2 + 1e-6
+    )
 
 
 def test_rows_of_the_new_source(solved: dict[str, dict]) -> None:
@@ -91,7 +98,8 @@ def test_the_algorithm_runs_when_it_is_named(solved: dict[str, dict]) -> None:
 
 
 def test_each_keeps_what_it_declares(home: Path) -> None:
-    """The tests of each kind, on the new ones among it; a reduction's values by brute force are a table of the tests."""
+    """The tests of each kind, on the new ones among it; a reduction's values by brute force are a
+    table of the tests."""
     names = " or ".join(Path(name).stem for name in FILES)
     chosen = f"({names}) and not brute_force and not where_elements_are"
     run(home, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(ROOT / "tests" / "library"), "-k", chosen)

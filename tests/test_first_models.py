@@ -40,7 +40,8 @@ MODELS = {
     "set K = 1 .. 3; var x; minimize x^2 + prob[o ~ uniform(0, 1)] (1 <= 2);": 1,
     "param p default 2; set K = 1 .. 3; let f[k in K] = p + 1; var x; minimize max[k in K] f[k] + x^2;": 3,
     "param p default 2; set K = 1 .. 3; var x; minimize x^2 s.t. c[k in K]: p <= 3;": 0,
-    "param p default 2; set K = 1 .. 3; var x; minimize (sum[k in K] (p - 1) + max[k in K] 2 * p) * x^2 + sum[k in K] p;": 6,
+    "param p default 2; set K = 1 .. 3; var x; minimize (sum[k in K] (p - 1) + max[k in K] 2 * p) * x^2 "
+    "+ sum[k in K] p;": 6,
 }
 
 
@@ -62,13 +63,18 @@ def calls():
     for name, atom in atoms.all().items():
         if atom.internal or atom.symbol:
             continue
-        for count in (max(atom.min_count, 1), atom.min_count + 1) if atom.variadic else (max(atom.min_count, 1),):
-            yield from (f"{name}({', '.join(args)})" for args in itertools.product(("x", "p", "0.5"), repeat=count))
+        for count in (
+            (max(atom.min_count, 1), atom.min_count + 1) if atom.variadic else (max(atom.min_count, 1),)
+        ):
+            yield from (
+                f"{name}({', '.join(args)})" for args in itertools.product(("x", "p", "0.5"), repeat=count)
+            )
 
 
 @pytest.mark.parametrize("name", sorted({text.partition("(")[0] for text in calls()}))
 def test_functions_of_numbers(name):
-    """Numbers of the text, parameters and variables alike; an error, where there is one, has a code of its own."""
+    """Numbers of the text, parameters and variables alike; an error, where there is one, has a code of
+    its own."""
     for text in (text for text in calls() if text.startswith(f"{name}(")):
         try:
             model = fccomodel.compile(f"param p default 0.3; var x; minimize (x - 0.4)^2 + abs({text});")

@@ -1,7 +1,8 @@
-"""Every example, stage by stage: a diff names the stage that changed. ``--update-golden`` rewrites the expected texts.
+"""Every example, stage by stage: a diff names the stage that changed. ``--update-golden`` rewrites the
+expected texts.
 
-Of programs ``emitted.py`` holds what the compiler decided. Their runtime is the source of the package's own functions, which the
-test asserts; the expected text only names them.
+Of programs ``emitted.py`` holds what the compiler decided. Their runtime is the source of the
+package's own functions, which the test asserts; the expected text only names them.
 """
 
 from __future__ import annotations
@@ -52,9 +53,15 @@ def ast_text(node: Any, depth: int = 0) -> list[str]:
 
 def normal_text(normal: Any) -> str:
     lines = [f"via: {', '.join(normal.via) or 'nothing'}"]
-    lines += [f"{step.reformulation.title}: {sentence}" for step in normal.chain.steps for sentence in step.sentences]
+    lines += [
+        f"{step.reformulation.title}: {sentence}"
+        for step in normal.chain.steps
+        for sentence in step.sentences
+    ]
     for term in normal.terms:
-        lines.append(f"{term.label}: {term.kind}, n = {term.n}, d1 = {term.d1}, depth = {term.depth}: {term.text}")
+        lines.append(
+            f"{term.label}: {term.kind}, n = {term.n}, d1 = {term.d1}, depth = {term.depth}: {term.text}"
+        )
         lines += [f"  outer {term.outer}"] if term.outer else []
         lines += [f"  inner {text}" for text in term.inner]
     lines += [f"{how}: {text} ({why})" for text, how, why in normal.treatment]
@@ -85,7 +92,10 @@ def defined(text: str) -> list[str]:
 def joined(lines: re.Match) -> str:
     """Several lines of names as one, wrapped."""
     names = ", ".join(re.findall(r"# the source: (.*)", lines[0]))
-    return "\n".join(textwrap.wrap(names, 116, initial_indent="# the source: ", subsequent_indent="#   ")) + "\n\n\n"
+    return (
+        "\n".join(textwrap.wrap(names, 116, initial_indent="# the source: ", subsequent_indent="#   "))
+        + "\n\n\n"
+    )
 
 
 def sources() -> set[str]:
@@ -96,10 +106,17 @@ def sources() -> set[str]:
     from fccomodel.program.emit.carried import carried, source
     from fccomodel.program.emit.template import report
 
-    kinds: list[Any] = [settings.BlockSettings, settings.VectorSettings, solver.BlockSolver, solver.VectorSolver]
+    kinds: list[Any] = [
+        settings.BlockSettings,
+        settings.VectorSettings,
+        solver.BlockSolver,
+        solver.VectorSolver,
+    ]
     kinds += schedules.SCHEDULES.values()
     block, vector = carried([*kinds, block_loop.solve]), carried([*kinds, vector_loop.solve])
-    after = carried([finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector])
+    after = carried(
+        [finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish], [*block, *vector]
+    )
     kept = carried([keeping.FileKeeper, keeping.kept])
     own = {*block, *vector, *after, *kept}
     return {*map(source, own), report(finishing=False), report(finishing=True)}
@@ -134,7 +151,9 @@ def test_stages(path: Path, update_golden: bool) -> None:
         "emitted.py": own_text(program),
     }
     known = "\n\n\n".join(sources())
-    assert all(piece in known for part in program.runtime for piece in part.split("\n\n\n")), "a runtime that is not the source"
+    assert all(piece in known for part in program.runtime for piece in part.split("\n\n\n")), (
+        "a runtime that is not the source"
+    )
     for name, text in stages.items():
         compare(GOLDEN / path.stem / name, text, update_golden)
 

@@ -25,7 +25,8 @@ SOLVING = {"normal_form", "plan", "algorithms", "program", "execution", "pipelin
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """For each part of the package (a module, or a folder) the parts that it imports, inside functions and for typing too."""
+    """For each part of the package (a module, or a folder) the parts that it imports, inside functions
+    and for typing too."""
     found: dict[str, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         inside = path.relative_to(PACKAGE)
@@ -76,18 +77,27 @@ def test_the_report_cannot_see_the_solver():
 
 
 def test_only_the_terminal_knows_rich():
-    users = [path for path in PACKAGE.rglob("*.py") if re.search(r"^\s*(from|import) rich", path.read_text(), re.MULTILINE)]
+    users = [
+        path
+        for path in PACKAGE.rglob("*.py")
+        if re.search(r"^\s*(from|import) rich", path.read_text(), re.MULTILINE)
+    ]
     assert all("display" in (path.stem, path.parent.stem) for path in users)
 
 
 def test_the_package_starts_without_torch():
-    code = "import sys, fccomodel, fccomodel.app.cli; sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
+    code = (
+        "import sys, fccomodel, fccomodel.app.cli; sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_models_are_written_without_torch():
     """The language's words need their registries alone."""
-    code = "import sys; from fccomodel import E, Model; Model('m'); sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
+    code = (
+        "import sys; from fccomodel import E, Model; Model('m'); sys.exit('torch' in sys.modules or "
+        "'sympy' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
@@ -95,15 +105,16 @@ def test_a_text_is_explained_without_torch():
     """Every example without its data, and every algorithm's card."""
     code = (
         "import sys, fccomodel; from fccomodel import algorithms; from pathlib import Path; "
-        "texts = [str(fccomodel.compile(path).explain()) for path in sorted(Path('examples').glob('*.fcco'))]; "
+        "texts = [str(fccomodel.compile(path).explain()) for path in "
+        "sorted(Path('examples').glob('*.fcco'))]; "
         "sys.exit('torch' in sys.modules or not algorithms.all() or not (texts and all(texts)))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
 
 
 def test_the_first_model_is_solved_without_sympy_pandas_and_scikit_learn():
-    """Rates are compared as numbers, derivatives along many directions are those of torch, and the bundled data are read as the
-    file that they are."""
+    """Rates are compared as numbers, derivatives along many directions are those of torch, and the
+    bundled data are read as the file that they are."""
     code = (
         "import sys, fccomodel; "
         "bound = fccomodel.compile('examples/neyman_pearson.fcco').bind(spec='examples/neyman_pearson.toml'); "
@@ -116,14 +127,20 @@ def test_the_first_model_is_solved_without_sympy_pandas_and_scikit_learn():
 
 
 def test_derivatives_along_given_ways_are_had_without_sympy():
-    """torch imports it where it is given the adjoints of several outputs: of a vector of expectations, of a net."""
+    """torch imports it where it is given the adjoints of several outputs: of a vector of expectations,
+    of a net."""
     code = (
         "import sys, fccomodel, torch, numpy as np; torch.manual_seed(0); "
-        "head = 'model m; dim d; data D: table(x: real[d]); '; rows = {'x': np.random.default_rng(0).normal(size=(40, 3))}; "
-        "vector = fccomodel.compile(head + 'var w[d]; minimize log(E[z ~ D] exp(dot(w, z.x))) + sumsq(w);').bind(D=rows); "
-        "vector.solve(algorithm='hscg', budget='20it', unverified=True); vector.solve(algorithm='ascvrg', budget='20it'); "
-        "net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2), torch.nn.Linear(2, 1), torch.nn.Flatten(0)); "
-        "deep = fccomodel.compile(head + 'net s : real[d] -> real; var w = params(s); minimize E[z ~ D] s(w; z.x)^2;'); "
+        "head = 'model m; dim d; data D: table(x: real[d]); '; rows = {'x': "
+        "np.random.default_rng(0).normal(size=(40, 3))}; "
+        "vector = fccomodel.compile(head + 'var w[d]; minimize log(E[z ~ D] exp(dot(w, z.x))) + "
+        "sumsq(w);').bind(D=rows); "
+        "vector.solve(algorithm='hscg', budget='20it', unverified=True); "
+        "vector.solve(algorithm='ascvrg', budget='20it'); "
+        "net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.LayerNorm(2), torch.nn.Linear(2, 1), "
+        "torch.nn.Flatten(0)); "
+        "deep = fccomodel.compile(head + 'net s : real[d] -> real; var w = params(s); minimize E[z ~ D] "
+        "s(w; z.x)^2;'); "
         "deep.bind(D=rows, nets={'s': net}).solve(budget='20it'); sys.exit('sympy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=120, cwd=ROOT).returncode == 0
@@ -139,7 +156,9 @@ def test_the_version_is_the_installed_one():
 
 
 def test_the_module_is_the_command():
-    done = subprocess.run([sys.executable, "-m", "fccomodel", "--version"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "fccomodel", "--version"], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == f"fccomodel {fccomodel.__version__}"
 
 
@@ -180,7 +199,18 @@ def test_the_documents_run_as_they_stand(document, written, tmp_path, monkeypatc
 
 def test_the_readme_names_every_command():
     readme = (ROOT / "README.md").read_text()
-    for command in ("check", "explain", "solve", "sweep", "compare", "emit", "evaluate", "format", "atoms", "algorithms"):
+    for command in (
+        "check",
+        "explain",
+        "solve",
+        "sweep",
+        "compare",
+        "emit",
+        "evaluate",
+        "format",
+        "atoms",
+        "algorithms",
+    ):
         assert f"fccomodel {command}" in readme
 
 
@@ -196,7 +226,9 @@ def test_examples_come_in_pairs():
         pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "tutorials").rglob("*.md"))], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *sorted((ROOT / "tutorials").rglob("*.md"))], ids=lambda page: page.stem
+)
 def test_links_of_the_documents_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in link]

@@ -1,4 +1,5 @@
-"""The pages of the documentation site: what they say is what is so. The site itself is built by ``.ci/run``."""
+"""The pages of the documentation site: what they say is what is so. The site itself is built by
+``.ci/run``."""
 
 from __future__ import annotations
 
@@ -27,7 +28,9 @@ def site(monkeypatch):
 def test_every_model_of_the_gallery_has_an_answer(site):
     import gallery
 
-    assert {path.stem for path in gallery.models(ROOT)} == {path.stem for path in gallery.ANSWERS.glob("*.txt")}
+    assert {path.stem for path in gallery.models(ROOT)} == {
+        path.stem for path in gallery.ANSWERS.glob("*.txt")
+    }
     for path in gallery.models(ROOT):
         report = (gallery.ANSWERS / f"{path.stem}.txt").read_text(encoding="utf-8")
         assert re.search(r"^ verdict +(Solved|Stationary)", report, re.MULTILINE), path.stem
@@ -54,7 +57,9 @@ def test_sessions_become_pages_with_folded_answers(site):
     for path in sorted(folder.glob("[0-9]*.py")):
         text = course.page(path, given)
         shown = json.loads((course.SHOWN / f"{path.stem}.json").read_text(encoding="utf-8"))
-        assert shown["code"] == course.code_hash(path), f"the code has changed: python tutorials/site/course.py {path.stem}"
+        assert shown["code"] == course.code_hash(path), (
+            f"the code has changed: python tutorials/site/course.py {path.stem}"
+        )
         assert text.startswith("# ") and text.count('??? success "Answer ') == 2 and "# %%" not in text
 
 
@@ -63,10 +68,14 @@ def test_every_error_code_has_a_page_and_every_example_of_one_is_shown(site):
 
     shown = ROOT / "tests" / "golden" / "errors"
     pages = "\n".join(text for _, text in mistakes.stages(shown).values())
-    assert pages.count("\n??? example") + pages.count("\n???+ example") == len([*shown.glob("*.fcco"), *shown.glob("*.md")])
+    assert pages.count("\n??? example") + pages.count("\n???+ example") == len(
+        [*shown.glob("*.fcco"), *shown.glob("*.md")]
+    )
     parts = dict(re.findall(r"^## (F\d{4}):.*?\n(.*?)(?=^## F|\Z)", pages, re.MULTILINE | re.DOTALL))
     assert parts.keys() == fccomodel.app.registry.codes().keys()
-    assert [code for code, text in parts.items() if "??? example" not in text and "???+ example" not in text] == []
+    assert [
+        code for code, text in parts.items() if "??? example" not in text and "???+ example" not in text
+    ] == []
 
 
 def test_the_grammar_is_shown_with_statements_of_the_examples(site):

@@ -1,4 +1,5 @@
-"""Make the files in data/: loans, clinical trials, a shop's sales, weathers, hours of a year. Synthetic, from one seed each."""
+"""Make the files in data/: loans, clinical trials, a shop's sales, weathers, hours of a year.
+Synthetic, from one seed each."""
 
 from pathlib import Path
 
@@ -9,12 +10,16 @@ FOLDER = Path(__file__).parent / "data"
 
 def write(name: str, columns: dict[str, np.ndarray]) -> None:
     rows = zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True)
-    lines = [",".join(columns), *(",".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row) for row in rows)]
+    lines = [
+        ",".join(columns),
+        *(",".join(f"{v:.4g}" if isinstance(v, float) else str(v) for v in row) for row in rows),
+    ]
     (FOLDER / f"{name}.csv").write_text("\n".join(lines) + "\n")
 
 
 def loans() -> None:
-    """Applicants of two groups; income is lower in one of them, repayment depends on income, debt and a noise."""
+    """Applicants of two groups; income is lower in one of them, repayment depends on income, debt and
+    a noise."""
     random = np.random.default_rng(1)
     n = 1200
     group = random.random(n) < 0.35
@@ -26,14 +31,24 @@ def loans() -> None:
 
 
 def trial() -> None:
-    """Survival times of patients, some censored at the trial's end; the hazard depends on treatment, age and a marker."""
+    """Survival times of patients, some censored at the trial's end; the hazard depends on treatment,
+    age and a marker."""
     random = np.random.default_rng(2)
     n = 400
     treated, age, marker = random.integers(0, 2, n), random.normal(60, 10, n), random.normal(0, 1, n)
     hazard = np.exp(-0.7 * treated + 0.04 * (age - 60) + 0.5 * marker) / 24
     time, end = random.exponential(1 / hazard), random.uniform(6, 60, n)
     months = np.minimum(time, end)
-    write("trial", {"months": months, "died": (time <= end).astype(int), "treated": treated, "age": age, "marker": marker})
+    write(
+        "trial",
+        {
+            "months": months,
+            "died": (time <= end).astype(int),
+            "treated": treated,
+            "age": age,
+            "marker": marker,
+        },
+    )
 
 
 def sales() -> None:
@@ -50,8 +65,12 @@ def tasks() -> None:
     planes = {"first": [1.0, 0.5, 0.0, 0.2], "second": [0.8, -0.3, 0.6, 0.0], "new": [0.2, 1.0, 0.9, -0.4]}
     names = np.repeat(list(planes), 300)
     x = random.normal(size=(len(names), 4))
-    score = np.einsum("ij,ij->i", x, np.array([planes[name] for name in names])) + random.logistic(0, 0.3, len(names))
-    write("tasks", {**{f"f{k}": x[:, k] for k in range(4)}, "task": names, "label": np.where(score > 0, 1, -1)})
+    score = np.einsum("ij,ij->i", x, np.array([planes[name] for name in names])) + random.logistic(
+        0, 0.3, len(names)
+    )
+    write(
+        "tasks", {**{f"f{k}": x[:, k] for k in range(4)}, "task": names, "label": np.where(score > 0, 1, -1)}
+    )
 
 
 def weather() -> None:
@@ -64,7 +83,12 @@ def hours() -> None:
     """Hours of a year: a load with a daily and a yearly wave, wind, and what outages leave of the rest."""
     random = np.random.default_rng(5)
     hour = np.sort(random.integers(0, 8760, 600))
-    load = 8 + 1.5 * np.cos(2 * np.pi * hour / 8760) + 1.2 * np.sin(2 * np.pi * (hour % 24 - 8) / 24) + random.normal(0, 0.4, 600)
+    load = (
+        8
+        + 1.5 * np.cos(2 * np.pi * hour / 8760)
+        + 1.2 * np.sin(2 * np.pi * (hour % 24 - 8) / 24)
+        + random.normal(0, 0.4, 600)
+    )
     wind, outages = random.beta(1.2, 2.5, 600), random.binomial(20, 0.95, (2, 600)) / 20
     write("hours", {"load": load, "wind": wind, "base": outages[0], "peak": outages[1]})
 
@@ -80,8 +104,19 @@ def patients() -> None:
     harm = treated * (random.random(n) < 0.02 + 0.4 * (years - 30) / 55)
     groups = np.select([years < 50, years < 70], ["under 50", "50 to 69"], "70 and more")
     odds = np.where(treated == 1, share, 1 - share)
-    write("patients", {"years": years, "pressure": pressure, "marker": marker, "age": groups, "treated": treated, "odds": odds,
-                       "benefit": benefit, "harm": harm.astype(int)})
+    write(
+        "patients",
+        {
+            "years": years,
+            "pressure": pressure,
+            "marker": marker,
+            "age": groups,
+            "treated": treated,
+            "odds": odds,
+            "benefit": benefit,
+            "harm": harm.astype(int),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What the papers' experiments share: where the data is, random splits, scores on other rows, tables of figures."""
+"""What the papers' experiments share: where the data is, random splits, scores on other rows, tables
+of figures."""
 
 from __future__ import annotations
 
@@ -19,15 +20,23 @@ BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def arguments(about: str, **defaults: Any) -> argparse.ArgumentParser:
-    """``--data FOLDER`` and the given options, each with its default; of a mapping, its keys, and nothing else is taken."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    """``--data FOLDER`` and the given options, each with its default; of a mapping, its keys, and
+    nothing else is taken."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=BESIDE, help="the folder with the data files")
     for name, value in defaults.items():
         several = isinstance(value, (list, Mapping))
         default = list(value) if several else value
         more = {"nargs": "*"} if several else {}
         more |= {"choices": default} if isinstance(value, Mapping) else {}
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(default[0] if several else value), default=default, **more)
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(default[0] if several else value),
+            default=default,
+            **more,
+        )
     return parser
 
 
@@ -102,8 +111,11 @@ def attempt(model: Any, **options: Any) -> fccomodel.Result | str:
         return error.diagnostics[0].reason
 
 
-def tuned(objective: Callable[..., float], grid: Mapping[str, Sequence[float]], sweeps: int = 1) -> dict[str, float]:
-    """The values of a grid by which an objective is least, chosen one name after the other, all names ``sweeps`` times."""
+def tuned(
+    objective: Callable[..., float], grid: Mapping[str, Sequence[float]], sweeps: int = 1
+) -> dict[str, float]:
+    """The values of a grid by which an objective is least, chosen one name after the other, all names
+    ``sweeps`` times."""
     chosen: dict[str, float] = {}
     known: dict[frozenset[tuple[str, float]], float] = {}
 
@@ -119,7 +131,8 @@ def tuned(objective: Callable[..., float], grid: Mapping[str, Sequence[float]], 
 
 
 def reached(history: Sequence[dict[str, Any]], optimum: float, gap: float, key: str = "oracles") -> float:
-    """Oracle calls (or another entry of the history) until the objective is within ``gap`` of the optimum; inf if never."""
+    """Oracle calls (or another entry of the history) until the objective is within ``gap`` of the
+    optimum; inf if never."""
     return next((entry[key] for entry in history if entry["objective"] - optimum <= gap), float("inf"))
 
 

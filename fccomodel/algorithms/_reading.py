@@ -1,4 +1,5 @@
-"""Which settings an algorithm's functions read, found in their source: an option that none of them reads changes nothing."""
+"""Which settings an algorithm's functions read, found in their source: an option that none of them
+reads changes nothing."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def _own(one: Callable[..., Any]) -> tuple[frozenset[str], tuple[Callable[..., A
     """The attributes that a function or a class reads itself, and the functions and classes that it names."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(one)))
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    taken = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)]
+    taken = [
+        node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    ]
     read = {node.attr for node in taken if id(node) not in called}
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     return frozenset(read), tuple(_followed(one, names))
@@ -43,8 +46,14 @@ def _own(one: Callable[..., Any]) -> tuple[frozenset[str], tuple[Callable[..., A
 def _followed(one: Callable[..., Any], names: Iterable[str]) -> Iterator[Callable[..., Any]]:
     """The functions and classes of this package by these names, and those that a class is built upon."""
     module = inspect.getmodule(one)
-    known = {} if module is None else vars(module)
-    bases = one.__bases__ if inspect.isclass(one) else ()
+    if module is None:
+        known = {}
+    else:
+        known = vars(module)
+    if inspect.isclass(one):
+        bases = one.__bases__
+    else:
+        bases = ()
     for other in (*(known.get(name) for name in names), *bases):
         if inspect.isfunction(other) or inspect.isclass(other):
             if other.__module__.startswith(PACKAGE):

@@ -9,7 +9,8 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def next_stage(h, gained, worst):
-    """The next stage restarts from the better of last and average iterate; where neither gained, eta and tau grow.
+    """The next stage restarts from the better of last and average iterate; where neither gained, eta
+    and tau grow.
 
     ``h.peak`` is the primal step, the inverse of the paper's eta; gamma = 1 / (1 + tau) stays above 0.05.
     """
@@ -20,30 +21,50 @@ def next_stage(h, gained, worst):
 
 
 def theory(k: Constants, squares: bool = False) -> dict[str, float]:
-    """Smooth f, strongly convex: alexr-2025, proof of Theorem 1, tau = rho (B1 / (n (1 - theta)) - 1); else Theorem 3, by (38).
+    """Smooth f, strongly convex: alexr-2025, proof of Theorem 1, tau = rho (B1 / (n (1 - theta)) - 1);
+    else Theorem 3, by (38).
 
-    Each noise term and what is left of the start are at most a third of eps, with Omega_y = n C_f^2 / 2 (section F.1); ``eta``
-    is the primal step, the inverse of the paper's. f* is rho as strongly convex as psi: as itself, rho = 1, as half ``squares``
-    rho = 1 / L_f. Theorem 3 is of these: of smooth f, where psi = f*, tau is in units of its curvature, and the theorem covers
-    it where f is quadratic, and f* a half square but for a factor.
+    Each noise term and what is left of the start are at most a third of eps, with Omega_y = n C_f^2
+    / 2 (section F.1); ``eta`` is the primal step, the inverse of the paper's. f* is rho as strongly
+    convex as psi: as itself, rho = 1, as half ``squares`` rho = 1 / L_f. Theorem 3 is of these: of
+    smooth f, where psi = f*, tau is in units of its curvature, and the theorem covers it where f is
+    quadratic, and f* a half square but for a factor.
     """
     smooth = isfinite(k.L_f) and k.L_f > 0
     curvature = k.L_f if smooth else 1.0
-    rough = 0.0 if isfinite(k.L_g) else 4 * (k.C_f * k.C_g) ** 2  # Theorems 1 (ii) and 2
+    # Theorems 1 (ii) and 2
+    if isfinite(k.L_g):
+        rough = 0.0
+    else:
+        rough = 4 * (k.C_f * k.C_g) ** 2
     if k.mu > 0 and isfinite(k.L_f):
         noise = 6 * k.n * k.L_f * k.sigma**2 / (k.B1 * k.B2) + (k.spread + rough) / k.mu
         bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]
-        bounds += [k.mu / (k.L_g * k.C_f)] if not rough else []
-        bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))] if k.C_g * k.L_f else []
+        if not rough:
+            bounds += [k.mu / (k.L_g * k.C_f)]
+        else:
+            bounds += []
+        if k.C_g * k.L_f:
+            bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))]
+        else:
+            bounds += []
         away, start = min(bounds), (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
         tau = (k.B1 / (k.n * away) - 1) / (curvature if squares else 1.0)
         values = {"theta": 1 - away, "tau": tau, "eta": away / (k.mu * (1 - away)), "lam": 1.0}
         return {**values, "iterations": log(max(3 * start / k.eps, 2.0)) / away}
     tau = max(27 * k.sigma**2 / (k.B2 * k.eps), k.C_g * sqrt(k.B1 / k.n))
     tau *= 1.0 if squares else curvature  # psi = f* is 1 / L_f as curved as a half square
-    inverse = max(3 * (k.spread + rough) / k.eps, (0.0 if rough else k.L_g * k.C_f) + 2 * k.C_g * sqrt(k.n / k.B1))
+    inverse = max(
+        3 * (k.spread + rough) / k.eps, (0.0 if rough else k.L_g * k.C_f) + 2 * k.C_g * sqrt(k.n / k.B1)
+    )
     start = inverse * k.diameter**2 / 2 + 5 * tau * k.n * k.C_f**2 / (2 * k.B1)
-    return {"theta": 1.0, "tau": tau, "eta": 1 / inverse if inverse else 1.0, "lam": 1.0, "iterations": 3 * start / k.eps}
+    return {
+        "theta": 1.0,
+        "tau": tau,
+        "eta": 1 / inverse if inverse else 1.0,
+        "lam": 1.0,
+        "iterations": 3 * start / k.eps,
+    }
 
 
 STRONGLY = {"strongly convex": "alexr-2025, Assumption 1", "outer smooth": "alexr-2025, Theorem 1"}
@@ -69,8 +90,14 @@ algorithm = Algorithm(
     independent="alexr-2025, Algorithm 1, lines 5 and 10",
     next_stage=next_stage,
     variants=(
-        Variant("psi = f*, f smooth", "alexr-2025, Algorithm 1, Lemma 1 and Theorem 1", "as in the paper (schedule = theory)"),
-        Variant("psi = f*, f quadratic", "alexr-2025, Theorem 3", "as in the paper, tau in units of f's curvature"),
+        Variant(
+            "psi = f*, f smooth",
+            "alexr-2025, Algorithm 1, Lemma 1 and Theorem 1",
+            "as in the paper (schedule = theory)",
+        ),
+        Variant(
+            "psi = f*, f quadratic", "alexr-2025, Theorem 3", "as in the paper, tau in units of f's curvature"
+        ),
         Variant(
             "psi = entropy, y in a simplex",
             "alexr-2025, Algorithm 1, line 7, and Theorem 1",
@@ -81,8 +108,14 @@ algorithm = Algorithm(
             "alexr-2025, Algorithm 1, line 7, and appendix D",
             "by the two that section 3.1 names, for which line 7 has closed forms",
         ),
-        Variant("psi a half square, f with kinks", "alexr-2025, Theorems 2 and 3", "as in the paper (schedule = theory)"),
-        Variant("theta = 0, no values at the point before", "alexr-2025, Theorem 2", "as in the paper (theta = 0)"),
+        Variant(
+            "psi a half square, f with kinks",
+            "alexr-2025, Theorems 2 and 3",
+            "as in the paper (schedule = theory)",
+        ),
+        Variant(
+            "theta = 0, no values at the point before", "alexr-2025, Theorem 2", "as in the paper (theta = 0)"
+        ),
     ),
     steps={"plain": steps.plain_step},
     rate="max(1, n / (B1 B2)) / eps^2",

@@ -1,4 +1,5 @@
-"""ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds (sonex-alexr2-2025, Algorithm 2)."""
+"""ALEXR2: momentum on the nested Moreau envelope, whose proximal points ALEXR finds
+(sonex-alexr2-2025, Algorithm 2)."""
 
 from math import ceil, isfinite, log, sqrt
 from types import SimpleNamespace
@@ -14,14 +15,16 @@ from fccomodel.core.lazy import torch
 
 
 def begin(state, h):
-    """The inner iterate z and the count of its steps; v and s of the outer update. The estimates u go on across rounds."""
+    """The inner iterate z and the count of its steps; v and s of the outer update. The estimates u go
+    on across rounds."""
     state.z, state.z_prev, state.k = state.w.clone(), state.w.clone(), 0
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
 
 
 def step_sizes(h, inverse):
-    """nu is the inverse of the gradient's Lipschitz constant, which K inner steps of nu / K cover; alpha (``h.eta``) is nu, the
-    inverse Lipschitz constant of the nested envelope's gradient (Lemma C.2)."""
+    """nu is the inverse of the gradient's Lipschitz constant, which K inner steps of nu / K cover;
+    alpha (``h.eta``) is nu, the inverse Lipschitz constant of the nested envelope's gradient (Lemma
+    C.2)."""
     if h.nu <= 0:
         h.nu = h.inner_steps * h.inner_eta or inverse()
     if h.inner_eta <= 0:
@@ -31,7 +34,8 @@ def step_sizes(h, inverse):
 
 
 def advance(solver, data, state, u, c, batch, h):
-    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is a misprint)."""
+    """An inner step; after K of them the outer one, by G_t = (w_t - z_K) / nu (line 13's extra beta is
+    a misprint)."""
     if inner_step(solver, data, state, u, c, batch, h, h.inner_eta):
         state.w_prev.copy_(state.w)
         solver.update(state, (state.w - state.z) / h.nu, h)
@@ -39,7 +43,8 @@ def advance(solver, data, state, u, c, batch, h):
 
 
 def next_stage(h, gained, worst):
-    """The next stage is longer; after one that gained nothing, inner and outer steps are smaller, windows longer."""
+    """The next stage is longer; after one that gained nothing, inner and outer steps are smaller,
+    windows longer."""
     if not gained:
         h.peak *= 0.6
         h.inner_eta *= 0.6
@@ -48,16 +53,25 @@ def next_stage(h, gained, worst):
 
 
 def inner_loop(k: Constants, share: float) -> SimpleNamespace:
-    """The inner loop as in the proof of Theorem C.1, to that share of the accuracy mu/2 |z_K - prox|^2 <= mu nu^2 eps^2 / 36 of
-    Theorem 4.10's: 1 - theta (``away``) from the noise and (30), and what is left of the ``start``."""
+    """The inner loop as in the proof of Theorem C.1, to that share of the accuracy mu/2 |z_K - prox|^2
+    <= mu nu^2 eps^2 / 36 of Theorem 4.10's: 1 - theta (``away``) from the noise and (30), and what
+    is left of the ``start``."""
     lam = k.eps / k.C_f
     rho_F = sqrt(k.d1) * k.C_f * k.rho_g
-    nu = 1 / (4 * rho_F) if rho_F else 1.0
+    if rho_F:
+        nu = 1 / (4 * rho_F)
+    else:
+        nu = 1.0
     mu = 1 / nu - rho_F
     accuracy = share * mu * (nu * k.eps) ** 2 / 36
     noise = 6 * k.sigma**2 * k.n / (lam * k.B1 * k.B2) + k.spread / mu
-    rough = 4 * (k.C_f * k.C_g) ** 2 / mu  # of a g with kinks; a smooth one bounds the step instead (alexr-2025, Theorem 1)
-    bounds = [mu / (k.L_g * k.C_f), accuracy / noise if noise else 1.0] if isfinite(k.L_g) else [accuracy / (noise + rough)]
+    rough = (
+        4 * (k.C_f * k.C_g) ** 2 / mu
+    )  # of a g with kinks; a smooth one bounds the step instead (alexr-2025, Theorem 1)
+    if isfinite(k.L_g):
+        bounds = [mu / (k.L_g * k.C_f), accuracy / noise if noise else 1.0]
+    else:
+        bounds = [accuracy / (noise + rough)]
     away = min(k.B1 / (2 * k.n), 1 / 2, sqrt(k.B1 * lam * mu / k.n) / k.C_g, *bounds)
     start = mu * (nu * k.C_f * k.C_g) ** 2 + 4 * lam * k.C_f**2
     steps = ceil(log(max(2 * start / accuracy, 2.0)) / away)
@@ -65,10 +79,15 @@ def inner_loop(k: Constants, share: float) -> SimpleNamespace:
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), 1 / nu = 4 rho_F, z_K within
-    nu eps / sqrt(18) of the proximal point."""
+    """sonex-alexr2-2025, proof of Theorem 4.10 (alpha <= beta / (2 L), T from its last display), 1 /
+    nu = 4 rho_F, z_K within nu eps / sqrt(18) of the proximal point."""
     i = inner_loop(k, 1.0)
-    theta, gamma, beta, L = 1 - i.away, k.n * i.away / k.B1, 1 / 2, max(1 / i.nu, i.rho_F / (1 - i.nu * i.rho_F))
+    theta, gamma, beta, L = (
+        1 - i.away,
+        k.n * i.away / k.B1,
+        1 / 2,
+        max(1 / i.nu, i.rho_F / (1 - i.nu * i.rho_F)),
+    )
     eta = beta / (2 * L)
     rounds = 3 * ((k.delta0 + i.lam * k.C_f**2 / 2) / eta + 1.5 * (k.C_f * k.C_g) ** 2) / k.eps**2
     return {
@@ -116,10 +135,13 @@ algorithm = Algorithm(
         Variant(
             "f convex, non-decreasing, g weakly convex (A3)",
             "sonex-alexr2-2025, Algorithm 2 and Theorem 4.10",
-            "as in the paper (step = momentum, schedule = theory), but for z_{-1}, which is the last round's z_{K-1}",
+            "as in the paper (step = momentum, schedule = theory), but for z_{-1}, which is the last "
+            "round's z_{K-1}",
         ),
         Variant("g smooth (A2)", "sonex-alexr2-2025, remark to Theorem 4.10", "as in the paper"),
-        Variant("Adam-type steps", "sonex-alexr2-2025, Algorithm 2, line 15", "as in the paper (step = adam)"),
+        Variant(
+            "Adam-type steps", "sonex-alexr2-2025, Algorithm 2, line 15", "as in the paper (step = adam)"
+        ),
         Variant(
             "constraints by the smoothed hinge",
             "sonex-alexr2-2025, section 5 and Theorem 5.3",
@@ -131,9 +153,17 @@ algorithm = Algorithm(
     theorem="sonex-alexr2-2025, Theorem 4.10 (A3): of F_lambda, not of the problem",
     gives="smoothed stationarity",
     better=(
-        Theorem(name=THEOREM, rate=RATE, where={"inner smooth": "sonex-alexr2-2025, remark to Theorem 4.10 and Table 1"}),
+        Theorem(
+            name=THEOREM,
+            rate=RATE,
+            where={"inner smooth": "sonex-alexr2-2025, remark to Theorem 4.10 and Table 1"},
+        ),
         Theorem(name=THEOREM, rate=RATE, where={"plain expectations": "sonex-alexr2-2025, Theorem 5.3"}),
-        Theorem(name=THEOREM, rate=RATE, where={"outer smooth": "sonex-alexr2-2025, Theorem 4.10, where F_lambda is F"}),
+        Theorem(
+            name=THEOREM,
+            rate=RATE,
+            where={"outer smooth": "sonex-alexr2-2025, Theorem 4.10, where F_lambda is F"},
+        ),
     ),
     cite="Chen, Wang, Yang, Lin and Yang, Stochastic momentum methods for non-smooth non-convex FCCO, 2025",
     hyper={

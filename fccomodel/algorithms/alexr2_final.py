@@ -1,4 +1,5 @@
-"""ALEXR2 with a final ALEXR stage: nearly stationary for the problem itself (sonex-alexr2-2025, Corollary 4.11)."""
+"""ALEXR2 with a final ALEXR stage: nearly stationary for the problem itself (sonex-alexr2-2025,
+Corollary 4.11)."""
 
 import dataclasses
 
@@ -8,10 +9,16 @@ from fccomodel.algorithms.runtime.loops import last_stage
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 4.10's schedule; then ALEXR from w_tau to eps^2 of the inner loop's accuracy, |w - prox| = O(eps^2), where the
-    gradient of F_lam, whose Lipschitz constant is O(1/eps), is O(eps). ``finer``: 1 - theta there, to one in the inner loop."""
+    """Theorem 4.10's schedule; then ALEXR from w_tau to eps^2 of the inner loop's accuracy, |w - prox|
+    = O(eps^2), where the gradient of F_lam, whose Lipschitz constant is O(1/eps), is O(eps).
+    ``finer``: 1 - theta there, to one in the inner loop."""
     values, inner, last = alexr2.theory(k), alexr2.inner_loop(k, 1.0), alexr2.inner_loop(k, k.eps**2)
-    return {**values, "finer": last.away / inner.away, "last": last.steps, "iterations": values["iterations"] + last.steps}
+    return {
+        **values,
+        "finer": last.away / inner.away,
+        "last": last.steps,
+        "iterations": values["iterations"] + last.steps,
+    }
 
 
 OTHERWISE = ("weakly monotone", "regular constraints", "heavy penalty")
@@ -36,7 +43,8 @@ algorithm = dataclasses.replace(
     ),
     gives="stationarity",
     better=(),
-    theorem="sonex-alexr2-2025, Corollary 4.11 (nearly stationary for the problem itself, not for its smoothing alone)",
+    theorem="sonex-alexr2-2025, Corollary 4.11 (nearly stationary for the problem itself, not for its "
+    "smoothing alone)",
     hyper={**alexr2.algorithm.hyper, "last": 0, "finer": 1.0},
     theory=theory,
 )

@@ -1,4 +1,5 @@
-"""ALEXR whose psi is a half square where outer functions are smooth, too (alexr-2025, section 3.1, Theorems 1 and 3)."""
+"""ALEXR whose psi is a half square where outer functions are smooth, too (alexr-2025, section 3.1,
+Theorems 1 and 3)."""
 
 import dataclasses
 from functools import partial
@@ -17,7 +18,11 @@ algorithm = dataclasses.replace(
     beyond={},
     outer="conjugate",
     variants=(
-        Variant("psi a half square, f smooth", "alexr-2025, Theorems 1 and 3", "as in the paper (schedule = theory)"),
+        Variant(
+            "psi a half square, f smooth",
+            "alexr-2025, Theorems 1 and 3",
+            "as in the paper (schedule = theory)",
+        ),
     ),
     theory=partial(alexr.theory, squares=True),
 )

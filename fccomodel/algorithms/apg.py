@@ -14,8 +14,9 @@ def begin(state, F, h):
 
 
 def accelerated_step(state, F, h):
-    """w+ = prox_{R/L}(y - grad(y)/L), L doubled until phi(F(w+)) is below its quadratic model at y; y = w+ + momentum (w+ - w),
-    at rest again where the momentum points uphill (O'Donoghue and Candes 2015)."""
+    """w+ = prox_{R/L}(y - grad(y)/L), L doubled until phi(F(w+)) is below its quadratic model at y; y
+    = w+ + momentum (w+ - w), at rest again where the momentum points uphill (O'Donoghue and Candes
+    2015)."""
     y = state.ahead
     at = F.whole(y)
     s, direct = F.slope(y, at.value)
@@ -62,7 +63,8 @@ algorithm = Algorithm(
     rate="N / sqrt(eps)",
     gives="optimum",
     theorem="Beck and Teboulle 2009, Theorem 4.4",
-    cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging Sciences 2, 2009",
+    cite="Beck and Teboulle, A fast iterative shrinkage-thresholding algorithm, SIAM Journal on Imaging "
+    "Sciences 2, 2009",
     hyper={**vector_loop.DEFAULTS, "stage": 10, "longest": 100, "growth": 1.3},
     theory=theory,
     grid=grids.VECTOR,

@@ -1,4 +1,5 @@
-"""ASCVRG: values and Jacobians corrected at a reference point, epochs that double (ascvrg-2021, Algorithm 1)."""
+"""ASCVRG: values and Jacobians corrected at a reference point, epochs that double (ascvrg-2021,
+Algorithm 1)."""
 
 import math
 
@@ -19,10 +20,14 @@ def begin(state, F, h):
 
 
 def doubling_step(state, F, h):
-    """w <- prox_{eta_t R}(w - eta_t v), eta_t = eta sqrt(T / (2T - l)), l the steps taken of the T planned (equation (6))."""
+    """w <- prox_{eta_t R}(w - eta_t v), eta_t = eta sqrt(T / (2T - l)), l the steps taken of the T
+    planned (equation (6))."""
     state.count += 1
     state.average.lerp_(state.w, 1.0 / state.count)
-    v = corrected_by_samples(state, F) if F.partial else corrected(state, F)
+    if F.partial:
+        v = corrected_by_samples(state, F)
+    else:
+        v = corrected(state, F)
     taken = min(state.t + 1, state.total)
     eta = 0.5 * h.eta * math.sqrt(state.total / (2 * state.total - taken))
     state.w = F.prox(state.w - eta * v, eta)
@@ -69,8 +74,16 @@ algorithm = Algorithm(
     rate="(m + n) log(1/eps) + 1/eps^3",
     gives="optimum",
     theorem="ascvrg-2021, Theorem 3.5",
-    cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance reduced gradient, 2021",
-    hyper={**vector_loop.DEFAULTS, "stage": 16, "growth": 2.0, "longest": 1 << 16, "epochs": 12, "inner_batch": 32},
+    cite="Lin, Fan, Wang and Jordan, Improved oracle complexity for stochastic compositional variance "
+    "reduced gradient, 2021",
+    hyper={
+        **vector_loop.DEFAULTS,
+        "stage": 16,
+        "growth": 2.0,
+        "longest": 1 << 16,
+        "epochs": 12,
+        "inner_batch": 32,
+    },
     theory=theory,
     grid=grids.VECTOR,
 )

@@ -1,4 +1,5 @@
-"""What an algorithm declares: the form it works on, its assumptions, its estimator, its step, its loop, its source."""
+"""What an algorithm declares: the form it works on, its assumptions, its estimator, its step, its
+loop, its source."""
 
 from __future__ import annotations
 
@@ -21,9 +22,11 @@ ADAPTING = ("falling", "next_stage")
 
 @dataclass(frozen=True, kw_only=True)
 class Constants:
-    """The numbers that a theorem's schedule is made of; one that nothing is known of is 1 and its standing ``assumed``.
+    """The numbers that a theorem's schedule is made of; one that nothing is known of is 1 and its
+    standing ``assumed``.
 
-    n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1    arguments of f
+    n, B1, B2     blocks, blocks per step, samples per block and step (design notation)      d1
+                  arguments of f
     eps           the accuracy asked for
     C_f, C_g      Lipschitz constants of the outer and inner functions, block by block
     L_f, L_g      of their gradients; inf where f, g have kinks
@@ -61,13 +64,17 @@ class Constants:
 
     @property
     def spread(self) -> float:
-        """Variance of the gradient over samples and sampled blocks, C_f^2 (zeta^2 / B2 + C_g^2 / B1): at most
-        C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3); blocks add none where every step has them all."""
+        """Variance of the gradient over samples and sampled blocks, C_f^2 (zeta^2 / B2 + C_g^2 / B1):
+        at most C_f^2 (zeta^2 + C_g^2) / min(B1, B2) (sox-2022, Lemma 3); blocks add none where
+        every step has them all."""
         return self.C_f**2 * (self.zeta**2 / self.B2 + (self.C_g**2 / self.B1 if self.B1 < self.n else 0.0))
 
     def smoothed(self, lam: float) -> float:
-        """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025, Lemma A.1)."""
-        return max(1 / lam, self.rho_f / (1 - lam * self.rho_f)) if lam * self.rho_f < 1 else float("inf")
+        """L_f of the Moreau envelope f_lam: max(1/lam, rho_f / (1 - lam rho_f)) (sonex-alexr2-2025,
+        Lemma A.1)."""
+        if lam * self.rho_f < 1:
+            return max(1 / lam, self.rho_f / (1 - lam * self.rho_f))
+        return float("inf")
 
     def smoothness(self, L_f: float | None = None) -> float:
         """L_F = C_f L_g + C_g^2 L_f, of the whole objective (sox-2022, remark to Assumption 1)."""
@@ -80,8 +87,10 @@ class Theorem:
 
     name    where it stands                rate    as that of an algorithm
     where   assumption, besides those that the algorithm requires -> where the theorem states it
-    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose gradients are near 0;
-            ``smoothed stationarity``: points near those whose gradients of the smoothed objective F_lambda are near 0
+    gives   ``optimum``: points whose values are near the least; ``stationarity``: points whose
+            gradients are near 0;
+            ``smoothed stationarity``: points near those whose gradients of the smoothed objective
+            F_lambda are near 0
     """
 
     name: str
@@ -108,48 +117,66 @@ class Algorithm:
 
     name       identifier, as ``--algorithm`` takes it            title   as the paper calls it
     requires   assumption (a name in ``assumptions.ALL``) -> where its theorem states it: "Assumption 1 (i)"
-    beyond     assumption of ``requires`` -> what the steps do where it does not hold: the theorem covers no such model, and they
+    beyond     assumption of ``requires`` -> what the steps do where it does not hold: the theorem
+               covers no such model, and they
                run on it all the same, without being asked to
     adaptive   the theorem of its Adam-type steps; empty: none, what it is about is momentum
     practice   what its practical steps do that the theorem's do not, besides their sizes
     rate       what it takes to the accuracy that the theorem speaks of, a formula in n, B1, B2, eps, mu
-    counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow with the accuracy, these)
+    counts     in which unit: ``iterations``, or ``oracle calls`` (where the theorem's batches grow
+               with the accuracy, these)
     gives      ``optimum``, ``stationarity`` or ``smoothed stationarity``, as a theorem does
     theorem    where                                              cite    authors, title, venue
     better     theorems that promise more where more holds, the best first
-    variants   the forms that the paper gives, and their state here; empty: a baseline of their comparisons, its updates alone
-    oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and ``outer``, all blocks
-               at once as one vector F(w) in R^q
-               (its ``begin(state, F, h)`` opens an epoch, ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
+    variants   the forms that the paper gives, and their state here; empty: a baseline of their
+               comparisons, its updates alone
+    oracle     ``blocks``: ``gradient``, one estimate per sampled block i; ``vector``: ``inner`` and
+               ``outer``, all blocks
+               at once as one vector F(w) in R^q (its ``begin(state, F, h)`` opens an epoch,
+               ``update(state, F, h)`` is a step; F: see ``vector_oracle.oracle_of``)
     samples_outer   of a vector oracle, that steps may have phi by samples of its outer functions
-    outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the centres moved between stages),
+    outer      how non-smooth outer functions reach its form: ``moreau`` (their envelopes, the
+               centres moved between stages),
                ``entropy`` (the same with entropy on the simplex where they are maxima),
-               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every step), ``conjugate`` (the same,
-               and of smooth functions too), ``smooth`` (there are none)
-    surrogate  reformulation by which it solves another problem (``group_average``, ``row_average``); None: it solves this one
-    penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``; None: it takes no constraint
-    estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1} too), and ``gradient_by``:
-               which u_i gradients take, the ``previous`` one or the ``new`` one; None where the oracle is ``vector``
-    independent where it says that gradients go through inner samples of their own, independent of the estimates' (which the
+               ``subgradient`` (as they are), ``dual`` (each block keeps its y, moved in every
+               step), ``conjugate`` (the same, and of smooth functions too), ``smooth`` (there are
+               none)
+    surrogate  reformulation by which it solves another problem (``group_average``,
+               ``row_average``); None: it solves this one
+    penalty    how constraints do: ``smoothed_hinge``, ``hinge``, ``squared_hinge``, ``lagrangian``;
+               None: it takes no constraint
+    estimator  module with ``track`` (how u follows g), ``needs_previous`` (it asks for g at w_{t-1}
+               too), and ``gradient_by``:
+               which u_i gradients take, the ``previous`` one or the ``new`` one; None where the
+               oracle is ``vector`` independent where it says that gradients go through inner
+               samples of their own, independent of the estimates' (which the
                option ``gradient_batch`` can give up); empty: they share them
-    begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at the start and where the loop
+    begin      what the step keeps besides w and the point before: ``begin(state, h)``, called at
+               the start and where the loop
                goes back to the best point
     advance    one step, by the ``gradient``, ``update`` and ``project`` of a ``Solver``:
                ``advance(solver, data, state, u, c, batch, h)``
     step_sizes those that are 0 are chosen: ``step_sizes(h, inverse)``, where ``inverse()`` is one over the
                gradient's Lipschitz constant
-    falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at that share of its first
-    next_stage what changes from one stage of the loop to the next: ``next_stage(h, gained, worst)``, the largest violation last
-    in_theory  functions that a theorem's schedule has in the place of these, by name; there stages change nothing else
+    falling    within a stage: ``falling(h, share)``, the hyper-parameters where the step size is at
+               that share of its first next_stage what changes from one stage of the loop to the
+               next: ``next_stage(h, gained, worst)``, the largest violation last
+    in_theory  functions that a theorem's schedule has in the place of these, by name; there stages
+               change nothing else
     own        settings that its steps change and no option sets
-    points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is needed too (STORM)
+    points     at how many points a step evaluates each sample: 2 where the gradient at w_{t-1} is
+               needed too (STORM)
     steps      name of the update of w -> function; the first is the default
-    loop       module whose functions are the loop around the step; its ``solve`` is what the program calls, unless
+    loop       module whose functions are the loop around the step; its ``solve`` is what the
+               program calls, unless
     outermost  calls it: the loop and a last stage after it
     hyper      default values of its hyper-parameters
-    theory     their values in the theorem, from the problem's constants, ``lam`` where f is smoothed, and ``iterations``, the
-               steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and the loop changes none of them
-    grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare --tune`` searches them
+    theory     their values in the theorem, from the problem's constants, ``lam`` where f is
+               smoothed, and ``iterations``, the
+               steps that it asks for to reach eps; with ``schedule = theory`` they are taken, and
+               the loop changes none of them
+    grid       hyper-parameter -> the values that the papers' experiments chose it from; ``compare
+               --tune`` searches them
     """
 
     name: str
@@ -204,7 +231,8 @@ class Algorithm:
         return self.outermost or self.loop.solve  # type: ignore[no-any-return]
 
     def functions(self, step: str, schedule: str) -> dict[str, Callable[..., Any]]:
-        """What a program has of it, by the names there: its own functions for this update of w and this schedule."""
+        """What a program has of it, by the names there: its own functions for this update of w and
+        this schedule."""
         chosen = {"begin": self.begin, "update": self.steps[step]}
         if self.oracle == "blocks":
             chosen |= {"step_sizes": self.step_sizes, "advance": self.advance}
@@ -225,18 +253,31 @@ class Algorithm:
     @property
     def estimates(self) -> frozenset[str]:
         """The names of the settings that its estimates of inner expectations read."""
-        known = {} if self.estimator is None else vars(self.estimator)
+        if self.estimator is None:
+            known = {}
+        else:
+            known = vars(self.estimator)
         return attributes([known[name] for name in ESTIMATES if name in known])
 
     @property
     def practical(self) -> tuple[Any, ...]:
         """What its practical steps are made of: algorithms with the same take the same."""
-        form = (self.oracle, self.outer, self.penalty, self.surrogate, self.estimator, self.loop, self.points, self.independent)
+        form = (
+            self.oracle,
+            self.outer,
+            self.penalty,
+            self.surrogate,
+            self.estimator,
+            self.loop,
+            self.points,
+            self.independent,
+        )
         steps = self.functions(next(iter(self.steps)), "practical").items()
         return (*form, *steps, *self.hyper.items(), *self.own.items())
 
     def calls(self, n: float, B1: float, B2: float) -> float:
-        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or an oracle call (of a vector: all blocks)."""
+        """Values g_i(w; xi) that one unit of its ``rate`` takes: a step, or an oracle call (of a
+        vector: all blocks)."""
         if self.oracle == "vector":
             return n * (1 if self.counts == "oracle calls" else B2 * self.points)
         tracked = max(self.points, 1 + bool(self.estimator and self.estimator.needs_previous))

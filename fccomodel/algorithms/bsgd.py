@@ -1,4 +1,5 @@
-"""BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022, section 2.2)."""
+"""BSGD: the minibatch gradient with minibatch inner values, without memory (Hu et al., 2020; sox-2022,
+section 2.2)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
@@ -8,8 +9,8 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The step of stochastic gradient descent on a smooth function, eta = min(1, eps^2 / (2 spread)) / L_F; the bias,
-    L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
+    """The step of stochastic gradient descent on a smooth function, eta = min(1, eps^2 / (2 spread)) /
+    L_F; the bias, L_f sigma C_g / sqrt(B2), is as small as B2 makes it."""
     eta = min(1.0, k.eps**2 / (2 * k.spread) if k.spread else 1.0) / k.smoothness()
     return {"eta": eta, "iterations": 4 * k.delta0 / (eta * k.eps**2)}
 
@@ -44,7 +45,8 @@ algorithm = Algorithm(
     ),
     practice=("inner batches: of one size, where the theorem's grow with the accuracy",),
     theorem="sox-2022, Table 1 (inner batches of 1 / eps^2)",
-    cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic optimization, NeurIPS 2020",
+    cite="Hu, Zhang, Chen and He, Biased stochastic first-order methods for conditional stochastic "
+    "optimization, NeurIPS 2020",
     theory=theory,
     grid=grids.BSGD,
 )

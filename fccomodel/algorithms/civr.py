@@ -1,4 +1,5 @@
-"""CIVR: recursive (SARAH) estimates of values and Jacobians, an exact one at the start of each epoch (Zhang and Xiao 2019)."""
+"""CIVR: recursive (SARAH) estimates of values and Jacobians, an exact one at the start of each epoch
+(Zhang and Xiao 2019)."""
 
 import math
 
@@ -52,7 +53,8 @@ algorithm = Algorithm(
     counts="oracle calls",
     rate="N + sqrt(N) / eps^2",
     theorem="Zhang and Xiao 2019, Theorem 3",
-    cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, NeurIPS 2019",
+    cite="Zhang and Xiao, A stochastic composite gradient method with incremental variance reduction, "
+    "NeurIPS 2019",
     hyper={**vector_loop.DEFAULTS, "stage": 100, "longest": 100},
     grid=grids.VECTOR,
     theory=theory,

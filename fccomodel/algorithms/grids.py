@@ -7,7 +7,8 @@ BSGD = {"eta": SOX["eta"]}
 #: alexr-2025, section 5.1: 2, 5, 10 times 10^-3, 10^-2, 10^-1 for every method's step
 SGD = {"eta": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)}
 MSVR = {**SGD, "gamma": SOX["gamma"]}
-#: the dual step 1 / tau, too, in units of the arguments' size; theta = 0 is SOX without momentum (section 3.1)
+#: the dual step 1 / tau, too, in units of the arguments' size; theta = 0 is SOX without momentum
+#: (section 3.1)
 OOA = {**SGD, "tau": (1.0, 3.0, 10.0)}
 ALEXR = {**SGD, "theta": (0.0, 0.1, 1.0), "tau": (0.1, 1.0, 10.0)}
 

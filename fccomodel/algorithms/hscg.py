@@ -10,8 +10,9 @@ from fccomodel.algorithms.runtime.loops.vector_estimates import begin_with, hybr
 
 
 def begin(state, F, h):
-    """Every epoch starts from exact estimates (Algorithm 2), but those of the diminishing steps (Algorithm 1). The first is at
-    most 20 passes, the next ones longer: centres of the smoothing move between epochs."""
+    """Every epoch starts from exact estimates (Algorithm 2), but those of the diminishing steps
+    (Algorithm 1). The first is at most 20 passes, the next ones longer: centres of the smoothing
+    move between epochs."""
     if state.epoch == 0 or h.restarts:
         state.length = min(state.length, math.ceil(20 * h.growth**state.epoch / F.share))
         first_move(state, F, h)
@@ -36,26 +37,37 @@ def averaged_move(state, F, v, eta, theta):
 
 
 def constant_step(state, F, h):
-    """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2); b1 = ``values`` b."""
-    v = hybrid(state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)), 1.0, h.values)
+    """beta = 1 - sqrt(b / (b0 (T + 1))), eta = 2 / (L (3 + theta)) (Theorems 3.1, 3.3 and 4.1, 4.2);
+    b1 = ``values`` b."""
+    v = hybrid(
+        state, F, 1 - math.sqrt((h.fresh or F.share) / ((h.horizon or state.length) + 1)), 1.0, h.values
+    )
     averaged_move(state, F, v, 2 * h.eta / (3 + h.theta), h.theta)
 
 
 def diminishing_step(state, F, h):
-    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)). Without kinks theta_t ~ (t + 2)^-1/3 (Theorem 3.2); with them
-    gamma_t ~ (t + 2)^-1/3, L_t <= L / gamma_t, values by 1 / gamma_t^2 minibatches, and theta_t, which is proportional to
-    L_t (t + 2)^-1/3, stays (Theorem 3.4): eta_t theta_t ~ (t + 2)^-1/3 either way."""
+    """beta_t = 1 - (t + 2)^-2/3, eta_t = 2 / (L_t (3 + theta_t)). Without kinks theta_t ~ (t + 2)^-1/3
+    (Theorem 3.2); with them gamma_t ~ (t + 2)^-1/3, L_t <= L / gamma_t, values by 1 / gamma_t^2
+    minibatches, and theta_t, which is proportional to L_t (t + 2)^-1/3, stays (Theorem 3.4): eta_t
+    theta_t ~ (t + 2)^-1/3 either way."""
     falling = (2 / (state.t + 2)) ** (1 / 3)
-    gamma, theta = (falling, h.theta) if F.smoothing else (1.0, h.theta * falling)
+    if F.smoothing:
+        gamma, theta = (falling, h.theta)
+    else:
+        gamma, theta = (1.0, h.theta * falling)
     v = hybrid(state, F, 1 - (state.t + 2) ** (-2 / 3), gamma, 1 / gamma**2)
     averaged_move(state, F, v, 2 * gamma * h.eta / (3 + theta), theta)
 
 
 def constants(k: Constants) -> SimpleNamespace:
-    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi*. Without kinks |K|^2 = L_f; with them |K| = 1, gamma = eps, and values
-    are from batches of b / gamma^2, so that P and Q do not depend on gamma; B_psi = C_f^2 / 2 is added (Lemma A.1)."""
+    """L, P and Q of (18) with c0 = 1, and Psi(x_0) - Psi*. Without kinks |K|^2 = L_f; with them |K| =
+    1, gamma = eps, and values are from batches of b / gamma^2, so that P and Q do not depend on
+    gamma; B_psi = C_f^2 / 2 is added (Lemma A.1)."""
     kinks = not math.isfinite(k.L_f)
-    K, gamma = (1.0, k.eps) if kinks else (k.L_f, 1.0)
+    if kinks:
+        K, gamma = (1.0, k.eps)
+    else:
+        K, gamma = (k.L_f, 1.0)
     M = (k.C_1**2 * K) ** 2
     return SimpleNamespace(
         L=k.smoothness(K / gamma),
@@ -68,7 +80,10 @@ def constants(k: Constants) -> SimpleNamespace:
 
 def weights(k: Constants, c: SimpleNamespace, T: float, first: float) -> dict[str, float]:
     """(19) and (23): eta = 1 / L, theta = L b^(3/4) / (P (b0 (T + 1))^(1/4)), and what beta is made of."""
-    theta = min(1.0, c.L * k.B2**0.75 / (c.P * (first * (T + 1)) ** 0.25)) if c.P else 1.0
+    if c.P:
+        theta = min(1.0, c.L * k.B2**0.75 / (c.P * (first * (T + 1)) ** 0.25))
+    else:
+        theta = 1.0
     return {"eta": 1 / c.L, "theta": theta, "fresh": min(1.0, k.B2 / first), "horizon": T, **c.kinks}
 
 
@@ -104,23 +119,50 @@ algorithm = Algorithm(
     begin=begin,
     in_theory={"begin": begin_once},
     variants=(
-        Variant("constant step, phi smooth", "hscg-2020, Algorithm 1 and Theorem 3.1", "as in the paper (schedule = theory)"),
-        Variant("diminishing step, phi smooth", "hscg-2020, Theorem 3.2", "as in the paper (step = diminishing)"),
-        Variant("constant step, phi with kinks", "hscg-2020, Theorem 3.3", "as in the paper (schedule = theory)"),
-        Variant("diminishing step, phi with kinks", "hscg-2020, Theorem 3.4", "as in the paper (step = diminishing)"),
-        Variant("products with the Jacobian", "hscg-2020, (16)", "as in the paper where it is large (matrix = 0)"),
-        Variant("the pair of an approximate KKT point", "hscg-2020, Lemma 3.1", "as in the paper, by full passes"),
-        Variant("centres of the smoothing", "hscg-2020, section 2.3", "as in the paper; in practice moved between epochs"),
+        Variant(
+            "constant step, phi smooth",
+            "hscg-2020, Algorithm 1 and Theorem 3.1",
+            "as in the paper (schedule = theory)",
+        ),
+        Variant(
+            "diminishing step, phi smooth", "hscg-2020, Theorem 3.2", "as in the paper (step = diminishing)"
+        ),
+        Variant(
+            "constant step, phi with kinks", "hscg-2020, Theorem 3.3", "as in the paper (schedule = theory)"
+        ),
+        Variant(
+            "diminishing step, phi with kinks",
+            "hscg-2020, Theorem 3.4",
+            "as in the paper (step = diminishing)",
+        ),
+        Variant(
+            "products with the Jacobian", "hscg-2020, (16)", "as in the paper where it is large (matrix = 0)"
+        ),
+        Variant(
+            "the pair of an approximate KKT point", "hscg-2020, Lemma 3.1", "as in the paper, by full passes"
+        ),
+        Variant(
+            "centres of the smoothing",
+            "hscg-2020, section 2.3",
+            "as in the paper; in practice moved between epochs",
+        ),
     ),
     steps={"constant": constant_step, "diminishing": diminishing_step},
     rate="1 / eps^5",
     counts="oracle calls",
     theorem=f"hscg-2020, Theorems 3.3 and 3.4 (values from batches of B2 / gamma^2){CONSTRAINED}",
-    practice=("values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",),
-    better=(
-        Theorem(name="hscg-2020, Theorems 3.1 and 3.2", rate="1 / eps^3", where={"outer smooth": "hscg-2020, Theorem 3.1"}),
+    practice=(
+        "values by as many samples as Jacobians, where theorems about kinks have 1 / gamma^2 times more",
     ),
-    cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave minimax problems, NeurIPS 2020",
+    better=(
+        Theorem(
+            name="hscg-2020, Theorems 3.1 and 3.2",
+            rate="1 / eps^3",
+            where={"outer smooth": "hscg-2020, Theorem 3.1"},
+        ),
+    ),
+    cite="Tran-Dinh, Liu and Nguyen, Hybrid variance-reduced SGD algorithms for nonconvex-concave "
+    "minimax problems, NeurIPS 2020",
     hyper={
         **vector_loop.DEFAULTS,
         "stage": 100,
@@ -132,7 +174,7 @@ algorithm = Algorithm(
         "horizon": 0.0,
         "values": 1.0,
         "restarts": 1.0,
-    },  # fmt: skip
+    },
     grid=grids.HSCG,
     theory=theory,
 )

@@ -1,4 +1,5 @@
-"""HSCG where phi is a maximum, smoothed by entropy on the simplex in the place of half squares (hscg-2020, section 2.3)."""
+"""HSCG where phi is a maximum, smoothed by entropy on the simplex in the place of half squares
+(hscg-2020, section 2.3)."""
 
 import dataclasses
 from math import log
@@ -8,7 +9,8 @@ from fccomodel.algorithms.base import Constants, Variant
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """Theorem 3.3's schedule with B_psi = log n, the largest b on the simplex; b is 1-strongly convex in either norm."""
+    """Theorem 3.3's schedule with B_psi = log n, the largest b on the simplex; b is 1-strongly convex
+    in either norm."""
     fall = hscg.constants(k).fall
     return hscg.theory(dataclasses.replace(k, delta0=k.delta0 + log(max(k.n, k.d1, 2)) - (fall - k.delta0)))
 

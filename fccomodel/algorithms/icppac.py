@@ -1,4 +1,5 @@
-"""ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025, reference [10])."""
+"""ICPPAC: constrained proximal points, each by constraint extrapolation, ConEx (sonex-alexr2-2025,
+reference [10])."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED
@@ -23,9 +24,10 @@ def step_sizes(h, inverse):
 def advance(solver, data, state, u, c, batch, h):
     """An inner step of ConEx, multipliers first; after the last, the next round.
 
-    Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its multiplier answers to has it,
-    extrapolated like the constraint's value, and the pull towards w is that of the objective plus each multiplier's. Values are
-    those at z and the point before, as in alexr-2025, for the paper's linearisations, which differ by squares of steps.
+    Every constraint has the |z - w|^2 / (2 nu) of the subproblem as the objective does: what its
+    multiplier answers to has it, extrapolated like the constraint's value, and the pull towards w
+    is that of the objective plus each multiplier's. Values are those at z and the point before, as
+    in alexr-2025, for the paper's linearisations, which differ by squares of steps.
     """
     z, h = state.w if state.k == 0 else state.z, h.copy()
     h.distance = (1 + h.theta) * distance(z, state, h) - h.theta * distance(state.z_prev, state, h)
@@ -40,7 +42,8 @@ def distance(z, state, h):
 
 
 def weight(solver, c):
-    """1 + sum of the inequalities' multipliers: how often the Lagrangian of the subproblem has |z - w|^2 / (2 nu)."""
+    """1 + sum of the inequalities' multipliers: how often the Lagrangian of the subproblem has |z -
+    w|^2 / (2 nu)."""
     return 1.0 + sum(float(getattr(c, name).abs().sum()) for name in solver.inequalities)
 
 
@@ -92,7 +95,8 @@ algorithm = Algorithm(
     steps={"proximal_point": next_centre},
     rate="1 / eps^6",
     theorem="sonex-alexr2-2025, Table 2",
-    cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional constrained optimization, 2023",
+    cite="Boob, Deng and Lan, Stochastic first-order methods for convex and nonconvex functional "
+    "constrained optimization, 2023",
     own={"distance": 0.0},
     hyper={"tau": 30.0, "theta": 0.1, "nu": 0.0, "inner_steps": 10},
     grid=grids.ICPPAC,

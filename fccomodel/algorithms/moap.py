@@ -1,4 +1,5 @@
-"""MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021; sox-2022, equation (3))."""
+"""MOAP: every estimate shrinks, the sampled ones by the scaled values; momentum (Wang et al., 2021;
+sox-2022, equation (3))."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
@@ -27,7 +28,8 @@ algorithm = Algorithm(
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="n / (B1 eps^4)",
     theorem="sox-2022, Table 1",
-    cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC maximization, AISTATS 2022",
+    cite="Wang, Yang, Zhang and Yang, Momentum accelerates the convergence of stochastic AUPRC "
+    "maximization, AISTATS 2022",
     hyper={"gamma": 0.1, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     grid=grids.SOX,
 )

@@ -1,4 +1,5 @@
-"""MSVR: variance-reduced estimates of inner expectations and gradient (Jiang et al., 2022; alexr-2025, section 3.2)."""
+"""MSVR: variance-reduced estimates of inner expectations and gradient (Jiang et al., 2022; alexr-2025,
+section 3.2)."""
 
 from math import sqrt
 from types import SimpleNamespace
@@ -11,13 +12,15 @@ from fccomodel.algorithms.runtime.loops.steps import shrink_gamma
 
 
 def begin(state, h):
-    """The gradient's estimate v starts at the first G; before: the estimates u as the step before found them."""
+    """The gradient's estimate v starts at the first G; before: the estimates u as the step before
+    found them."""
     state.v, state.before = None, None
 
 
 def advance(solver, data, state, u, c, batch, h):
-    """G(w_t) by the estimates u_{t-1}, G(w_{t-1}) of the same samples by u_{t-2}: sampled blocks are no more likely to have moved
-    between these than others, so that v follows the mean over all blocks."""
+    """G(w_t) by the estimates u_{t-1}, G(w_{t-1}) of the same samples by u_{t-2}: sampled blocks are
+    no more likely to have moved between these than others, so that v follows the mean over all
+    blocks."""
     now = SimpleNamespace(**{name: value.clone() for name, value in vars(u).items()})
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.G_prev = solver.gradient(data, state.w_prev, state.w_prev, state.before or now, c, batch, h)
@@ -27,14 +30,16 @@ def advance(solver, data, state, u, c, batch, h):
 
 
 def falling(h, share):
-    """Within a stage the step size alone: errors of corrections that weigh n / B1 and more are forgotten by gamma alone."""
+    """Within a stage the step size alone: errors of corrections that weigh n / B1 and more are
+    forgotten by gamma alone."""
     now = h.copy()
     now.eta = share * h.peak
     return now
 
 
 def next_stage(h, gained, worst):
-    """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the estimates to follow."""
+    """Corrections weigh n / B1 and more: where a stage gained nothing, steps were far too long for the
+    estimates to follow."""
     if not gained:
         h.peak *= 0.3
         shrink_gamma(h)
@@ -43,20 +48,30 @@ def next_stage(h, gained, worst):
 
 def storm_step(state, G, h):
     """v <- G(w_t) + (1 - beta) (v - G(w_{t-1}));  w <- w - eta v."""
-    state.v = G if state.v is None else G + (1 - h.beta) * (state.v - state.G_prev)
+    if state.v is None:
+        state.v = G
+    else:
+        state.v = G + (1 - h.beta) * (state.v - state.G_prev)
     state.w.sub_(state.v, alpha=h.eta)
     return h.eta
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """By the recursions of sonex-alexr2-2025, Lemmas B.1, B.3 and B.4, and STORM's for v: noise terms and start at most eps^2 / 2
-    in sum, terms of |v|^2 at most 1 / 2. First estimates are from 1 / eps samples."""
+    """By the recursions of sonex-alexr2-2025, Lemmas B.1, B.3 and B.4, and STORM's for v: noise terms
+    and start at most eps^2 / 2 in sum, terms of |v|^2 at most 1 / 2. First estimates are from 1 /
+    eps samples."""
     L = k.L_f * k.C_1
     beta = min(k.eps**2 / (24 * k.spread) if k.spread else 1.0, 1.0)
     noise = 24 * (L * k.sigma) ** 2
     gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, beta * k.n / (12 * k.B1), 1 / 2)
     bounds = [1 / (2 * k.smoothness()), sqrt(beta / 48) / (k.C_f * k.L_g)]
-    bounds += [sqrt(beta * k.B1 / (432 * k.n)) / (L * k.C_g), k.B1 / k.n * sqrt(gamma / 162) / (L * k.C_g)] if L else []
+    if L:
+        bounds += [
+            sqrt(beta * k.B1 / (432 * k.n)) / (L * k.C_g),
+            k.B1 / k.n * sqrt(gamma / 162) / (L * k.C_g),
+        ]
+    else:
+        bounds += []
     eta = min(bounds)
     start = k.delta0 / eta + k.spread * k.eps / beta + 2 * L**2 * k.n * k.sigma**2 * k.eps / (gamma * k.B1)
     return {"beta": beta, "gamma": gamma, "eta": eta, "iterations": 4 * start / k.eps**2}

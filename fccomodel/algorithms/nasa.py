@@ -1,4 +1,5 @@
-"""NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang 2020, Algorithm 1)."""
+"""NASA: averages of the gradient and of the values, one time scale (Ghadimi, Ruszczynski and Wang
+2020, Algorithm 1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import PROXIMAL
@@ -49,7 +50,8 @@ algorithm = Algorithm(
     steps={"averaged": averaged_step},
     rate="1 / eps^4",
     theorem="Ghadimi, Ruszczynski and Wang 2020, Theorem 1",
-    cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested stochastic optimization, "
+    cite="Ghadimi, Ruszczynski and Wang, A single timescale stochastic approximation method for nested "
+    "stochastic optimization, "
     "SIAM Journal on Optimization 30, 2020",
     hyper={**vector_loop.DEFAULTS, **vector_loop.NOISY, "tau": 0.5},
     grid=grids.VECTOR,

@@ -1,4 +1,5 @@
-"""OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019; alexr-2025, appendix F)."""
+"""OOA: online ascent of the groups' weights, descent of the weighted risks (Sagawa et al., 2019;
+alexr-2025, appendix F)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.alexr import next_stage
@@ -27,7 +28,8 @@ algorithm = Algorithm(
     rate="n^2 log(n) / eps^2",
     gives="optimum",
     theorem="alexr-2025, Table 4",
-    cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, ICLR 2020",
+    cite="Sagawa, Koh, Hashimoto and Liang, Distributionally robust neural networks for group shifts, "
+    "ICLR 2020",
     hyper={"tau": 1.0},
     grid=grids.OOA,
 )

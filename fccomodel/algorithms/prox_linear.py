@@ -1,4 +1,5 @@
-"""Prox-linear (Gauss-Newton): F linearised, phi kept; the subproblem by accelerated steps on the smoothed phi."""
+"""Prox-linear (Gauss-Newton): F linearised, phi kept; the subproblem by accelerated steps on the
+smoothed phi."""
 
 import math
 
@@ -9,15 +10,20 @@ from fccomodel.core.lazy import torch
 
 
 def begin(state, F, h):
-    """The weight of the proximal term, and the curvature of subproblems, which is found as they are solved."""
+    """The weight of the proximal term, and the curvature of subproblems, which is found as they are
+    solved."""
     if state.epoch == 0:
         state.step, state.L = h.eta, 0.0
 
 
 def subproblem(F, w, at, J, step, count, L):
-    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with restarts; also F + J (z - w), and
-    the gradient's Lipschitz constant, of which L is a guess that is doubled as needed."""
-    push, pull = (J.mv, J.T.mv) if F.keep else (at.push, at.pull)
+    """min over z of phi(F + J (z - w)) + R(z) + |z - w|^2 / (2 step) by accelerated steps with
+    restarts; also F + J (z - w), and the gradient's Lipschitz constant, of which L is a guess that
+    is doubled as needed."""
+    if F.keep:
+        push, pull = (J.mv, J.T.mv)
+    else:
+        push, pull = (at.push, at.pull)
 
     def G(z):
         s, direct = F.slope(z, at.value + push(z - w))
@@ -31,7 +37,11 @@ def subproblem(F, w, at, J, step, count, L):
         while True:
             new = F.prox(y - gradient / L, 1 / L)
             move = new - y
-            if float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6) or L > 1e12 or F.late():
+            if (
+                float((G(new) - gradient) @ move) <= L * float(move @ move) * (1 + 1e-6)
+                or L > 1e12
+                or F.late()
+            ):
                 break
             L *= 2
         if float(move @ (new - x)) < 0:
@@ -45,7 +55,10 @@ def linearised_step(state, F, h):
     """w <- the subproblem's solution, ``step`` halved until phi(F(w)) is below its model there."""
     w = state.w
     at = F.whole(w)
-    J = at.matrix() if F.keep else torch.zeros(0)
+    if F.keep:
+        J = at.matrix()
+    else:
+        J = torch.zeros(0)
     state.step *= 1.5
     while True:
         z, model, state.L = subproblem(F, w, at, J, state.step, h.inner_steps, state.L)
@@ -58,10 +71,13 @@ def linearised_step(state, F, h):
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The step eta = 1 / (C_f L_g), phi smoothed with lam = eps / C_f^2 (section 6); 2 delta0 / (eta eps^2) subproblems (5.3)."""
+    """The step eta = 1 / (C_f L_g), phi smoothed with lam = eps / C_f^2 (section 6); 2 delta0 / (eta
+    eps^2) subproblems (5.3)."""
     eta = 1 / (k.C_f * k.L_g)
     values = {"eta": eta, "iterations": 2 * k.delta0 / (eta * k.eps**2)}
-    return values if k.L_f < float("inf") else {**values, "lam": k.eps / k.C_f**2}
+    if k.L_f < float("inf"):
+        return values
+    return {**values, "lam": k.eps / k.C_f**2}
 
 
 algorithm = Algorithm(
@@ -85,7 +101,8 @@ algorithm = Algorithm(
     counts="oracle calls",
     rate="N / eps^2",
     theorem="Drusvyatskiy and Paquette 2019, Theorem 5.3",
-    cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and smooth maps, "
+    cite="Drusvyatskiy and Paquette, Efficiency of minimizing compositions of convex functions and "
+    "smooth maps, "
     "Mathematical Programming 178, 2019",
     hyper={
         **vector_loop.DEFAULTS,
@@ -95,7 +112,7 @@ algorithm = Algorithm(
         "gain": 1e-6,
         "patience": 3,
         "inner_steps": 50,
-    },  # fmt: skip
+    },
     grid=grids.VECTOR,
     theory=theory,
 )

@@ -1,4 +1,5 @@
-"""SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022, section 3.1)."""
+"""SOAP: moving averages used as soon as they are updated, no momentum (Qi et al., 2021; sox-2022,
+section 3.1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
@@ -27,7 +28,8 @@ algorithm = Algorithm(
     steps={"plain": steps.plain_step},
     rate="n / eps^5",
     theorem="sox-2022, Table 1",
-    cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, NeurIPS 2021",
+    cite="Qi, Luo, Xu, Ji and Yang, Stochastic optimization of areas under precision-recall curves, "
+    "NeurIPS 2021",
     hyper={"gamma": 0.2},
     grid=grids.SOX,
 )

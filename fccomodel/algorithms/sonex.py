@@ -1,4 +1,5 @@
-"""SONEX: variance-reduced estimates, outer smoothing, momentum or Adam-type steps (sonex-alexr2-2025, Algorithm 1)."""
+"""SONEX: variance-reduced estimates, outer smoothing, momentum or Adam-type steps (sonex-alexr2-2025,
+Algorithm 1)."""
 
 from math import sqrt
 
@@ -10,11 +11,15 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sonex-alexr2-2025, Theorem 4.7: noise terms and start in (23) at most eps^2 / 3 each, terms of (22) at most 1 / 12.
+    """sonex-alexr2-2025, Theorem 4.7: noise terms and start in (23) at most eps^2 / 3 each, terms of
+    (22) at most 1 / 12.
 
     First estimates are from eps^-3 samples there (E U_1 = O(eps^3)).
     """
-    lam = min(k.eps / k.C_f, 1 / (2 * k.rho_f)) if k.rho_f else k.eps / k.C_f
+    if k.rho_f:
+        lam = min(k.eps / k.C_f, 1 / (2 * k.rho_f))
+    else:
+        lam = k.eps / k.C_f
     L_f = k.smoothed(lam)
     L_F = k.smoothness(L_f)
     beta = min(k.eps**2 / (12 * k.spread) if k.spread else 1.0, 2 / 7)
@@ -56,15 +61,24 @@ algorithm = Algorithm(
         Variant(
             "momentum",
             "sonex-alexr2-2025, Algorithm 1 and Theorem 4.7",
-            "as in the paper (step = momentum, schedule = theory), but for first estimates: by one batch, not by eps^-3 samples",
+            "as in the paper (step = momentum, schedule = theory), but for first estimates: by one "
+            "batch, not by eps^-3 samples",
         ),
-        Variant("Adam-type steps", "sonex-alexr2-2025, appendix E and Theorem E.6", "as in the paper (step = adam)"),
+        Variant(
+            "Adam-type steps",
+            "sonex-alexr2-2025, appendix E and Theorem E.6",
+            "as in the paper (step = adam)",
+        ),
         Variant(
             "constraints by the smoothed hinge",
             "sonex-alexr2-2025, section 5 and Theorem 5.3",
             "as in the paper; in practice centred, and its centres moved",
         ),
-        Variant("constraints, g_0 a composition", "sonex-alexr2-2025, appendix F.3", "as in the paper: g_0 is tracked too"),
+        Variant(
+            "constraints, g_0 a composition",
+            "sonex-alexr2-2025, appendix F.3",
+            "as in the paper: g_0 is tracked too",
+        ),
     ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5",

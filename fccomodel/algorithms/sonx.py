@@ -1,4 +1,5 @@
-"""SONX: MSVR estimates, subgradients of f, plain steps; constraints by the hinge penalty (sonex-alexr2-2025, [6] and [8])."""
+"""SONX: MSVR estimates, subgradients of f, plain steps; constraints by the hinge penalty
+(sonex-alexr2-2025, [6] and [8])."""
 
 from math import inf
 
@@ -16,15 +17,15 @@ def begin(state, h):
 
 
 def step_sizes(h, inverse):
-    """The inverse of the gradient's Lipschitz constant, no further than a first step lowers the function itself: in a small batch
-    a kink may be nearer than it is on all rows."""
+    """The inverse of the gradient's Lipschitz constant, no further than a first step lowers the
+    function itself: in a small batch a kink may be nearer than it is on all rows."""
     if h.eta <= 0:
         h.eta = inverse(jumps=True)
 
 
 def falling(h, share):
-    """Subgradients do not vanish beside a kink, so that the last iterate is as far from it as its step is long: steps fall as the
-    square of what is left of the stage."""
+    """Subgradients do not vanish beside a kink, so that the last iterate is as far from it as its step
+    is long: steps fall as the square of what is left of the stage."""
     now = h.copy()
     now.eta = share**2 * h.peak
     weigh(now, max(share, 0.1))
@@ -32,8 +33,9 @@ def falling(h, share):
 
 
 def next_stage(h, gained, worst):
-    """Steps shrink from stage to stage. The hinge is exact where rho is above the multipliers: where a stage gained nothing and
-    its violation did not fall as its steps did, rho is larger, and steps as much shorter."""
+    """Steps shrink from stage to stage. The hinge is exact where rho is above the multipliers: where a
+    stage gained nothing and its violation did not fall as its steps did, rho is larger, and steps
+    as much shorter."""
     h.peak *= 0.85
     if not gained and worst > 1e-3 and worst > 0.9 * h.violated:
         h.rho, h.peak = 4 * h.rho, 0.25 * h.peak
@@ -60,7 +62,9 @@ algorithm = Algorithm(
         "whole space": "sonex-alexr2-2025, problem (1)",
     },
     beyond={**NESTED, **PROXIMAL},
-    practice=("penalty: rho grows where constraints stay violated, where the theorem has one above the multipliers",),
+    practice=(
+        "penalty: rho grows where constraints stay violated, where the theorem has one above the multipliers",
+    ),
     outer="subgradient",
     penalty="hinge",
     estimator=msvr,
@@ -71,7 +75,8 @@ algorithm = Algorithm(
     steps={"plain": steps.plain_step},
     rate="n / (B1 sqrt(B2) eps^6)",
     theorem="sonex-alexr2-2025, Tables 1 and 2",
-    cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, NeurIPS 2023",
+    cite="Hu, Zhu and Yang, Non-smooth weakly-convex finite-sum coupled compositional optimization, "
+    "NeurIPS 2023",
     own={"violated": inf},
     hyper={"gamma": 0.8, "gamma_prime": 0.1},
     grid=grids.SONX,

@@ -1,4 +1,5 @@
-"""SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022, Algorithm 1)."""
+"""SOX: moving-average estimates of the inner expectations, momentum on the gradient (sox-2022,
+Algorithm 1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms._practice import NESTED, PROXIMAL
@@ -14,7 +15,11 @@ def theory(k: Constants) -> dict[str, float]:
     gamma = min(k.B2 * k.eps**2 / noise if noise else 1.0, 1 / 5, 5 * k.n / (3 * k.B1) * beta)
     slow = 30 * k.L_f * k.n * k.C_1 * k.C_g
     eta = min(beta / (4 * k.smoothness()), gamma * k.B1 / slow if slow else 1.0)
-    start = k.delta0 + (k.C_f * k.C_g) ** 2 / (4 * k.smoothness()) + 2 * k.L_f * k.C_1 * k.sigma**2 / (3 * k.C_g * k.B2)
+    start = (
+        k.delta0
+        + (k.C_f * k.C_g) ** 2 / (4 * k.smoothness())
+        + 2 * k.L_f * k.C_1 * k.sigma**2 / (3 * k.C_g * k.B2)
+    )
     return {"beta": beta, "gamma": gamma, "eta": eta, "iterations": 6 * start / (eta * k.eps**2)}
 
 
@@ -37,9 +42,21 @@ algorithm = Algorithm(
     outer="smooth",
     estimator=moving_average,
     variants=(
-        Variant("momentum", "sox-2022, Algorithm 1 and Theorem 1", "as in the paper (step = momentum, schedule = theory)"),
-        Variant("Adam-type steps", "sonex-alexr2-2025, appendix E", "by SONEX's formula, without a theorem (step = adam)"),
-        Variant("stochastic f_i", "sox-2022, appendix E", "as in the paper: an expectation around f draws its samples"),
+        Variant(
+            "momentum",
+            "sox-2022, Algorithm 1 and Theorem 1",
+            "as in the paper (step = momentum, schedule = theory)",
+        ),
+        Variant(
+            "Adam-type steps",
+            "sonex-alexr2-2025, appendix E",
+            "by SONEX's formula, without a theorem (step = adam)",
+        ),
+        Variant(
+            "stochastic f_i",
+            "sox-2022, appendix E",
+            "as in the paper: an expectation around f draws its samples",
+        ),
     ),
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^4",

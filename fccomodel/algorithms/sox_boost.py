@@ -1,4 +1,5 @@
-"""SOX-boost: SOX in stages, each with half the step, beta and gamma and twice the steps (sox-2022, Algorithm 2)."""
+"""SOX-boost: SOX in stages, each with half the step, beta and gamma and twice the steps (sox-2022,
+Algorithm 2)."""
 
 from math import ceil, log2
 
@@ -27,21 +28,38 @@ def next_stage(h, gained, worst):
 
 
 def halve(h, gained, worst):
-    """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2 (Theorem 2)."""
+    """eta_k, beta_k, gamma_k proportional to eps_k and T_k to 1 / eps_k, with eps_{k+1} = eps_k / 2
+    (Theorem 2)."""
     h.peak, h.beta, h.gamma = 0.5 * h.peak, 0.5 * h.beta, 0.5 * h.gamma
     h.stage = 2 * h.stage
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """The first stage of sox-2022, Lemma 6; the others follow by halving. Where F is merely convex, mu |w|^2 / 2 is added with
-    mu = eps / |w_0 - w*|^2, and the sum is minimised to eps / 2: in all eps (proof of Corollary 1)."""
-    ridge, eps = (0.0, k.eps) if k.mu else (k.eps / k.diameter**2, k.eps / 2)
+    """The first stage of sox-2022, Lemma 6; the others follow by halving. Where F is merely convex, mu
+    |w|^2 / 2 is added with mu = eps / |w_0 - w*|^2, and the sum is minimised to eps / 2: in all eps
+    (proof of Corollary 1)."""
+    if k.mu:
+        ridge, eps = (0.0, k.eps)
+    else:
+        ridge, eps = (k.eps / k.diameter**2, k.eps / 2)
     mu, L_F, C_3 = k.mu or ridge, k.smoothness() + ridge, 40 * (k.L_f * k.C_1 * k.sigma) ** 2
-    C_4 = min(1 / (4 * L_F), 1 / (9 * k.L_f * k.C_1 * k.C_g)) if k.L_f * k.C_g else 1 / (4 * (L_F or 1.0))
+    if k.L_f * k.C_g:
+        C_4 = min(1 / (4 * L_F), 1 / (9 * k.L_f * k.C_1 * k.C_g))
+    else:
+        C_4 = 1 / (4 * (L_F or 1.0))
     eps_1 = max(k.delta0, C_4 * ((k.C_f * k.C_g) ** 2 + 12 * (k.L_f * k.C_1 * k.sigma) ** 2 / k.B2))
     bounds = [3 * k.B1 * C_4 / (50 * k.n), 2 * C_4 / 7]
-    bounds += [mu * C_4 * eps_1 / (12 * k.spread), eps_1 / (120 * k.spread)] if k.spread else []
-    bounds += [mu * C_4 * k.B1 * k.B2 * eps_1 / (20 * k.n * C_3), k.B1 * k.B2 * C_4 * eps_1 / (200 * k.n * C_3)] if C_3 else []
+    if k.spread:
+        bounds += [mu * C_4 * eps_1 / (12 * k.spread), eps_1 / (120 * k.spread)]
+    else:
+        bounds += []
+    if C_3:
+        bounds += [
+            mu * C_4 * k.B1 * k.B2 * eps_1 / (20 * k.n * C_3),
+            k.B1 * k.B2 * C_4 * eps_1 / (200 * k.n * C_3),
+        ]
+    else:
+        bounds += []
     eta = min(bounds)
     beta = eta / C_4
     gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)
@@ -72,8 +90,12 @@ algorithm = Algorithm(
     next_stage=next_stage,
     in_theory={"next_stage": halve},
     variants=(
-        Variant("stages that halve", "sox-2022, Algorithm 2 and Theorem 2", "as in the paper (schedule = theory)"),
-        Variant("convex F, with mu |w|^2 / 2", "sox-2022, Corollary 1", "as in the paper (schedule = theory)"),
+        Variant(
+            "stages that halve", "sox-2022, Algorithm 2 and Theorem 2", "as in the paper (schedule = theory)"
+        ),
+        Variant(
+            "convex F, with mu |w|^2 / 2", "sox-2022, Corollary 1", "as in the paper (schedule = theory)"
+        ),
     ),
     steps={"adam": curved_adam_step, "momentum": curved_momentum_step},
     rate="max(n / (B1 B2), 1 / min(B1, B2)) / eps^3",

@@ -1,4 +1,5 @@
-"""SOX without momentum, projected: the average iterate, for convex F (sox-2022, section 3.4 and Theorem 3)."""
+"""SOX without momentum, projected: the average iterate, for convex F (sox-2022, section 3.4 and
+Theorem 3)."""
 
 from math import sqrt
 
@@ -10,15 +11,27 @@ from fccomodel.algorithms.runtime.loops import steps
 
 
 def theory(k: Constants) -> dict[str, float]:
-    """sox-2022, Theorem 5: each of nine terms is at most eps / 9; gamma = 1 / (1 + tau). C_Omega is the ``diameter``, and
-    C_f C_g C_Omega stands for the bound of f* as well, of which the paper says that there is one."""
+    """sox-2022, Theorem 5: each of nine terms is at most eps / 9; gamma = 1 / (1 + tau). C_Omega is
+    the ``diameter``, and C_f C_g C_Omega stands for the bound of f* as well, of which the paper
+    says that there is one."""
     C = k.C_f * k.C_g * sqrt(k.C_f**2 * (k.C_g**2 + k.zeta**2 / k.B2))
     far = (k.C_g * k.diameter) ** 2
     eta = min(k.B1 * k.eps / (9 * k.n * C), k.eps / (9 * (k.C_f * k.C_g) ** 2))
-    eta = min(eta, k.eps / (9 * k.spread)) if k.spread else eta
-    tau = max(9 * k.L_f * k.sigma**2 / (k.B2 * k.eps), 9 * k.B1 / (k.n * k.B2 * k.eps), 9 * k.B1 * k.L_f * far / (k.n * k.eps))
+    if k.spread:
+        eta = min(eta, k.eps / (9 * k.spread))
+    else:
+        eta = eta
+    tau = max(
+        9 * k.L_f * k.sigma**2 / (k.B2 * k.eps),
+        9 * k.B1 / (k.n * k.B2 * k.eps),
+        9 * k.B1 * k.L_f * far / (k.n * k.eps),
+    )
     blocks = k.n / (k.B1 * k.eps)
-    T = max(36 * blocks * k.C_f * k.C_g * k.diameter, 9 * blocks * tau * k.L_f * far, 9 * k.diameter**2 / (2 * eta * k.eps))
+    T = max(
+        36 * blocks * k.C_f * k.C_g * k.diameter,
+        9 * blocks * tau * k.L_f * far,
+        9 * k.diameter**2 / (2 * eta * k.eps),
+    )
     return {"eta": eta, "gamma": 1 / (1 + tau), "iterations": T}
 
 
@@ -49,7 +62,11 @@ algorithm = Algorithm(
     outer="smooth",
     estimator=moving_average,
     variants=(
-        Variant("beta = 1, projected, averaged", "sox-2022, section 3.4 and Theorem 3", "as in the paper (schedule = theory)"),
+        Variant(
+            "beta = 1, projected, averaged",
+            "sox-2022, section 3.4 and Theorem 3",
+            "as in the paper (schedule = theory)",
+        ),
     ),
     steps={"plain": steps.plain_step},
     rate="max(n / B1, n / (B1 B2), 1 / min(B1, B2)) / eps^2",

@@ -40,7 +40,8 @@ algorithm = Algorithm(
     steps={"adam": steps.adam_step, "momentum": steps.momentum_step},
     rate="1 / eps^7",
     theorem="sonex-alexr2-2025, Table 2 (Li et al.)",
-    cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and applications, 2024",
+    cite="Li, Yu, Lu, Wang and Yang, Model developmental safety: a safety-centric method and "
+    "applications, 2024",
     hyper={"gamma": 0.2, "beta": 0.1, "beta_prime": 0.01, "eps": 1e-8},
     grid=grids.SQUARED_HINGE_SOX,
 )

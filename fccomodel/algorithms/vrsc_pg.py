@@ -1,4 +1,5 @@
-"""VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018, Algorithm 1)."""
+"""VRSC-PG: values and Jacobians corrected at a reference point, epochs of one length (Huo et al. 2018,
+Algorithm 1)."""
 
 from fccomodel.algorithms import grids
 from fccomodel.algorithms.base import Algorithm
@@ -41,7 +42,8 @@ algorithm = Algorithm(
     counts="oracle calls",
     rate="(m + n) + (m + n)^(2/3) / eps^2",
     theorem="Huo et al. 2018, Theorem 3",
-    cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with nonsmooth regularization, "
+    cite="Huo, Gu, Liu and Huang, Accelerated method for stochastic composition optimization with "
+    "nonsmooth regularization, "
     "AAAI 2018",
     hyper={**vector_loop.DEFAULTS, "stage": 200, "longest": 200, "inner_batch": 32},
     grid=grids.VECTOR,

@@ -21,7 +21,17 @@ DATA = "DATA"
 MODULE = "MODULE"
 START = "START"
 #: options with an argument of their own that takes their value
-WITH_VALUE = ("algorithm", "device", "precision", "backend", "budget", "tol", "holdout", "margin", "population")
+WITH_VALUE = (
+    "algorithm",
+    "device",
+    "precision",
+    "backend",
+    "budget",
+    "tol",
+    "holdout",
+    "margin",
+    "population",
+)
 
 
 def command(planned: pipeline.Planned) -> str:
@@ -76,7 +86,9 @@ def _text(name: str, value: Any) -> str:
     """An option's value as the command line reads it."""
     if name == "population" and value is True:
         return f"{options.POPULATION_SECONDS:g}s"
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
 
 
 def _start(planned: pipeline.Planned) -> Iterator[str]:

@@ -22,8 +22,14 @@ AGAIN = "Solve again, or take the whole folder from where it was kept."
 
 def defect(error: Exception, debug: str) -> Diagnostic:
     """What should not have happened; ``debug`` is the environment variable that shows more."""
-    frame = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
-    place = f" ({Path(frame.filename).name}:{frame.lineno})" if frame else ""
+    if error.__traceback__:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+    else:
+        frame = None
+    if frame:
+        place = f" ({Path(frame.filename).name}:{frame.lineno})"
+    else:
+        place = ""
     return INTERNAL.error(
         f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no message'}{place}",
         reason="This is a defect of fccomodel, not of your model.",
@@ -31,10 +37,12 @@ def defect(error: Exception, debug: str) -> Diagnostic:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 def no_model_beside(bind: Path, model: Path) -> Diagnostic:
     """What a column becomes is as the model declares it: data are prepared for a model."""
-    return NO_SUCH_FILE.error(f"There is no model `{model}` beside `{bind}`", fix="Name the model: --model FILE.")
+    return NO_SUCH_FILE.error(
+        f"There is no model `{model}` beside `{bind}`", fix="Name the model: --model FILE."
+    )
 
 
 def unknown_concept(kind: str, name: str, known: Sequence[str]) -> Diagnostic:
@@ -67,7 +75,9 @@ def file_is_there(path: Path) -> Diagnostic:
 
 def contradiction(name: str, value: Any, other: Any) -> Diagnostic:
     """An option that is given twice has one value."""
-    return ARGUMENT.error(f"--{name} {value} and --option {name}={other} contradict each other", fix="Give one of them.")
+    return ARGUMENT.error(
+        f"--{name} {value} and --option {name}={other} contradict each other", fix="Give one of them."
+    )
 
 
 def no_folder_for_plots() -> Diagnostic:
@@ -83,17 +93,23 @@ def not_a_start(start: Any) -> Diagnostic:
 
 def traced_alone() -> Diagnostic:
     """A trace is of one run."""
-    return ARGUMENT.error("A trace is of one run, margins and intervals for new rows are of many", fix="Ask for them apart.")
+    return ARGUMENT.error(
+        "A trace is of one run, margins and intervals for new rows are of many", fix="Ask for them apart."
+    )
 
 
 def traced_whole() -> Diagnostic:
     """What a trace has seen is no part of a checkpoint."""
-    return ARGUMENT.error("A traced run keeps no checkpoints: what it has seen is no part of them", fix="Ask for them apart.")
+    return ARGUMENT.error(
+        "A traced run keeps no checkpoints: what it has seen is no part of them", fix="Ask for them apart."
+    )
 
 
 def no_folder_for_checkpoints(name: str) -> Diagnostic:
     """How checkpoints are written is said with where."""
-    return ARGUMENT.error(f"`{name}` is about checkpoints, and no folder is named for them", fix="Name one: --checkpoint DIR.")
+    return ARGUMENT.error(
+        f"`{name}` is about checkpoints, and no folder is named for them", fix="Name one: --checkpoint DIR."
+    )
 
 
 def not_a_time(name: str, value: Any) -> Diagnostic:
@@ -103,7 +119,9 @@ def not_a_time(name: str, value: Any) -> Diagnostic:
 
 def steps_without_trace() -> Diagnostic:
     """Steps to look at are those of a trace."""
-    return ARGUMENT.error("`trace_at` names steps, and nothing is traced at them", fix='Say what to trace: trace=["u"].')
+    return ARGUMENT.error(
+        "`trace_at` names steps, and nothing is traced at them", fix='Say what to trace: trace=["u"].'
+    )
 
 
 def of_solve_alone(name: str, command: str) -> Diagnostic:
@@ -123,7 +141,8 @@ def output_not_written(error: OSError) -> Diagnostic:
 def folder_in_use(folder: Path) -> Diagnostic:
     """One process writes into a folder of results."""
     return OUTPUT.error(
-        f"Cannot write into `{folder}`: another process is writing there", fix="Wait for it, or name another folder."
+        f"Cannot write into `{folder}`: another process is writing there",
+        fix="Wait for it, or name another folder.",
     )
 
 
@@ -134,12 +153,16 @@ def folder_for_program(path: Path) -> Diagnostic:
 
 def no_matplotlib() -> Diagnostic:
     """Curves are drawn by matplotlib."""
-    return PACKAGE.error("Curves cannot be drawn: matplotlib is not installed", fix="pip install 'fccomodel[plot]'")
+    return PACKAGE.error(
+        "Curves cannot be drawn: matplotlib is not installed", fix="pip install 'fccomodel[plot]'"
+    )
 
 
 def no_page(package: str) -> Diagnostic:
     """Pages are made by jinja2, latex2mathml and matplotlib."""
-    return PACKAGE.error(f"A page cannot be made: {package} is not installed", fix="pip install 'fccomodel[report]'")
+    return PACKAGE.error(
+        f"A page cannot be made: {package} is not installed", fix="pip install 'fccomodel[report]'"
+    )
 
 
 def no_package(what: str, error: ImportError) -> Diagnostic:
@@ -148,7 +171,7 @@ def no_package(what: str, error: ImportError) -> Diagnostic:
     return PACKAGE.error(f"{what} cannot be made: {package} is not installed", fix=f"pip install {package}")
 
 
-# ------------------------------------------------------------------------------------------------------------------- labels
+# ------------------------------------------------------------------------------------------- labels
 def no_axis(name: str, axes: Sequence[str]) -> Diagnostic:
     """An entry is chosen along axes that the array has."""
     fix = did_you_mean(name, axes) or f"Its axes are {', '.join(f'`{axis}`' for axis in axes)}."
@@ -177,7 +200,7 @@ def no_column_of_history(name: str, columns: Sequence[str]) -> Diagnostic:
     return NAMES.error(f"The history has no column `{name}`", fix=fix)
 
 
-# ------------------------------------------------------------------------------------------------------------- rows and scores
+# ---------------------------------------------------------------------------------- rows and scores
 def no_quantity(name: str, known: Sequence[str]) -> Diagnostic:
     """What is asked for at new rows is a `def`, a `let` of rows or a net of the model."""
     fix = did_you_mean(name, known) or (f"It has {', '.join(f'`{k}`' for k in known)}." if known else "")
@@ -186,7 +209,10 @@ def no_quantity(name: str, known: Sequence[str]) -> Diagnostic:
 
 def not_of_a_row(name: str, why: str, *, is_let: bool = False) -> Diagnostic:
     """What is asked for at new rows depends on one row alone."""
-    fix = f"`evaluate(result, ..., show=['{name}'])` gives it on other rows as a whole." if is_let else ""
+    if is_let:
+        fix = f"`evaluate(result, ..., show=['{name}'])` gives it on other rows as a whole."
+    else:
+        fix = ""
     return ROWS.error(f"`{name}` has no value at a single row: {why}", fix=fix)
 
 
@@ -199,7 +225,10 @@ def no_parameter(name: str, given: str, params: Sequence[str]) -> Diagnostic:
 def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Diagnostic:
     """A definition is taken at columns that are known."""
     given = ", ".join(f"{p}='COLUMN'" for p in params)
-    several = f"the model may mean {' or '.join(found)}" if found else "the model takes it of no columns of one row"
+    if found:
+        several = f"the model may mean {' or '.join(found)}"
+    else:
+        several = "the model takes it of no columns of one row"
     return ROWS.error(
         f"The columns that `{name}` is to be taken of are not clear: {several}",
         fix=f"Name them, or the table: value('{name}', rows, columns=dict({given}), table='TABLE').",
@@ -208,10 +237,19 @@ def which_columns(name: str, params: Sequence[str], found: Sequence[str]) -> Dia
 
 def no_score(found: Sequence[str], known: Sequence[str]) -> Diagnostic:
     """Rows are scored by `score`, or by the only net or linear form of the model."""
-    several = f"it has {', '.join(f'`{name}`' for name in found)}" if found else "it has no net and no linear form of a row"
+    if found:
+        several = f"it has {', '.join(f'`{name}`' for name in found)}"
+    else:
+        several = "it has no net and no linear form of a row"
     own = ", ".join(f'`value("{name}", rows)`' for name in known)
-    shown = f" Or take one of its own: {own}." if known else ""
-    return ROWS.error(f"The model does not say what rows are scored by: {several}", fix=f"Define `def score(x) = ...`.{shown}")
+    if known:
+        shown = f" Or take one of its own: {own}."
+    else:
+        shown = ""
+    return ROWS.error(
+        f"The model does not say what rows are scored by: {several}",
+        fix=f"Define `def score(x) = ...`.{shown}",
+    )
 
 
 def no_class(rows: int) -> Diagnostic:
@@ -231,23 +269,32 @@ def no_target(name: str, found: Sequence[str]) -> Diagnostic:
 
 def nothing_to_judge_by(table: str) -> Diagnostic:
     """Scores are judged by a column of two values."""
-    return ROWS.error(f"{table} has no column of two values that scores could be judged by", fix="Declare one, as `y: {-1, 1}`.")
+    return ROWS.error(
+        f"{table} has no column of two values that scores could be judged by",
+        fix="Declare one, as `y: {-1, 1}`.",
+    )
 
 
 def no_groups(name: str, known: Sequence[str]) -> Diagnostic:
     """Rows are divided by a column of labels."""
-    fix = did_you_mean(name, known) or (f"There is {', '.join(f'`{c}`' for c in known)}." if known else "Leave `by` out.")
+    fix = did_you_mean(name, known) or (
+        f"There is {', '.join(f'`{c}`' for c in known)}." if known else "Leave `by` out."
+    )
     return ROWS.error(f"`{name}` is no column of labels", fix=fix)
 
 
 def no_rows_at_hand() -> Diagnostic:
     """Scores are of the rows of a solve, which its files do not hold."""
-    return ARGUMENT.error("There are no rows whose scores could be drawn", fix="Draw those of a solve: `result.plot.roc()`.")
+    return ARGUMENT.error(
+        "There are no rows whose scores could be drawn", fix="Draw those of a solve: `result.plot.roc()`."
+    )
 
 
 def no_values(name: str, known: Sequence[str]) -> Diagnostic:
     """What is drawn by group is a family of constraints or of lets."""
-    fix = did_you_mean(name, known) or (f"There is {', '.join(f'`{n}`' for n in known)}." if known else "The model has none.")
+    fix = did_you_mean(name, known) or (
+        f"There is {', '.join(f'`{n}`' for n in known)}." if known else "The model has none."
+    )
     return ARGUMENT.error(f"`{name}` is no family of constraints or lets with values", fix=fix)
 
 
@@ -261,7 +308,10 @@ def which_target(table: str, found: Sequence[str]) -> Diagnostic:
 def no_module(name: str, known: Sequence[str], *, several: bool) -> Diagnostic:
     """A module is a net's with the weights of one variable."""
     if several:
-        return ROWS.error(f"Several variables are weights of `{name}`", fix=f"Name one: {', '.join(f'`{v}`' for v in known)}.")
+        return ROWS.error(
+            f"Several variables are weights of `{name}`",
+            fix=f"Name one: {', '.join(f'`{v}`' for v in known)}.",
+        )
     fix = did_you_mean(name, known) or ("" if known else "The model has no net.")
     return ROWS.error(f"There is no net `{name}`", fix=fix)
 
@@ -274,16 +324,20 @@ def net_not_stored(name: str) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------- export
+# ------------------------------------------------------------------------------------------- export
 def no_export_kind(path: Path, kinds: Sequence[str]) -> Diagnostic:
     """A score is exported in a form that there is."""
-    return EXPORT.error(f"`{path}` names no form of export", fix=f"Let it end in {' or '.join(f'`{kind}`' for kind in kinds)}.")
+    return EXPORT.error(
+        f"`{path}` names no form of export",
+        fix=f"Let it end in {' or '.join(f'`{kind}`' for kind in kinds)}.",
+    )
 
 
 def no_export(name: str, why: str) -> Diagnostic:
     """What is exported is a net of a row's vector, or linear in it."""
     return EXPORT.error(
-        f"The score `{name}` cannot be exported: {why}", fix="Define `def score(x) = ...` as a net of x, or linear in x."
+        f"The score `{name}` cannot be exported: {why}",
+        fix="Define `def score(x) = ...` as a net of x, or linear in x.",
     )
 
 
@@ -295,7 +349,7 @@ def no_onnx() -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- estimators
+# --------------------------------------------------------------------------------------- estimators
 def no_estimators(error: ImportError) -> Diagnostic:
     """Estimators are those of scikit-learn, from 1.6 on."""
     return PACKAGE.error(
@@ -306,7 +360,10 @@ def no_estimators(error: ImportError) -> Diagnostic:
 
 def no_table_for_estimator(features: str, target: str, tables: Sequence[str]) -> Diagnostic:
     """An estimator's model has one table, with a column of features and one of the target."""
-    has = f"It has {', '.join(f'`{name}`' for name in tables)}." if tables else "It has none."
+    if tables:
+        has = f"It has {', '.join(f'`{name}`' for name in tables)}."
+    else:
+        has = "It has none."
     return ESTIMATOR.error(
         f"The model has no single table with columns `{features}` and `{target}`",
         reason=has,
@@ -317,15 +374,24 @@ def no_table_for_estimator(features: str, target: str, tables: Sequence[str]) ->
 def groups_of_estimator(given: Sequence[str], asked: Sequence[str]) -> Diagnostic:
     """An estimator gets the other columns of the model's table by `group`."""
     listed = ", ".join(f"`{name}`" for name in asked)
-    asks = f"the model's table has {listed}" if asked else "the model's table has no other column"
-    given_as = f"`group` gives {', '.join(f'`{name}`' for name in given)}" if given else "`group` is not given"
+    if asked:
+        asks = f"the model's table has {listed}"
+    else:
+        asks = "the model's table has no other column"
+    if given:
+        given_as = f"`group` gives {', '.join(f'`{name}`' for name in given)}"
+    else:
+        given_as = "`group` is not given"
     fix = "fit(X, y, group=...): the only column, or a mapping of several by their names."
     return ESTIMATOR.error(f"{given_as}; {asks}", fix=fix)
 
 
 def target_of_classifier(target: str, table: str, values: int, classes: int) -> Diagnostic:
     """A classifier's model has a target of two values, of as many as there are classes, or of labels."""
-    has = f"has {values} values, and the data have {classes} classes" if values else "is no column of classes"
+    if values:
+        has = f"has {values} values, and the data have {classes} classes"
+    else:
+        has = "is no column of classes"
     fix = f"Declare it as {target}: {{-1, 1}}, or as labels that come with the data: set C; ... {target}: C."
     return ESTIMATOR.error(f"`{table}.{target}` {has}", fix=fix)
 
@@ -334,12 +400,13 @@ def score_of_classifier(name: str, classes: int) -> Diagnostic:
     """A classifier of several classes has a score for each."""
     return ESTIMATOR.error(
         f"`{name}` is one number for each row, and there are {classes} classes",
-        fix="Score each class, def score(x) = W @ x, with var W[C, d]; or give the target two values, and each class is solved "
+        fix="Score each class, def score(x) = W @ x, with var W[C, d]; or give the target two values, "
+        "and each class is solved "
         "against the rest.",
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ results
+# ------------------------------------------------------------------------------------------ results
 def no_result_folder(folder: Path) -> Diagnostic:
     """A result is a folder."""
     return RESULT.error(f"`{folder}` is not a folder", fix="Name the folder that `solve --out` wrote.")
@@ -362,13 +429,18 @@ def changed_record(path: Path) -> Diagnostic:
 
 def mixed_folder(path: Path, record: Path) -> Diagnostic:
     """The files of a result are those that were written together."""
-    return RESULT.error(f"`{path}` is not the file that was written with `{record}`", reason="Its SHA-256 is another.", fix=AGAIN)
+    return RESULT.error(
+        f"`{path}` is not the file that was written with `{record}`",
+        reason="Its SHA-256 is another.",
+        fix=AGAIN,
+    )
 
 
 def other_model(path: Path, stored: Any, read: str, version: Any) -> Diagnostic:
     """A result's model is the one that was solved."""
     return RESULT.error(
-        f"`{path}`: the model's text now reads as another model ({read}) than the one that was solved ({stored})",
+        f"`{path}`: the model's text now reads as another model ({read}) than the one that was solved "
+        f"({stored})",
         reason=f"fccomodel {version} wrote it.",
         fix=AGAIN,
     )

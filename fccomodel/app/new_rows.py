@@ -1,8 +1,9 @@
-"""Solves with what is said of new rows: margins of sampled constraints, and an interval of the optimality gap.
+"""Solves with what is said of new rows: margins of sampled constraints, and an interval of the
+optimality gap.
 
-Both come from the same answers on resampled rows (``report/new_rows/population.py``, ``report/new_rows/margins.py``).
-An answer is found as the first one is: by the interior-point method where the problem is a conic program of moderate size, else
-by a run with its budget.
+Both come from the same answers on resampled rows (``report/new_rows/population.py``,
+``report/new_rows/margins.py``). An answer is found as the first one is: by the interior-point
+method where the problem is a conic program of moderate size, else by a run with its budget.
 """
 
 from __future__ import annotations
@@ -48,25 +49,34 @@ def solve(
     if level is None and asked in (None, False):
         return pipeline.solve(planned, progress, show=show, sensitive=sensitive)
     if planned.ranks:
-        refuse(errors.of_one_process("A margin or an interval by answers on resampled rows"), source=planned.problem.source)
+        refuse(
+            errors.of_one_process("A margin or an interval by answers on resampled rows"),
+            source=planned.problem.source,
+        )
     with quoting(planned.problem.source):
         subsets.sampled(planned.bound)
-    seconds = None if asked in (None, False, True) else options.parse_budget(asked).seconds
+    if asked in (None, False, True):
+        seconds = None
+    else:
+        seconds = options.parse_budget(asked).seconds
     seconds = seconds or options.POPULATION_SECONDS
     if level is None:
         outcome = pipeline.solve(planned, progress, show=show, sensitive=sensitive)
         bag = bagged(planned, planned.bound, seconds)
         gap = interval(outcome.planned, outcome.solution.variables, bag)
-        most = replicated(planned, outcome.solution.variables, seconds) if gap.convex else math.nan
+        if gap.convex:
+            most = replicated(planned, outcome.solution.variables, seconds)
+        else:
+            most = math.nan
         return dataclasses.replace(outcome, population=dataclasses.replace(gap, most=most))
     return _with_margins(planned, progress, level, seconds, show=show, sensitive=sensitive, gap=bool(asked))
 
 
-# ------------------------------------------------------------------------------------------------- answers on resampled rows
+# ------------------------------------------------------------------------ answers on resampled rows
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Bag:
-    """Answers on resampled rows: the values of the objective and the constraints as written, (answers, 1 + constraints), on the
-    rows of each (``inside``) and on those at hand (``whole``)."""
+    """Answers on resampled rows: the values of the objective and the constraints as written, (answers,
+    1 + constraints), on the rows of each (``inside``) and on those at hand (``whole``)."""
 
     inside: np.ndarray
     whole: np.ndarray
@@ -75,8 +85,8 @@ class Bag:
 
 
 def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int = population.ENOUGH) -> Bag:
-    """So many draws of rows with their answers (``failed`` ones have none), or as many as the seconds allow; ``written`` is the
-    problem without margins."""
+    """So many draws of rows with their answers (``failed`` ones have none), or as many as the seconds
+    allow; ``written`` is the problem without margins."""
     began, rng = time.perf_counter(), np.random.default_rng([planned.seed, 1])
     inside: list[np.ndarray] = []
     whole: list[np.ndarray] = []
@@ -89,17 +99,28 @@ def bagged(planned: pipeline.Planned, written: Bound, seconds: float, count: int
             rows = subsets.drawn(planned.bound, rng)
             try:
                 point = answer(planned, subsets.part(planned.bound, rows), left)
-                found = None if point is None else [values(part, point)[0] for part in (subsets.part(written, rows), written)]
+                if point is None:
+                    found = None
+                else:
+                    found = [values(part, point)[0] for part in (subsets.part(written, rows), written)]
             except FccoError:
                 found = None
             if found is None or len(found[0]) != len(found[1]) or not np.isfinite(found).all():
-                failed += time.perf_counter() - began < seconds and not interrupted.is_set()  # else it was not told whether
+                failed += (
+                    time.perf_counter() - began < seconds and not interrupted.is_set()
+                )  # else it was not told whether
                 continue
             inside.append(found[0])
             whole.append(found[1])
-    shape = (len(inside), -1) if inside else (0, 1)
+    if inside:
+        shape = (len(inside), -1)
+    else:
+        shape = (0, 1)
     return Bag(
-        inside=np.reshape(inside, shape), whole=np.reshape(whole, shape), failed=failed, seconds=time.perf_counter() - began
+        inside=np.reshape(inside, shape),
+        whole=np.reshape(whole, shape),
+        failed=failed,
+        seconds=time.perf_counter() - began,
     )
 
 
@@ -117,8 +138,8 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
 
 
 def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float:
-    """The one-sided bound by two replications on the rows held out; NaN where there are none, or few, or they make other
-    constraints."""
+    """The one-sided bound by two replications on the rows held out; NaN where there are none, or few,
+    or they make other constraints."""
     if planned.holdout is None or any(map(margins.of_rows, planned.problem.constraints)):
         return math.nan
     given = {name: entry for name, entry in planned.given.items() if name not in options.ABOUT_NEW_ROWS}
@@ -147,9 +168,15 @@ def _sign(planned: pipeline.Planned) -> float:
 def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Population:
     """The interval of the gap, ``best`` being optimal on the rows at hand."""
     sign = _sign(planned)
-    written = bag.whole[:, 0] if len(bag.whole) else np.zeros(0)
+    if len(bag.whole):
+        written = bag.whole[:, 0]
+    else:
+        written = np.zeros(0)
     least = values(planned.bound, best)[0][0]
-    optimism = sign * (written - bag.inside[:, 0]) if len(written) else written
+    if len(written):
+        optimism = sign * (written - bag.inside[:, 0])
+    else:
+        optimism = written
     goal = planned.analysis.objective
     return population.population(
         sign * (written - least),
@@ -162,10 +189,11 @@ def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Pop
     )
 
 
-# -------------------------------------------------------------------------------------------------------------------- margins
+# ------------------------------------------------------------------------------------------ margins
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Found:
-    """Margins before the problem is solved with them: ``factor`` times the ``errors`` by label; ``held`` as of ``Margin``."""
+    """Margins before the problem is solved with them: ``factor`` times the ``errors`` by label;
+    ``held`` as of ``Margin``."""
 
     factor: float
     errors: Mapping[str, float]
@@ -175,8 +203,11 @@ class Found:
     bag: Bag
 
 
-def found(planned: pipeline.Planned, best: Point, level: float, seconds: float, count: int = ANSWERS) -> Found:
-    """The margins by the standard errors at the best point without any, and by answers on resampled rows with Bonferroni's."""
+def found(
+    planned: pipeline.Planned, best: Point, level: float, seconds: float, count: int = ANSWERS
+) -> Found:
+    """The margins by the standard errors at the best point without any, and by answers on resampled
+    rows with Bonferroni's."""
     with quoting(planned.problem.source):
         labels, untouched = margins.sampled(planned.bound)
         sure = deviations(planned.bound, best, seed=planned.seed, most=GROUPS)
@@ -187,14 +218,26 @@ def found(planned: pipeline.Planned, best: Point, level: float, seconds: float, 
     at = at[sure.errors[at] > 0]
     single, first = (student(1 - (1 - level) / k, max(sure.groups, FEWEST) - 1) for k in (1, len(labels)))
     bag = bagged(tight(planned, first, errors), planned.bound, seconds, count)
-    missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0) if len(bag.whole) else np.zeros((0, len(at)))
+    if len(bag.whole):
+        missed = np.maximum(bag.whole[:, at] / sure.errors[at] + first, 0.0)
+    else:
+        missed = np.zeros((0, len(at)))
     missed = np.append(missed, np.full((bag.failed, len(at)), math.inf), axis=0)
-    together = population.above(missed.max(axis=1, initial=0.0), level) if len(at) else None
+    if len(at):
+        together = population.above(missed.max(axis=1, initial=0.0), level)
+    else:
+        together = None
     if bag.failed > 1 if together is None else math.isinf(together):
         with quoting(planned.problem.source):
             refuse(margins.no_answers(bag.failed, len(missed), first, planned.problem.constraints[0].span))
-    factor = None if together is None else max(together, single)
-    shares = {} if factor is None else {sure.labels[k - 1]: float(p) for k, p in zip(at, (missed <= factor).mean(0), strict=True)}
+    if together is None:
+        factor = None
+    else:
+        factor = max(together, single)
+    if factor is None:
+        shares = {}
+    else:
+        shares = {sure.labels[k - 1]: float(p) for k, p in zip(at, (missed <= factor).mean(0), strict=True)}
     return Found(
         factor=first if factor is None else factor,
         errors=errors,
@@ -221,11 +264,15 @@ def _with_margins(
     plain = pipeline.solve(planned, progress)
     best = plain.solution.variables
     made = found(planned, best, level, seconds)
-    outcome = pipeline.solve(tight(planned, made.factor, made.errors), progress, show=show, sensitive=sensitive)
+    outcome = pipeline.solve(
+        tight(planned, made.factor, made.errors), progress, show=show, sensitive=sensitive
+    )
     reached, labels, _ = values(planned.bound, outcome.solution.variables)
     at = dict(zip(labels, reached[1:], strict=True))
     rows = {
-        label: Margin(value=float(at[label]), error=error, margin=made.factor * error, held=made.held.get(label))
+        label: Margin(
+            value=float(at[label]), error=error, margin=made.factor * error, held=made.held.get(label)
+        )
         for label, error in made.errors.items()
     }
     sign = _sign(planned)

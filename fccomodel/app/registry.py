@@ -1,4 +1,5 @@
-"""The list of every concept: atoms, regularisers, sets, sources, estimators, algorithms, ..., the operations of programs."""
+"""The list of every concept: atoms, regularisers, sets, sources, estimators, algorithms, ..., the
+operations of programs."""
 
 from __future__ import annotations
 
@@ -35,15 +36,29 @@ def concepts(package: str) -> dict[str, str]:
     module = importlib.import_module(f"fccomodel.{package}")
     if hasattr(module, "all"):
         every = module.all()
-        pairs: Iterable[tuple[str, Any]] = every.items() if isinstance(every, Mapping) else ((item.name, item) for item in every)
+        pairs: Iterable[tuple[str, Any]]
+        if isinstance(every, Mapping):
+            pairs = every.items()
+        else:
+            pairs = ((item.name, item) for item in every)
     else:
-        files = [info.name for info in pkgutil.iter_modules(module.__path__) if not info.ispkg and not info.name.startswith("_")]
+        files = [
+            info.name
+            for info in pkgutil.iter_modules(module.__path__)
+            if not info.ispkg and not info.name.startswith("_")
+        ]
         pairs = [(name, importlib.import_module(f"{module.__name__}.{name}")) for name in files]
     return dict(sorted((str(getattr(item, "signature", name)), _meaning(item)) for name, item in pairs))
 
 
 def _meaning(item: Any) -> str:
-    text = getattr(item, "meaning", "") or getattr(item, "formula", "") or getattr(item, "title", "") or item.__doc__ or ""
+    text = (
+        getattr(item, "meaning", "")
+        or getattr(item, "formula", "")
+        or getattr(item, "title", "")
+        or item.__doc__
+        or ""
+    )
     return " ".join(str(text).strip().partition("\n\n")[0].split())
 
 

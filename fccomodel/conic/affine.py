@@ -1,7 +1,9 @@
-"""Arrays of affine functions of a conic program's variables, which take the linear operations of a torch tensor.
+"""Arrays of affine functions of a conic program's variables, which take the linear operations of a
+torch tensor.
 
-Evaluation walks a model with these in place of tensors: what it does to the layout of a value (reshape, select, spread along
-axes) moves references to rows, and only sums and products make new ones.
+Evaluation walks a model with these in place of tensors: what it does to the layout of a value
+(reshape, select, spread along axes) moves references to rows, and only sums and products make new
+ones.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ class Affine:
     """An array of functions ``rows z + const`` of all variables z.
 
     index   for each entry of the array, its row              rows, const   csr of (m, n) and (m,)
-    kind    for each row, whether it estimates a convex (OVER) or concave (UNDER) function, which it may leave behind
+    kind    for each row, whether it estimates a convex (OVER) or concave (UNDER) function, which it
+            may leave behind
     """
 
     __array_ufunc__ = None
@@ -41,7 +44,7 @@ class Affine:
     def __init__(self, rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, index: np.ndarray):
         self.rows, self.const, self.kind, self.index = rows, const, kind, index
 
-    # ------------------------------------------------------------------------------------------------------------- layout
+    # --------------------------------------------------------------------------------------- layout
     @property
     def shape(self) -> torch.Size:
         return torch.Size(self.index.shape)
@@ -81,7 +84,9 @@ class Affine:
     def expand(self, *shape: Any) -> Affine:
         sizes = _given(shape)
         old = (1,) * (len(sizes) - self.ndim) + self.index.shape
-        return self.laid(np.broadcast_to(self.index, [o if n == -1 else n for n, o in zip(sizes, old, strict=True)]))
+        return self.laid(
+            np.broadcast_to(self.index, [o if n == -1 else n for n, o in zip(sizes, old, strict=True)])
+        )
 
     def expand_as(self, other: Any) -> Affine:
         return self.expand(tuple(other.shape))
@@ -90,7 +95,9 @@ class Affine:
         return self.laid(np.expand_dims(self.index, dim))
 
     def squeeze(self, dim: int) -> Affine:
-        return self.laid(self.index.squeeze(dim)) if self.index.shape[dim] == 1 else self
+        if self.index.shape[dim] == 1:
+            return self.laid(self.index.squeeze(dim))
+        return self
 
     def permute(self, *dims: Any) -> Affine:
         return self.laid(self.index.transpose(_given(dims)))
@@ -103,7 +110,10 @@ class Affine:
         return self.laid(np.swapaxes(self.index, -1, -2))
 
     def __getitem__(self, key: Any) -> Affine:
-        keys = key if isinstance(key, tuple) else (key,)
+        if isinstance(key, tuple):
+            keys = key
+        else:
+            keys = (key,)
         return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
 
     def select(self, dim: int, at: int) -> Affine:
@@ -121,7 +131,7 @@ class Affine:
     def new_zeros(self, *shape: Any) -> torch.Tensor:
         return torch.zeros(_given(shape), dtype=torch.float64)
 
-    # -------------------------------------------------------------------------------------------------------------- entries
+    # -------------------------------------------------------------------------------------- entries
     def entries(self) -> tuple[sparse.csr_matrix, np.ndarray, np.ndarray]:
         """Rows, constants and kinds of every entry in order."""
         at = self.index.ravel()
@@ -142,7 +152,7 @@ class Affine:
         """No entry is an estimate."""
         return not self.kind[self.index].any()
 
-    # ----------------------------------------------------------------------------------------------------------- arithmetic
+    # ----------------------------------------------------------------------------------- arithmetic
     def __neg__(self) -> Affine:
         return self * -1.0
 
@@ -180,7 +190,12 @@ class Affine:
         left, right = _spread(self, given)
         rows, const, kind = left.entries()
         factors = right.ravel()
-        return _fresh(sparse.diags_array(factors) @ rows, const * factors, _turned(kind, np.sign(factors)), left.index.shape)
+        return _fresh(
+            sparse.diags_array(factors) @ rows,
+            const * factors,
+            _turned(kind, np.sign(factors)),
+            left.index.shape,
+        )
 
     __rmul__ = __mul__
 
@@ -200,7 +215,10 @@ class Affine:
         dims = tuple(d % self.ndim for d in given)
         kept = [1 if d in dims else n for d, n in enumerate(self.index.shape)]
         places = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), self.index.shape)
-        shape = kept if keepdim else [n for d, n in enumerate(self.index.shape) if d not in dims]
+        if keepdim:
+            shape = kept
+        else:
+            shape = [n for d, n in enumerate(self.index.shape) if d not in dims]
         return self.gathered(places.ravel(), math.prod(kept)).reshape(shape)
 
     def mean(self, dim: Any = None) -> Affine:
@@ -212,7 +230,11 @@ class Affine:
         at = self.index.ravel()
         sums = sparse.csr_matrix((np.ones(len(at)), (places, at)), shape=(count, len(self.const)))
         kinds = [sums @ (self.kind == kind) > 0 for kind in (OVER, UNDER, NEITHER)]
-        kind = np.where(kinds[2] | (kinds[0] & kinds[1]), NEITHER, np.where(kinds[0], OVER, np.where(kinds[1], UNDER, EXACT)))
+        kind = np.where(
+            kinds[2] | (kinds[0] & kinds[1]),
+            NEITHER,
+            np.where(kinds[0], OVER, np.where(kinds[1], UNDER, EXACT)),
+        )
         return _fresh(sums @ self.rows, sums @ self.const, kind.astype(np.int8), (count,))
 
     def transformed(self, matrix: Any) -> Affine:
@@ -220,7 +242,9 @@ class Affine:
         rows, const, kind = self.entries()
         count = self.shape[0]
         whole = sparse.csr_matrix(sparse.kron(sparse.eye_array(count), matrix))
-        return _fresh(whole @ rows, whole @ const, np.zeros(whole.shape[0], dtype=np.int8), (count, matrix.shape[0]))
+        return _fresh(
+            whole @ rows, whole @ const, np.zeros(whole.shape[0], dtype=np.int8), (count, matrix.shape[0])
+        )
 
     def __matmul__(self, other: Any) -> Affine:
         return _product(self, other)
@@ -229,7 +253,9 @@ class Affine:
         return _product(other, self)
 
     @classmethod
-    def __torch_function__(cls, func: Callable[..., Any], types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: Any, args: tuple = (), kwargs: Any = None
+    ) -> Any:
         handler = _OPERATIONS.get(func.__name__)
         if handler is None:
             raise NotConic(f"`{func.__name__}` of a function of the variables")
@@ -271,11 +297,15 @@ def joined(parts: Sequence[Any], dim: int = 0) -> Affine:
 def _united(parts: Sequence[Affine], laid: Callable[[list[np.ndarray]], np.ndarray]) -> Affine:
     """Arrays as one, ``laid`` out by the places of their rows; rows that several share are there once."""
     different = {(id(part.rows), id(part.const), id(part.kind)): part for part in parts}
-    starts = dict(zip(different, np.cumsum([0, *(len(part.const) for part in different.values())]), strict=False))
+    starts = dict(
+        zip(different, np.cumsum([0, *(len(part.const) for part in different.values())]), strict=False)
+    )
     columns = max(part.rows.shape[1] for part in parts)
     rows = sparse.vstack([widened(part.rows, columns) for part in different.values()], format="csr")
     index = laid([part.index + starts[id(part.rows), id(part.const), id(part.kind)] for part in parts])
-    const, kind = (np.concatenate([getattr(part, name) for part in different.values()]) for name in ("const", "kind"))
+    const, kind = (
+        np.concatenate([getattr(part, name) for part in different.values()]) for name in ("const", "kind")
+    )
     return Affine(rows, const, kind, index)
 
 
@@ -285,7 +315,9 @@ def _fresh(rows: sparse.csr_matrix, const: np.ndarray, kind: np.ndarray, shape: 
 
 def _given(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """Sizes that are given one by one, or as one sequence."""
-    return tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else tuple(shape)
+    if len(shape) == 1 and not isinstance(shape[0], int):
+        return tuple(shape[0])
+    return tuple(shape)
 
 
 def _spread(left: Affine, right: np.ndarray) -> tuple[Affine, np.ndarray]:
@@ -309,12 +341,25 @@ def _product(left: Any, right: Any) -> Affine:
         entries = (matrix.ravel(), (places, np.tile(right.index, len(matrix))))
         weights = sparse.csr_matrix(entries, (len(matrix), len(right.const)))
         weights.eliminate_zeros()
-        return _fresh(weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),))
-    first = left.unsqueeze(0) if left.dim() == 1 else left
-    second = right.unsqueeze(-1) if right.dim() == 1 else right
+        return _fresh(
+            weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),)
+        )
+    if left.dim() == 1:
+        first = left.unsqueeze(0)
+    else:
+        first = left
+    if right.dim() == 1:
+        second = right.unsqueeze(-1)
+    else:
+        second = right
     product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
-    product = product.squeeze(-2) if left.dim() == 1 else product
-    return product.squeeze(-1) if right.dim() == 1 else product
+    if left.dim() == 1:
+        product = product.squeeze(-2)
+    else:
+        product = product
+    if right.dim() == 1:
+        return product.squeeze(-1)
+    return product
 
 
 def _index_add(zero: torch.Tensor, dim: int, at: torch.Tensor, part: Affine) -> Affine:

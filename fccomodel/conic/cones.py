@@ -1,6 +1,6 @@
 """A conic program under construction: variables, and what its affine functions must satisfy.
 
-    minimise  q.z + sum_k c_k |u_k(z)|^2   s.t.   affine functions of z in cones
+minimise  q.z + sum_k c_k |u_k(z)|^2   s.t.   affine functions of z in cones
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from scipy import sparse
 from fccomodel.conic.affine import EXACT, OVER, UNDER, Affine, NotConic, constant, joined, stacked, widened
 from fccomodel.numerics.cone_programs import ConeProgram
 
-#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a semidefinite matrix's triangle.
+#: The largest programs: numbers in their matrices, cones that are not symmetric, entries of a
+#: semidefinite matrix's triangle.
 MOST_NUMBERS, MOST_CURVED, MOST_TRIANGLE = 6_000_000, 60_000, 3_240
 #: Exponents that are fractions of so many parts at most need no cones of their own.
 MOST_PARTS = 16
@@ -29,8 +30,10 @@ CURVED = ("exponential", "power")
 class Block:
     """Rows of affine functions in one kind of cone: as many cones of ``size`` rows each.
 
-    kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power (with ``power``: its
-           exponent), semidefinite (the upper triangles, column by column, what is beside the diagonal times sqrt 2)
+    kind   zero, nonneg, second_order, rotated (t y >= |u|^2 for rows t, y, u), exponential, power
+           (with ``power``: its
+           exponent), semidefinite (the upper triangles, column by column, what is beside the
+           diagonal times sqrt 2)
     """
 
     kind: str
@@ -59,7 +62,12 @@ class Powers:
     def of(self, columns: np.ndarray, weights: np.ndarray) -> Affine:
         """Every u_k of some columns, times w^(1/p), one after the other."""
         places = ((columns - self.first)[:, None] * self.size + np.arange(self.size)).ravel()
-        part = Affine(self.rows[places], self.const[places], np.zeros(len(places), dtype=np.int8), np.arange(len(places)))
+        part = Affine(
+            self.rows[places],
+            self.const[places],
+            np.zeros(len(places), dtype=np.int8),
+            np.arange(len(places)),
+        )
         return part * np.repeat(weights ** (1 / self.exponent), self.size)
 
 
@@ -75,16 +83,18 @@ class Cones:
         self.squares_: list[Powers] = []
         self.powers_: list[Powers] = []
 
-    # ------------------------------------------------------------------------------------------------------------ variables
+    # ------------------------------------------------------------------------------------ variables
     def variable(self, shape: Sequence[int]) -> Affine:
         """New variables."""
         count = math.prod(shape)
         place = np.arange(count)
-        rows = sparse.csr_matrix((np.ones(count), (place, self.columns + place)), shape=(count, self.columns + count))
+        rows = sparse.csr_matrix(
+            (np.ones(count), (place, self.columns + place)), shape=(count, self.columns + count)
+        )
         self.columns += count
         return Affine(rows, np.zeros(count), np.full(count, EXACT, dtype=np.int8), place.reshape(shape))
 
-    # ---------------------------------------------------------------------------------------------------------- conditions
+    # ----------------------------------------------------------------------------------- conditions
     def nonneg(self, u: Affine) -> int:
         """u >= 0, entry by entry; where u is an estimate, it is a lower one. Gives the place of the block."""
         return self._add("nonneg", u, UNDER)
@@ -103,7 +113,8 @@ class Cones:
         return self._cone("exponential", [_affine(x), _affine(y), _affine(z)], (OVER, EXACT, UNDER))
 
     def power(self, x: Any, y: Any, z: Any, exponent: float) -> int:
-        """x^a y^(1-a) >= |z| for an exponent a in (0, 1); by second-order cones where a is a fraction, which are symmetric."""
+        """x^a y^(1-a) >= |z| for an exponent a in (0, 1); by second-order cones where a is a fraction,
+        which are symmetric."""
         x, y, z = _affine(x), _affine(y), _affine(z)
         fraction = Fraction(exponent).limit_denominator(MOST_PARTS)
         if abs(float(fraction) - exponent) > 1e-14:
@@ -124,8 +135,9 @@ class Cones:
         return fresh
 
     def _tower(self, w: Affine, parts: list[tuple[Affine, int]], whole: int) -> int:
-        """w^n is at most the product of the parts, each as often as it is counted, n = ``whole`` in all, a power of 2: means of
-        pairs, and means of these (F. Alizadeh, D. Goldfarb, Second-order cone programming, 2003)."""
+        """w^n is at most the product of the parts, each as often as it is counted, n = ``whole`` in
+        all, a power of 2: means of pairs, and means of these (F. Alizadeh, D. Goldfarb,
+        Second-order cone programming, 2003)."""
         while True:
             once = [u for u, count in parts if count % 2]
             parts = [(u, count // 2) for u, count in parts if count > 1]
@@ -172,7 +184,8 @@ class Cones:
         return t.upper()
 
     def norm_of(self, u: Affine, p: float = 2.0) -> Affine | None:
-        """The roots u^(1/p) of sums c + sum_k c_k |u_k|^p without negative c, from above; None of anything else."""
+        """The roots u^(1/p) of sums c + sum_k c_k |u_k|^p without negative c, from above; None of
+        anything else."""
         rows, const, _ = u.entries()
         rows.eliminate_zeros()
         if (const < 0).any() or (rows.data < 0).any():
@@ -205,7 +218,9 @@ class Cones:
             self.second_order(y.select(-1, 0), y.narrow(-1, 1, y.shape[-1] - 1))
         elif kind == "rotated":
             inner = [y.select(-1, k) * 0.5 for k in range(2, y.shape[-1])]
-            self._cone("rotated", [y.select(-1, 0), y.select(-1, 1), *inner], (UNDER, UNDER, *[EXACT] * len(inner)))
+            self._cone(
+                "rotated", [y.select(-1, 0), y.select(-1, 1), *inner], (UNDER, UNDER, *[EXACT] * len(inner))
+            )
         elif kind == "exponential":
             u, v, w = (y.select(-1, k) for k in range(3))
             self.exponential(u - v, -u, w)
@@ -226,7 +241,12 @@ class Cones:
 
     def stated(self, powers: Powers) -> None:
         """Powers as cones."""
-        t = Affine(_unit(powers.columns), np.zeros(powers.count), np.zeros(powers.count, dtype=np.int8), np.arange(powers.count))
+        t = Affine(
+            _unit(powers.columns),
+            np.zeros(powers.count),
+            np.zeros(powers.count, dtype=np.int8),
+            np.arange(powers.count),
+        )
         u = powers.of(powers.columns, np.ones(powers.count)).reshape(powers.count, powers.size)
         if powers.exponent == 2:
             parts = [t, constant(np.ones(powers.count)), *(u.select(-1, k) for k in range(powers.size))]
@@ -237,11 +257,13 @@ class Cones:
     def used(self) -> np.ndarray:
         """Whether each variable is in a condition."""
         used = np.zeros(self.columns, dtype=bool)
-        for rows in [part.rows for part in self.blocks] + [part.rows for part in (*self.squares_, *self.powers_)]:
+        for rows in [part.rows for part in self.blocks] + [
+            part.rows for part in (*self.squares_, *self.powers_)
+        ]:
             used[rows.indices] = True
         return used
 
-    # -------------------------------------------------------------------------------------------------------------- helpers
+    # -------------------------------------------------------------------------------------- helpers
     def _add(self, kind: str, u: Affine, allowed: int) -> int:
         rows, const, kinds = u.entries()
         _check(kinds, allowed)
@@ -274,7 +296,8 @@ class Cones:
 
 
 def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> list[np.ndarray]:
-    """The rows by those that can be stated at once: with as many entries, all of one ``owner``, and a constant or none."""
+    """The rows by those that can be stated at once: with as many entries, all of one ``owner``, and a
+    constant or none."""
     counts, row = np.diff(rows.indptr), np.repeat(np.arange(len(const)), np.diff(rows.indptr))
     first, last = np.full(len(const), np.iinfo(np.int64).max), np.full(len(const), -1)
     np.minimum.at(first, row, owner)
@@ -282,33 +305,42 @@ def _alike(rows: sparse.csr_matrix, owner: np.ndarray, const: np.ndarray) -> lis
     alone = np.where(first == last, -1, np.arange(len(const)))
     _, which = np.unique(np.stack([counts, last, const > 0, alone]), axis=1, return_inverse=True)
     order = np.argsort(which.ravel(), kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1) if len(order) else []
+    if len(order):
+        return np.split(order, np.flatnonzero(np.diff(which.ravel()[order])) + 1)
+    return []
 
 
 def _affine(value: Any) -> Affine:
-    return value if isinstance(value, Affine) else constant(np.asarray(value, dtype=np.float64))
+    if isinstance(value, Affine):
+        return value
+    return constant(np.asarray(value, dtype=np.float64))
 
 
 def _check(kinds: np.ndarray, allowed: int) -> None:
     """Estimates are on the side where what holds for them holds for what they estimate."""
     if ((kinds != EXACT) & (kinds != allowed)).any():
-        raise NotConic("a convex function where only a concave or affine one keeps the problem convex, or the reverse")
+        raise NotConic(
+            "a convex function where only a concave or affine one keeps the problem convex, or the reverse"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Assembled(ConeProgram):
-    """A program with what it was made of: ``places`` are the first rows of the blocks, ``constant`` the objective's at z = 0."""
+    """A program with what it was made of: ``places`` are the first rows of the blocks, ``constant``
+    the objective's at z = 0."""
 
     places: list[int]
     constant: float
 
 
-#: A sum of squares becomes a quadratic form of its variables where these are at most so many, else of new ones.
+#: A sum of squares becomes a quadratic form of its variables where these are at most so many, else
+#: of new ones.
 DENSE = 400
 
 
 def assembled(cones: Cones, objective: Affine) -> Assembled:
-    """The program as numbers. Squares that the objective alone asks for are in its quadratic part, others are cones."""
+    """The program as numbers. Squares that the objective alone asks for are in its quadratic part,
+    others are cones."""
     rows, const, kinds = objective.entries()
     _check(kinds, OVER)
     q = np.zeros(cones.columns)
@@ -330,7 +362,10 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
         u_rows, u_const, weights = u_rows[keep], u_const[keep], weights[keep]
         if np.count_nonzero(np.bincount(u_rows.indices)) > DENSE and u_rows.nnz > 2 * u_rows.shape[0]:
             fresh = cones.variable((u_rows.shape[0],))
-            cones.zero(Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const))) - fresh)
+            cones.zero(
+                Affine(u_rows, u_const, np.zeros(len(u_const), dtype=np.int8), np.arange(len(u_const)))
+                - fresh
+            )
             q = np.concatenate([q, np.zeros(u_rows.shape[0])])
             u_rows, u_const = fresh.rows, np.zeros(u_rows.shape[0])
         q[: u_rows.shape[1]] += 2 * (u_rows.T @ (weights * u_const))
@@ -353,10 +388,18 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
             kinds_.append((block.kind, len(block.const), 0.0))
         else:
             kinds_ += [(block.kind, block.size, block.power)] * (len(block.const) // block.size)
-    A = sparse.vstack(matrices, format="csc") if matrices else sparse.csc_matrix((0, n))
-    b = np.concatenate(sides) if sides else np.zeros(0)
+    if matrices:
+        A = sparse.vstack(matrices, format="csc")
+    else:
+        A = sparse.csc_matrix((0, n))
+    if sides:
+        b = np.concatenate(sides)
+    else:
+        b = np.zeros(0)
     return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_, places_, total)
 
 
 def _unit(places: np.ndarray) -> sparse.csr_matrix:
-    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), int(places[-1]) + 1))
+    return sparse.csr_matrix(
+        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), int(places[-1]) + 1)
+    )

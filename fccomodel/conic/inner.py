@@ -1,8 +1,10 @@
-"""The largest value over a set of vectors q of what is affine in q, less a convex function of q alone, by its conic dual:
+"""The largest value over a set of vectors q of what is affine in q, less a convex function of q alone,
+by its conic dual:
 
     max over q of r.q + g.z + v s.t. R z + k in K, z = (q, ...)   =   min over y in K* of k.y + v s.t. R'y + g + (r, 0) = 0
 
-r and v are functions of the model's variables (P. Schiele, E. Luxenberg, S. Boyd, Disciplined saddle programming, 2023).
+r and v are functions of the model's variables (P. Schiele, E. Luxenberg, S. Boyd, Disciplined
+saddle programming, 2023).
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ def value(walk: Walk, node: ir.Reduce, env: Env) -> Named:
     axes = tuple(sorted(lengths))
     outer = tuple(lengths[axis] for axis in axes)
     shape = elements.shape(walk.bound, binder.domain.shape)
-    v, r = linear(walk, [t for t in terms if affine(t[1], binder)], binder, env, axes, (*outer, math.prod(shape)))
+    v, r = linear(
+        walk, [t for t in terms if affine(t[1], binder)], binder, env, axes, (*outer, math.prod(shape))
+    )
     cones, g = concave(walk, [t for t in terms if not affine(t[1], binder)], binder, shape)
     if not r.exact:
         larger = walk.cones.variable(tuple(r.shape))
@@ -59,7 +63,12 @@ def parts(node: ir.Expr, q: ir.Binder, factor: float) -> Iterator[tuple[float, i
 
 
 def linear(
-    walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, env: Env, axes: tuple[int, ...], shape: tuple[int, ...]
+    walk: Walk,
+    terms: list[tuple[float, ir.Expr]],
+    q: ir.Binder,
+    env: Env,
+    axes: tuple[int, ...],
+    shape: tuple[int, ...],
 ) -> tuple[Any, Any]:
     """The value at q = 0 and the coefficients of the entries of q, by the values at all unit vectors."""
     assert isinstance(q.domain, ir.VectorSet)
@@ -73,8 +82,11 @@ def linear(
     return v, total.narrow(-1, 1, n) - v.unsqueeze(-1)
 
 
-def concave(walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]) -> tuple[Cones, Affine]:
-    """The set and the terms that no variable of the model enters, as conditions on q and further variables, q first."""
+def concave(
+    walk: Walk, terms: list[tuple[float, ir.Expr]], q: ir.Binder, shape: tuple[int, ...]
+) -> tuple[Cones, Affine]:
+    """The set and the terms that no variable of the model enters, as conditions on q and further
+    variables, q first."""
     inner = walk.beside()
     variable = inner.cones.variable(shape)
     assert isinstance(q.domain, ir.VectorSet)

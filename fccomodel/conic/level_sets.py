@@ -1,7 +1,8 @@
-"""Constraints on monotone functions as constraints on what is inside: log(1 + x^2) <= 5 where 1 + x^2 <= e^5.
+"""Constraints on monotone functions as constraints on what is inside: log(1 + x^2) <= 5 where 1 + x^2
+<= e^5.
 
-A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal, S. Boyd, Disciplined
-quasiconvex programming, 2020).
+A function that is neither convex nor concave enough may still have convex level sets (A. Agrawal,
+S. Boyd, Disciplined quasiconvex programming, 2020).
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from fccomodel.library.atoms import Interval
 if TYPE_CHECKING:
     from fccomodel.conic.model import Walk
 
-#: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a difference, relative.
+#: Steps of a bisection between two finite numbers; the largest number that is tried; a step of a
+#: difference, relative.
 STEPS, LARGEST, STEP = 200, 1e12, 1e-6
 #: The largest number up to which a crossing is sought where there is none below.
 MOST = 1e100
-#: Monotone functions of which a bound is one of their argument, and those of them that are not defined everywhere.
+#: Monotone functions of which a bound is one of their argument, and those of them that are not
+#: defined everywhere.
 STRAIGHTENED = ("log", "sqrt", "exp")
 PARTIAL = ("log", "sqrt")
 
 
 def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
-    """body <= 0 without its outermost monotone functions: the place of the condition, and the change of the body for one of what
-    is left. Raises NotConic where no such functions make it conic."""
+    """body <= 0 without its outermost monotone functions: the place of the condition, and the change
+    of the body for one of what is left. Raises NotConic where no such functions make it conic."""
     node, level, sign, slope = body, 0.0, 1.0, 1.0  # sign * node <= sign * level
     while True:
         node, level, turned, factor = _inside(walk, node, env, level)
@@ -45,10 +48,12 @@ def peeled(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float]:
 
 
 def straight(walk: Walk, body: ir.Expr, env: Env) -> tuple[int, float] | None:
-    """body <= 0 as a bound of an affine function, where it is a monotone function of one: log(x) >= 30 where x >= exp(30). The
-    place of the condition, and the change of the body for one of the affine function.
+    """body <= 0 as a bound of an affine function, where it is a monotone function of one: log(x) >= 30
+    where x >= exp(30). The place of the condition, and the change of the body for one of the affine
+    function.
 
-    None where there is no such form, or where it says less: where what is below a root or a logarithm might be negative.
+    None where there is no such form, or where it says less: where what is below a root or a
+    logarithm might be negative.
     """
     node, level, sign, slope, curved = body, 0.0, 1.0, 1.0, False
     try:
@@ -71,7 +76,10 @@ def _affine(node: ir.Expr) -> bool:
     """Whether an expression is affine as it is written: sums, multiples and entries of variables."""
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
-    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+    if isinstance(node, ir.Apply):
+        atom = atoms.of(node)
+    else:
+        atom = None
     varying = [bool(ir.variables_of(arg)) for arg in node.children]
     return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
 
@@ -82,7 +90,8 @@ def _total(body: ir.Expr) -> bool:
 
 
 def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
-    """body <= 0 is a convex set by what is known of it (``see``): as it stands, or without its outermost monotone functions."""
+    """body <= 0 is a convex set by what is known of it (``see``): as it stands, or without its
+    outermost monotone functions."""
     node, sign = body, 1.0
     with suppress(NotConic):
         while not (see(node).convex if sign > 0 else see(node).concave):
@@ -95,7 +104,10 @@ def convex(body: ir.Expr, see: Callable[[ir.Expr], Any]) -> bool:
 def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: float) -> tuple[int, float]:
     """sign * value <= sign * level; sums of squares by their root, which is of the size of the variables."""
     rest = level - float(value.entries()[1][0])
-    root = walk.cones.norm_of(value - (level - rest)) if sign > 0 and rest > 0 else None
+    if sign > 0 and rest > 0:
+        root = walk.cones.norm_of(value - (level - rest))
+    else:
+        root = None
     if root is None:
         return walk.cones.nonneg((level - value) * sign), slope
     return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
@@ -115,7 +127,8 @@ def _monotone(node: ir.Expr, where: Callable[[ir.Expr], Interval]) -> tuple[atom
 
 
 def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr, float, float, float]:
-    """One function less: what is inside, its level, -1 where its side turns, and the function's steepness there."""
+    """One function less: what is inside, its level, -1 where its side turns, and the function's
+    steepness there."""
     atom, k, turned = _monotone(node, walk.where)
     constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
 
@@ -124,7 +137,12 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
     step = STEP * (1 + abs(inside))
-    return node.children[k], inside, turned, abs(function(inside + step) - function(inside - step)) / (2 * step)
+    return (
+        node.children[k],
+        inside,
+        turned,
+        abs(function(inside + step) - function(inside - step)) / (2 * step),
+    )
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
@@ -143,7 +161,11 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
 
     low, high = max(where.lo, -LARGEST), min(where.hi, LARGEST)
     with np.errstate(all="ignore"):
-        low = max(low, 0.0) if math.isnan(function(low)) else low  # roots and logarithms
+        # roots and logarithms
+        if math.isnan(function(low)):
+            low = max(low, 0.0)
+        else:
+            low = low
     while high < where.hi and high < MOST and under(high):
         high *= LARGEST
     high = min(high, where.hi)
@@ -151,5 +173,8 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
         raise NotConic("a level that the function does not cross")
     for _ in range(STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if under(middle) else (low, middle)
+        if under(middle):
+            low, high = (middle, high)
+        else:
+            low, high = (low, middle)
     return low

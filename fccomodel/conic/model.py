@@ -1,8 +1,10 @@
-"""A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in place of numbers.
+"""A bound problem as a conic program: the evaluator's walk, with affine functions of the variables in
+place of numbers.
 
-What is linear happens to the rows as it would to a tensor. A function that is not linear becomes new variables, by what its atom
-or reduction states of it. Whether the composition is convex is settled where an estimate meets a condition: it must lie on the
-side where the condition on it implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming,
+What is linear happens to the rows as it would to a tensor. A function that is not linear becomes
+new variables, by what its atom or reduction states of it. Whether the composition is convex is
+settled where an estimate meets a condition: it must lie on the side where the condition on it
+implies the one on what it estimates (M. Grant, S. Boyd, Y. Ye, Disciplined convex programming,
 2006).
 """
 
@@ -58,8 +60,9 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
 
 
 def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[str, float]) -> Conic:
-    """Those constraints that are conic, without an objective. Of an equation that is not affine the side is kept on which it is
-    convex: ``sides`` has the sign of its body, by label, where it is violated.
+    """Those constraints that are conic, without an objective. Of an equation that is not affine the
+    side is kept on which it is convex: ``sides`` has the sign of its body, by label, where it is
+    violated.
 
     Raises NotConic where no constraint is left, or what is left is too large.
     """
@@ -71,14 +74,22 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
         try:
             found = stated(walk, constraint, family)
         except NotConic:
-            side = float(np.sign(sides.get(labels[0], 0.0))) if constraint.kind == "eq" and len(labels) == 1 else 0.0
+            if constraint.kind == "eq" and len(labels) == 1:
+                side = float(np.sign(sides.get(labels[0], 0.0)))
+            else:
+                side = 0.0
             found = _one_side(walk, constraint, family, side)
         if found is not None:
             for k, label in enumerate(labels):
                 blocks[label] = (found[0], k, found[1])
     if not blocks:
         raise NotConic("no constraint that is conic")
-    nothing = Affine(sparse.csr_matrix((1, walk.cones.columns)), np.zeros(1), np.zeros(1, dtype=np.int8), np.zeros((), dtype=int))
+    nothing = Affine(
+        sparse.csr_matrix((1, walk.cones.columns)),
+        np.zeros(1),
+        np.zeros(1, dtype=np.int8),
+        np.zeros((), dtype=int),
+    )
     return _made(walk, layout, blocks, nothing, 1.0)
 
 
@@ -105,7 +116,9 @@ def opened(
     return walk, layout
 
 
-def _one_side(walk: Walk, constraint: ir.Constraint, family: members.Members, side: float) -> tuple[int, float] | None:
+def _one_side(
+    walk: Walk, constraint: ir.Constraint, family: members.Members, side: float
+) -> tuple[int, float] | None:
     """side * body <= 0 as a condition, None where it is not conic."""
     if not side:
         return None
@@ -117,16 +130,20 @@ def _one_side(walk: Walk, constraint: ir.Constraint, family: members.Members, si
 
 
 def _made(
-    walk: Walk, layout: dict[str, tuple[int, tuple[int, ...]]], blocks: Mapping[str, tuple[int, int, float]], objective: Affine,
+    walk: Walk,
+    layout: dict[str, tuple[int, tuple[int, ...]]],
+    blocks: Mapping[str, tuple[int, int, float]],
+    objective: Affine,
     sign: float,
-) -> Conic:  # fmt: skip
+) -> Conic:
     program = assembled(walk.cones, objective)
     rows = {label: (program.places[block] + k, sign) for label, (block, k, sign) in blocks.items()}
     return Conic(program, sign, layout, rows)
 
 
 def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tuple[int, float] | None:
-    """A constraint as a condition: its place, and the factor of its dual; None of one without variables, which holds."""
+    """A constraint as a condition: its place, and the factor of its dual; None of one without
+    variables, which holds."""
     equal = constraint.kind == "eq"
     if not equal and not constraint.binders and not constraint.body.shape:
         found = level_sets.straight(walk, constraint.body, family.env)
@@ -135,7 +152,9 @@ def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tu
     try:
         values = family.over(walk.value(constraint.body, family.env))
         if isinstance(values, Affine):
-            return (walk.cones.zero(values), -1.0) if equal else (walk.cones.nonneg(-values), 1.0)
+            if equal:
+                return (walk.cones.zero(values), -1.0)
+            return (walk.cones.nonneg(-values), 1.0)
     except NotConic:
         if equal or constraint.binders:
             raise
@@ -160,7 +179,9 @@ class Walk(Evaluator):
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
         if maxima.nested(node) is not None:
             return ()
-        return super(Evaluator, self).inner(node, env) if _as_written(node) else super().below(node, env, merged)
+        if _as_written(node):
+            return super(Evaluator, self).inner(node, env)
+        return super().below(node, env, merged)
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         if self.numel(node, env) > MOST:
@@ -173,7 +194,7 @@ class Walk(Evaluator):
     def net(self, node: ir.NetCall, env: Env) -> Named:
         raise NotConic("a net")
 
-    # ---------------------------------------------------------------------------------------------------------------- atoms
+    # ---------------------------------------------------------------------------------------- atoms
     def apply(self, node: ir.Apply, env: Env) -> Named:
         if (pieces := maxima.nested(node)) is not None and (whole := self.largest(pieces, env)) is not None:
             return whole
@@ -212,10 +233,19 @@ class Walk(Evaluator):
     def product(self, u: Named, v: Named) -> Named:
         """``u @ v`` of a matrix or vector and another."""
         (a, b), axes = align([u, v], entrywise=False)
-        first = a.unsqueeze(-2) if len(u.event) == 1 else a
-        second = b.unsqueeze(-1) if len(v.event) == 1 else b
+        if len(u.event) == 1:
+            first = a.unsqueeze(-2)
+        else:
+            first = a
+        if len(v.event) == 1:
+            second = b.unsqueeze(-1)
+        else:
+            second = b
         value = first @ second
-        value = value.squeeze(-1) if len(v.event) == 1 else value
+        if len(v.event) == 1:
+            value = value.squeeze(-1)
+        else:
+            value = value
         return Named(value.squeeze(-2 if len(v.event) > 1 else -1) if len(u.event) == 1 else value, axes)
 
     def dot(self, u: Named, v: Named) -> Named:
@@ -232,13 +262,20 @@ class Walk(Evaluator):
         """A product of two functions of the variables that is a square, or a quadratic form."""
         left, right = (self.value(arg, env) for arg in node.args)
         if _same(left, right) and node.op in ("mul", "dot"):
-            value = left.data.unsqueeze(-1) if node.op == "mul" else left.data
+            if node.op == "mul":
+                value = left.data.unsqueeze(-1)
+            else:
+                value = left.data
             return _named(self.cones.squares(_rows(value)), left.axes)
         if node.op == "dot":
             for vector, other in (node.args, node.args[::-1]):
                 if isinstance(other, ir.Apply) and other.op == "matmul" and len(other.args) == 2:
                     matrix, within = (self.value(arg, env) for arg in other.args)
-                    if not isinstance(matrix.data, Affine) and not matrix.axes and _same(within, self.value(vector, env)):
+                    if (
+                        not isinstance(matrix.data, Affine)
+                        and not matrix.axes
+                        and _same(within, self.value(vector, env))
+                    ):
                         return _named(self.form(number(matrix.data), _rows(within.data)), within.axes)
         raise NotConic("a product of two functions of the variables")
 
@@ -288,7 +325,9 @@ class Walk(Evaluator):
                     return _named(norm, axes)
                 array, side = self.bounded(atom, enclosures, k, array)
                 expected.add(side)
-            as_it_is = scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+            as_it_is = (
+                scalar or isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.ball.matrix
+            )
             args.append(array if as_it_is else _entries(array, len(axes), len(value.event)))
         result = self.by_parameters(node, atom, args)
         if any((result.kind[result.index] == -side).any() for side in expected):
@@ -302,13 +341,20 @@ class Walk(Evaluator):
             return self.estimate(node, atom, args)
         shape = np.broadcast_shapes(*(tuple(arg.shape) for arg in args if not isinstance(arg, float)))
         flat = [arg if isinstance(arg, float) else arg.expand(shape).reshape(-1) for arg in args]
-        given = [number(arg) for is_one, arg in zip(named, flat, strict=True) if is_one and not isinstance(arg, float)]
+        given = [
+            number(arg)
+            for is_one, arg in zip(named, flat, strict=True)
+            if is_one and not isinstance(arg, float)
+        ]
         which = np.unique(np.stack(given), axis=1, return_inverse=True)[1].reshape(-1)
         places = [np.flatnonzero(which == k) for k in range(which.max() + 1)]
         parts = []
         for place in places:
             at = [arg if isinstance(arg, float) else arg[torch.from_numpy(place)] for arg in flat]
-            at = [float(arg[0]) if is_one and not isinstance(arg, float) else arg for is_one, arg in zip(named, at, strict=True)]
+            at = [
+                float(arg[0]) if is_one and not isinstance(arg, float) else arg
+                for is_one, arg in zip(named, at, strict=True)
+            ]
             parts.append(self.estimate(node, atom, at))
         whole = joined(parts)
         index = np.empty_like(which)
@@ -328,16 +374,21 @@ class Walk(Evaluator):
             result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
             groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
-            result = None if groups is None else groups.sum(-1)
+            if groups is None:
+                result = None
+            else:
+                result = groups.sum(-1)
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
             result = cones.norm(self.cones, atom.ball.kind, args[0])
         if result is None:
             raise NotConic(f"`{node.op}`, which is no conic function")
         return result
 
-    def bounded(self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine) -> tuple[Affine, int]:
-        """New variables above an upper estimate (below a lower one), where the function is monotone from there on; and on which
-        side of it its own estimate must then be."""
+    def bounded(
+        self, atom: atoms.Atom, enclosures: list[Interval], k: int, array: Affine
+    ) -> tuple[Affine, int]:
+        """New variables above an upper estimate (below a lower one), where the function is monotone
+        from there on; and on which side of it its own estimate must then be."""
         entries = array.kind[array.index]
         kinds = {kind for kind in (OVER, UNDER, NEITHER) if (entries == kind).any()}
         where = enclosures[k]
@@ -349,16 +400,23 @@ class Walk(Evaluator):
             raise NotConic("estimates from above and from below in one value")
         around = [*enclosures[:k], beyond, *enclosures[k + 1 :]]
         direction = atom.monotone(*around, argument=k)
-        curvature = atom.curvature(*around, varying=tuple(name not in atom.parameters for name in atom.names(len(around))))
+        curvature = atom.curvature(
+            *around, varying=tuple(name not in atom.parameters for name in atom.names(len(around)))
+        )
         turned = {"increasing": "decreasing", "decreasing": "increasing"}[way]
-        sides = {("convex", way): OVER, ("affine", way): OVER, ("concave", turned): UNDER, ("affine", turned): UNDER}
+        sides = {
+            ("convex", way): OVER,
+            ("affine", way): OVER,
+            ("concave", turned): UNDER,
+            ("affine", turned): UNDER,
+        }
         if (curvature, direction) not in sides:
             raise NotConic("a function that is not monotone, of one that is not affine")
         fresh = self.cones.variable(tuple(array.shape))
         self.cones.nonneg((fresh - array) if kinds == {OVER} else (array - fresh))
         return fresh, sides[curvature, direction]
 
-    # ----------------------------------------------------------------------------------------------------------- reductions
+    # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             return inner.value(self, node, env)
@@ -370,8 +428,13 @@ class Walk(Evaluator):
         if size > MOST:
             raise NotConic("more elements than are held at once")
         kind, options = reductions.of(node), self.options(node)
-        own = size * _curved_by(kind, options) if ir.variables_of(node.body) else 0
-        self.cones.room(own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body)))
+        if ir.variables_of(node.body):
+            own = size * _curved_by(kind, options)
+        else:
+            own = 0
+        self.cones.room(
+            own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
+        )
         whole = space if isinstance(space, Product) else space.whole()
         self.not_empty(node, space, whole.count, inner)
         if isinstance(whole, Product):
@@ -386,7 +449,9 @@ class Walk(Evaluator):
             raise NotConic(f"`{node.kind}` of arrays")
         return whole.finish(self.reduced(node, kind, full, whole, options).reshape(space.shape))
 
-    def reduced(self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]) -> Affine:
+    def reduced(
+        self, node: ir.Reduce, kind: reductions.Reduction, full: Affine, whole: Any, options: dict[str, float]
+    ) -> Affine:
         """One number for each cell of the elements."""
         space = whole if isinstance(whole, Product) else whole.space
         n = whole.count.expand(space.shape).reshape(-1)
@@ -436,7 +501,13 @@ def _curved_by(kind: reductions.Reduction, options: dict[str, float]) -> int:
     tried, few = Cones(), 2
     if kind.cone is not None:
         with suppress(NotConic):
-            kind.cone(tried, tried.variable((few,)), np.zeros(few, dtype=np.int64), torch.full((1,), float(few)), options)
+            kind.cone(
+                tried,
+                tried.variable((few,)),
+                np.zeros(few, dtype=np.int64),
+                torch.full((1,), float(few)),
+                options,
+            )
     return tried.curved // few
 
 
@@ -444,8 +515,13 @@ def _root(atom: atoms.Atom, values: list[Named]) -> float:
     """p of a p-th root, p > 1; else 0."""
     exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
     a = float(values[-1].data) if exponent in atom.parameters else exponent
-    p = 1 / a if isinstance(a, float) and 0 < a < 1 else 0.0
-    return float(round(p)) if abs(p - round(p)) < 1e-12 else p
+    if isinstance(a, float) and 0 < a < 1:
+        p = 1 / a
+    else:
+        p = 0.0
+    if abs(p - round(p)) < 1e-12:
+        return float(round(p))
+    return p
 
 
 def _named(value: Affine, axes: tuple[int, ...]) -> Named:
@@ -469,4 +545,6 @@ def _same(left: Named, right: Named) -> bool:
 
 def _entries(array: Any, axes: int, event: int) -> Any:
     """An array's own dims as one."""
-    return array if event <= 1 else array.flatten(axes, axes + event - 1)
+    if event <= 1:
+        return array
+    return array.flatten(axes, axes + event - 1)

@@ -1,4 +1,5 @@
-"""A problem as a conic program: its numbers, where its variables and constraints are in them, and what solving it costs."""
+"""A problem as a conic program: its numbers, where its variables and constraints are in them, and what
+solving it costs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from fccomodel.numerics.few_columns.arrow import Arrow, arrow
 class Conic:
     """A problem as a conic program.
 
-    layout  by variable: its first column and its shape       rows   by label: its first row in the program, and its sign there
+    layout  by variable: its first column and its shape       rows   by label: its first row in the
+            program, and its sign there
     sign    -1 where the model's objective is maximised
     proofs  by status, what a method ended with that proves that there is no optimum
     """
@@ -30,8 +32,12 @@ class Conic:
 
     @cached_property
     def parts(self) -> Arrow | None:
-        """The program as one of few variables and many rows, where it is one that costs less so than with every row at once."""
-        parts = arrow(self.program) if self.whole > Arrow.LEAST else None
+        """The program as one of few variables and many rows, where it is one that costs less so than
+        with every row at once."""
+        if self.whole > Arrow.LEAST:
+            parts = arrow(self.program)
+        else:
+            parts = None
         return parts if parts is not None and parts.seconds < self.whole else None
 
     @cached_property

@@ -1,4 +1,5 @@
-"""Proofs that a conic program has no optimum, by rays that are checked here whatever method has found them.
+"""Proofs that a conic program has no optimum, by rays that are checked here whatever method has found
+them.
 
     s = b - A z in K             is met by no z where y in K*, A'y = 0, b.y < 0         (J. Farkas, 1902)
     q.z + z'Pz / 2 falls for ever from every such z along d where P d = 0, -A d in K, q.d < 0
@@ -6,9 +7,11 @@
 A ray in floating point meets its equations up to rounding. It proves the claim where, in this order,
 
 1. what the equations miss is made up for by bounds of the variables that the program itself states,
-2. an exact ray lies near it: where M of the equations, its columns times weights w_i and its rows of length 1, has no singular
-   value below c, M (y + e) = 0 has a solution with |e_i| <= w_i |M y| / c, which does not leave the cone; this holds for all
-   matrices within some roundings of M (as C. Jansson, Rigorous lower and upper bounds in linear programming, 2004),
+2. an exact ray lies near it: where M of the equations, its columns times weights w_i and its rows
+of length 1, has no singular
+   value below c, M (y + e) = 0 has a solution with |e_i| <= w_i |M y| / c, which does not leave the
+   cone; this holds for all matrices within some roundings of M (as C. Jansson, Rigorous lower and
+   upper bounds in linear programming, 2004),
 3. a ray of small fractions, or one found by exact elimination, meets them exactly.
 
 Where none of these holds, A'y = r still proves that no feasible z has |r||z| < -b.y: none within a radius.
@@ -26,7 +29,8 @@ from scipy import linalg, sparse
 
 from fccomodel.conic.cones import Assembled
 
-#: Relative rounding of one operation; of a number of the program and of the sums that it stands for, in roundings.
+#: Relative rounding of one operation; of a number of the program and of the sums that it stands
+#: for, in roundings.
 ROUNDING = 2.0**-53
 ROUNDINGS = 8.0
 #: Entries of a ray below this share of the largest count as 0.
@@ -48,8 +52,8 @@ REFINED = 3
 
 @dataclass(frozen=True, eq=False)
 class Conflict:
-    """Multipliers that show that no point meets all conditions: none at all, or (``radius`` finite) none whose entries of the
-    model's variables have that norm."""
+    """Multipliers that show that no point meets all conditions: none at all, or (``radius`` finite)
+    none whose entries of the model's variables have that norm."""
 
     y: np.ndarray
     radius: float
@@ -63,7 +67,7 @@ def blocks(program: Assembled) -> Iterator[tuple[str, slice, float]]:
         first += size
 
 
-# ------------------------------------------------------------------------------------------------------------- cones
+# -------------------------------------------------------------------------------------------- cones
 def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
     """A point of the dual cone near y, up to rounding."""
     y = y.copy()
@@ -91,7 +95,9 @@ def _nearest_dual(kind: str, y: np.ndarray, power: float) -> np.ndarray:
 
 
 def _shrunk(most: float, size: float) -> float:
-    return 1.0 if size <= most else most / size * (1 - 16 * ROUNDING)
+    if size <= most:
+        return 1.0
+    return most / size * (1 - 16 * ROUNDING)
 
 
 def _exponential(u: float, v: float) -> float:
@@ -130,7 +136,10 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
     if kind == "nonneg":
         return bool((y - around >= 0).all())
     if kind == "second_order":
-        return bool(y[0] - around[0] - slack >= float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y)))
+        return bool(
+            y[0] - around[0] - slack
+            >= float(np.linalg.norm(np.abs(y[1:]) + around[1:])) * (1 + ROUNDING * len(y))
+        )
     if kind == "semidefinite":
         n = _side(y)
         off = float(np.linalg.norm(around)) + 4 * n * slack
@@ -140,18 +149,23 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
         size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
         return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
     if kind == "power":
-        most = _power(low[0], low[1], power) if low[:2].min() >= 0 else -1.0
+        if low[:2].min() >= 0:
+            most = _power(low[0], low[1], power)
+        else:
+            most = -1.0
         return most * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
     u, v, w = y
     if u == around[0] == 0:
         return bool(low[1] >= 0 and low[2] >= 0)
     if u + around[0] >= 0:
         return False
-    corners = [_exponential(u + s * around[0], v - around[1]) for s in (-1.0, 1.0)]  # convex in u, falling in v
+    corners = [
+        _exponential(u + s * around[0], v - around[1]) for s in (-1.0, 1.0)
+    ]  # convex in u, falling in v
     return bool(max(corners) * (1 + 32 * ROUNDING) <= low[2])
 
 
-# ---------------------------------------------------------------------------------------------------------- infeasible
+# --------------------------------------------------------------------------------------- infeasible
 def conflict(program: Assembled, y: np.ndarray, own: np.ndarray, units: np.ndarray) -> Conflict | None:
     """What multipliers y near a ray prove; None where they prove nothing.
 
@@ -200,7 +214,10 @@ def _projected(program: Assembled, y: np.ndarray) -> np.ndarray:
             part = np.where(np.abs(part) > TINY, part, 0.0)
         elif np.abs(part).max(initial=0.0) <= TINY:
             continue
-        made[rows] = part if kind == "zero" else _nearest_dual(kind, part, power)
+        if kind == "zero":
+            made[rows] = part
+        else:
+            made[rows] = _nearest_dual(kind, part, power)
     return made
 
 
@@ -262,10 +279,17 @@ def _lost(r: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray) -
 
 
 def _within(
-    y: np.ndarray, missed: np.ndarray, columns: np.ndarray, low: np.ndarray, high: np.ndarray, value: float,
-    own: np.ndarray, units: np.ndarray,
-) -> Conflict | None:  # fmt: skip
-    """By what is missed at most in each of these columns: unless their bounds make up for it, none within a radius."""
+    y: np.ndarray,
+    missed: np.ndarray,
+    columns: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    value: float,
+    own: np.ndarray,
+    units: np.ndarray,
+) -> Conflict | None:
+    """By what is missed at most in each of these columns: unless their bounds make up for it, none
+    within a radius."""
     far = np.maximum(np.abs(low), np.abs(high))[columns]
     known = np.isfinite(far)
     value -= float((missed[known] * far[known]).sum()) * (1 + len(columns) * ROUNDING)
@@ -279,8 +303,9 @@ def _within(
 def _corrected(
     program: Assembled, y: np.ndarray, rows: np.ndarray, M: np.ndarray, own: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """(y, left, value): an exact solution of as many of the equations as are independent is near y, inside the dual cone;
-    ``left`` has the number of each other equation and what it misses at most; -b.y of the solution is at least ``value``."""
+    """(y, left, value): an exact solution of as many of the equations as are independent is near y,
+    inside the dual cone; ``left`` has the number of each other equation and what it misses at most;
+    -b.y of the solution is at least ``value``."""
     weights = _margins(program, y)[rows]
     some = np.arange(len(M))
     nearby = _nearby(M, weights)
@@ -307,13 +332,18 @@ def _corrected(
     if value <= 0:
         return None
     rest = np.setdiff1d(np.arange(len(M)), some)
-    missed = np.abs(M[rest] @ z) + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z)) + np.abs(M[rest]) @ around
+    missed = (
+        np.abs(M[rest] @ z)
+        + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
+        + np.abs(M[rest]) @ around
+    )
     return y, np.stack([rest, missed], axis=1) if len(rest) else np.zeros((0, 2)), value
 
 
 @dataclass(frozen=True, eq=False)
 class _Nearby:
-    """Solutions e of B e = r with few w_i: S = D B diag(w) has rows of length 1, and every S' u at least ``least`` |u|.
+    """Solutions e of B e = r with few w_i: S = D B diag(w) has rows of length 1, and every S' u at
+    least ``least`` |u|.
 
     factor   Cholesky's of S S'       norms   1 / D
     """
@@ -334,8 +364,9 @@ class _Nearby:
 
 
 def _nearby(B: np.ndarray, weights: np.ndarray) -> _Nearby | None:
-    """None where the rows of B are dependent, or nearly so. That S S' - t I has a Cholesky factor in floating point proves that
-    no eigenvalue of S S' is below t less a multiple of the rounding (S. Rump, Verification of positive definiteness, 2006)."""
+    """None where the rows of B are dependent, or nearly so. That S S' - t I has a Cholesky factor in
+    floating point proves that no eigenvalue of S S' is below t less a multiple of the rounding (S.
+    Rump, Verification of positive definiteness, 2006)."""
     n, k = B.shape
     S = B * weights
     norms = np.linalg.norm(S, axis=1)
@@ -371,18 +402,26 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
         elif kind == "second_order":
             margins[rows] = part[0] - np.linalg.norm(part[1:])
         elif kind == "semidefinite":
-            margins[rows] = np.linalg.eigvalsh(_matrix(part)).min() if part.any() else 0.0
+            if part.any():
+                margins[rows] = np.linalg.eigvalsh(_matrix(part)).min()
+            else:
+                margins[rows] = 0.0
         elif kind == "rotated":
-            margins[rows] = min(part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:]))
+            margins[rows] = min(
+                part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:])
+            )
         elif kind == "power":
             margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
         elif kind == "exponential":
             u, v, w = part
-            margins[rows] = min(-u, w - _exponential(u, v)) if u < 0 else 0.0
+            if u < 0:
+                margins[rows] = min(-u, w - _exponential(u, v))
+            else:
+                margins[rows] = 0.0
     return np.maximum(np.nan_to_num(margins), 0.0)
 
 
-# ---------------------------------------------------------------------------------------------------------------- exact
+# -------------------------------------------------------------------------------------------- exact
 def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | None:
     """A ray of half-lines and equations alone that meets A'y = 0 exactly; None where none is found."""
     kinds = np.empty(len(y), dtype=object)
@@ -421,7 +460,9 @@ def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
     return not any(sums.values()) and sum((v * w for v, w in zip(b, y, strict=True)), Fraction(0)) < 0
 
 
-def _eliminated(A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray) -> Iterator[list[Fraction]]:
+def _eliminated(
+    A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray
+) -> Iterator[list[Fraction]]:
     """By exact elimination, the ray of few rows that a vertex of all rays has."""
     from scipy.optimize import linprog
 
@@ -431,9 +472,12 @@ def _eliminated(A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.nda
     limits = [(None, None) if both else (0, None) for both in free]
     with np.errstate(all="ignore"):
         found = linprog(
-            np.where(free, 0.0, 1.0), A_eq=np.vstack([matrix[columns], b]), b_eq=np.append(np.zeros(len(columns)), -1.0),
-            bounds=limits, method="highs-ds",
-        )  # fmt: skip
+            np.where(free, 0.0, 1.0),
+            A_eq=np.vstack([matrix[columns], b]),
+            b_eq=np.append(np.zeros(len(columns)), -1.0),
+            bounds=limits,
+            method="highs-ds",
+        )
     if found.x is None:
         return
     kept = np.flatnonzero(np.abs(found.x) > TINY * np.abs(found.x).max(initial=0.0))
@@ -475,9 +519,10 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
     return made
 
 
-# ------------------------------------------------------------------------------------------------------------ unbounded
+# ---------------------------------------------------------------------------------------- unbounded
 def falls(program: Assembled, d: np.ndarray) -> bool:
-    """An exact direction near d leads from every feasible point to feasible points, and the objective falls along it for ever."""
+    """An exact direction near d leads from every feasible point to feasible points, and the objective
+    falls along it for ever."""
     size = float(np.abs(d).max(initial=0.0))
     if not 0 < size < math.inf or not np.isfinite(d).all():
         return False
@@ -488,14 +533,16 @@ def falls(program: Assembled, d: np.ndarray) -> bool:
     equations, conditions = _recession(program, A, s)
     if equations is None:
         return False
-    return _falls_nearby(program, A, P, d, equations, conditions) or _falls_exactly(program, A, P, d, equations, conditions)
+    return _falls_nearby(program, A, P, d, equations, conditions) or _falls_exactly(
+        program, A, P, d, equations, conditions
+    )
 
 
 def _recession(
     program: Assembled, A: sparse.csr_matrix, s: np.ndarray
 ) -> tuple[np.ndarray | None, list[tuple[str, slice, float]]]:
-    """Rows that must stay 0, and cones in whose inside the others must stay, for -A d near s; None where s is at the boundary
-    of a curved cone."""
+    """Rows that must stay 0, and cones in whose inside the others must stay, for -A d near s; None
+    where s is at the boundary of a curved cone."""
     equations, conditions = list[int](), list[tuple[str, slice, float]]()
     empty = np.diff(A.indptr) == 0
 
@@ -550,9 +597,13 @@ def _holds(kind: str, s: np.ndarray, around: np.ndarray, power: float) -> bool:
 
 
 def _falls_nearby(
-    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix, d: np.ndarray, equations: np.ndarray,
+    program: Assembled,
+    A: sparse.csr_matrix,
+    P: sparse.csr_matrix,
+    d: np.ndarray,
+    equations: np.ndarray,
     conditions: list[tuple[str, slice, float]],
-) -> bool:  # fmt: skip
+) -> bool:
     """The equations that d has to meet are independent, so that an exact direction is near."""
     some = np.flatnonzero(d)
     held = sparse.vstack([A[equations], P], format="csr")[:, some]
@@ -572,14 +623,20 @@ def _falls_nearby(
     near[some], whole[some] = z, around
     s, size = -(A @ near), abs(A) @ np.abs(near)
     moved = abs(A) @ whole + (float(np.diff(A.indptr).max(initial=0)) + ROUNDINGS) * ROUNDING * size
-    slope = math.fsum(program.q * near) + float(np.abs(program.q) @ (whole + ROUNDINGS * ROUNDING * np.abs(near)))
+    slope = math.fsum(program.q * near) + float(
+        np.abs(program.q) @ (whole + ROUNDINGS * ROUNDING * np.abs(near))
+    )
     return slope < 0 and all(_holds(kind, s[rows], moved[rows], power) for kind, rows, power in conditions)
 
 
 def _falls_exactly(
-    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix, d: np.ndarray, equations: np.ndarray,
+    program: Assembled,
+    A: sparse.csr_matrix,
+    P: sparse.csr_matrix,
+    d: np.ndarray,
+    equations: np.ndarray,
     conditions: list[tuple[str, slice, float]],
-) -> bool:  # fmt: skip
+) -> bool:
     """Small fractions near d meet all equations and inequalities exactly."""
     some = np.flatnonzero(d)
     if any(kind not in ("nonneg", "nonpos") for kind, *_ in conditions) or not len(some):

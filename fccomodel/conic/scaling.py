@@ -2,10 +2,11 @@
 
     z = size columns z',   s = size R^-1 s',   objective' = unit objective
 
-R maps every cone to itself: it multiplies the rows of a half-line, or of an equation, by a number each, the rows of a norm's or a
-semidefinite cone by one number, t, y and u of ``t y >= |u|^2`` by a, b and sqrt(ab), and in ``y exp(x / y) <= z`` it divides z by
-c and takes log(c) y from x. The factors are powers of 2; the sum of squares of the logarithms of all numbers is the least that
-they allow (A. Curtis, J. Reid, On the automatic scaling of matrices for Gaussian elimination, 1972).
+R maps every cone to itself: it multiplies the rows of a half-line, or of an equation, by a number
+each, the rows of a norm's or a semidefinite cone by one number, t, y and u of ``t y >= |u|^2`` by
+a, b and sqrt(ab), and in ``y exp(x / y) <= z`` it divides z by c and takes log(c) y from x. The
+factors are powers of 2; the sum of squares of the logarithms of all numbers is the least that they
+allow (A. Curtis, J. Reid, On the automatic scaling of matrices for Gaussian elimination, 1972).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ MOST_SHIFT = 600.0
 
 
 class Found(NamedTuple):
-    """What a method ends with: its status, the point x or a ray, the multipliers z of the rows, the objective, iterations."""
+    """What a method ends with: its status, the point x or a ray, the multipliers z of the rows, the
+    objective, iterations."""
 
     status: str
     x: np.ndarray
@@ -71,15 +73,19 @@ class Scaled:
 
 
 def odd(program: Assembled) -> bool:
-    """Some numbers of the program are far from 1: entries and right sides, or all costs are large or small."""
-    entries, forms, sides, costs = (np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q))
+    """Some numbers of the program are far from 1: entries and right sides, or all costs are large or
+    small."""
+    entries, forms, sides, costs = (
+        np.abs(part[part != 0]) for part in (program.A.data, program.P.data, program.b, program.q)
+    )
     numbers = np.concatenate([entries, sides])
     most = np.concatenate([forms, costs]).max(initial=0.0)
     return bool((numbers > FAR).any() or (numbers < 1 / FAR).any()) or most > FAR or 0 < most < 1 / FAR
 
 
 def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
-    """The program in units in which its numbers are near 1; ``near``: a point around which exponentials are taken."""
+    """The program in units in which its numbers are near 1; ``near``: a point around which
+    exponentials are taken."""
     shift = _shift(program, near)
     A, P = sparse.csr_matrix(shift @ program.A), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
     program = replace(program, b=shift @ program.b)
@@ -100,9 +106,11 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
     return Scaled(made, factors, whole, size, unit)
 
 
-def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """Whole powers of 2 for the columns, the rows, the right sides and the costs: those for which the logarithms of all numbers
-    have the least squares."""
+def _balanced(
+    program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Whole powers of 2 for the columns, the rows, the right sides and the costs: those for which the
+    logarithms of all numbers have the least squares."""
     m, n = A.shape
     shared = _shared(program)
     k = shared.shape[1]
@@ -117,8 +125,14 @@ def _balanced(program: Assembled, A: sparse.csr_matrix, P: sparse.csr_matrix) ->
     matrices, logarithms = [], []
     for numbers, rows, columns, side, cost, weight in groups:
         count = len(numbers)
-        rows = sparse.csr_matrix((count, k)) if rows is None else rows
-        columns = sparse.csr_matrix((count, n)) if columns is None else columns
+        if rows is None:
+            rows = sparse.csr_matrix((count, k))
+        else:
+            rows = rows
+        if columns is None:
+            columns = sparse.csr_matrix((count, n))
+        else:
+            columns = columns
         both = sparse.csr_matrix(np.tile([side, cost], (count, 1)))
         matrices.append(sparse.hstack([rows, columns, both]) * weight)
         logarithms.append(-np.log2(np.abs(numbers)) * weight)
@@ -137,7 +151,9 @@ def _weight(all_numbers: int, some: int) -> float:
 
 def _picked(places: np.ndarray, count: int) -> sparse.csr_matrix:
     """The matrix that picks these entries of a vector."""
-    return sparse.csr_matrix((np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), count))
+    return sparse.csr_matrix(
+        (np.ones(len(places)), (np.arange(len(places)), places)), shape=(len(places), count)
+    )
 
 
 def _shared(program: Assembled) -> sparse.csr_matrix:

@@ -1,6 +1,7 @@
-"""Active sides made exact: where an interior-point method ends, conditions with a multiplier have a slack of its tolerance.
+"""Active sides made exact: where an interior-point method ends, conditions with a multiplier have a
+slack of its tolerance.
 
-    the least |dz| such that A z' = b in rows of equations, and in half-lines whose multiplier exceeds their slack
+the least |dz| such that A z' = b in rows of equations, and in half-lines whose multiplier exceeds their slack
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ MOST = 1000
 
 
 def exact(program: Assembled, found: Found) -> Found:
-    """The point with active sides exact, where no other condition is worse met by it; else the point as it is."""
+    """The point with active sides exact, where no other condition is worse met by it; else the point
+    as it is."""
     kinds = np.repeat([kind for kind, *_ in program.cones], [size for _, size, _ in program.cones])
     s = program.b - program.A @ found.x
     lines = kinds == "nonneg"
@@ -34,7 +36,11 @@ def exact(program: Assembled, found: Found) -> Found:
     others = ~np.isin(np.arange(len(s)), active)
     worst = max(np.abs(s[active]).max(), -s[lines].min(initial=0.0))
     moved = np.abs(after - s)[others & ~lines].max(initial=0.0)
-    if np.abs(after[active]).max() > worst or -after[lines & others].min(initial=0.0) > worst or moved > worst:
+    if (
+        np.abs(after[active]).max() > worst
+        or -after[lines & others].min(initial=0.0) > worst
+        or moved > worst
+    ):
         return found
     upper = program.P @ x
     form = x @ upper + x @ (program.P.T @ x) - x @ (program.P.diagonal() * x)

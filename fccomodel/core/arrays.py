@@ -1,7 +1,8 @@
 """NumPy files whose headers are believed only as far as the files bear them out.
 
-A header says how large its array is, and NumPy takes that much memory before it reads a number. Here the size that a header
-claims is that of what follows it, objects are never unpickled, and an array that exceeds the free memory is refused.
+A header says how large its array is, and NumPy takes that much memory before it reads a number.
+Here the size that a header claims is that of what follows it, objects are never unpickled, and an
+array that exceeds the free memory is refused.
 """
 
 from __future__ import annotations
@@ -23,9 +24,21 @@ LONGEST_HEADER = 10_000
 ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
 #: What reading a file raises that is no NumPy file, or a damaged one.
 DAMAGES = (
-    OSError, ValueError, TypeError, KeyError, EOFError, SyntaxError, OverflowError, RecursionError, NotImplementedError,
-    RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, tokenize.TokenError,
-)  # fmt: skip
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    EOFError,
+    SyntaxError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 
 
 class NotArrays(ValueError):
@@ -89,7 +102,9 @@ def _read(file: IO[bytes], size: int, name: str, left: int) -> np.ndarray:
     """An array of a file with so many bytes."""
     nbytes = _header(file, size, name)
     if nbytes > left:
-        raise TooLarge(f"{name[:60]} takes {nbytes / 1e9:,.1f} GB, and {left / 1e9:,.1f} GB of memory are free")
+        raise TooLarge(
+            f"{name[:60]} takes {nbytes / 1e9:,.1f} GB, and {left / 1e9:,.1f} GB of memory are free"
+        )
     file.seek(0)
     return np.lib.format.read_array(file, allow_pickle=False, max_header_size=LONGEST_HEADER)
 

@@ -62,12 +62,17 @@ class FccoError(Exception):
         super().__init__(render(self.diagnostics, source))
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows in place of the calls inside the compiler: the line of the user's that led there, and the
-        diagnostics."""
+        """What a notebook shows in place of the calls inside the compiler: the line of the user's that
+        led there, and the diagnostics."""
         calls = traceback.extract_tb(self.__traceback__)
         outside = list(takewhile(lambda call: not Path(call.filename).is_relative_to(PACKAGE), calls))
-        by_hand = outside and outside[-1].line and "site-packages" not in outside[-1].filename  # of a magic the notebook's own
-        at = [f"  line {outside[-1].lineno} | {outside[-1].line}"] if by_hand else []
+        by_hand = (
+            outside and outside[-1].line and "site-packages" not in outside[-1].filename
+        )  # of a magic the notebook's own
+        if by_hand:
+            at = [f"  line {outside[-1].lineno} | {outside[-1].line}"]
+        else:
+            at = []
         return [*at, *render(self.diagnostics, self.source, colour=True).split("\n")]
 
 
@@ -89,11 +94,13 @@ def quoting(source: Source) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Code:
-    """The stable identifier of one kind of error, and its topic in a word or two; it registers itself, once.
+    """The stable identifier of one kind of error, and its topic in a word or two; it registers itself,
+    once.
 
-    The first two digits are the stage: 00 internal, 01 syntax, 02 names, 03 shapes and types, 04 domains and structure,
-    05 binding of data, 06 planning, 07 running, 08 files and options. A code stands in the ``errors`` module of the lowest room
-    that needs it, beside the functions that make its diagnostics.
+    The first two digits are the stage: 00 internal, 01 syntax, 02 names, 03 shapes and types, 04
+    domains and structure, 05 binding of data, 06 planning, 07 running, 08 files and options. A code
+    stands in the ``errors`` module of the lowest room that needs it, beside the functions that make
+    its diagnostics.
     """
 
     id: str
@@ -108,9 +115,13 @@ class Code:
         """An error under this code."""
         return Diagnostic(code=self.id, topic=self.topic, message=message, span=span, reason=reason, fix=fix)
 
-    def warning(self, message: str, *, span: Span | None = None, reason: str = "", fix: str = "", unused: str = "") -> Diagnostic:
+    def warning(
+        self, message: str, *, span: Span | None = None, reason: str = "", fix: str = "", unused: str = ""
+    ) -> Diagnostic:
         """A lint note under this code: the model is taken as it stands."""
-        return replace(self.error(message, span=span, reason=reason, fix=fix), severity="warning", unused=unused)
+        return replace(
+            self.error(message, span=span, reason=reason, fix=fix), severity="warning", unused=unused
+        )
 
 
 _CODES: dict[str, Code] = {}
@@ -124,11 +135,14 @@ def registered() -> tuple[Code, ...]:
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """``Did you mean `x`?`` for the nearest candidate by edit distance, or an empty string."""
     near = nearest(name, candidates)
-    return f"Did you mean `{near}`?" if near else ""
+    if near:
+        return f"Did you mean `{near}`?"
+    return ""
 
 
 def nearest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate nearest to a name, if one in three letters or fewer must change (letter case counts nothing)."""
+    """The candidate nearest to a name, if one in three letters or fewer must change (letter case
+    counts nothing)."""
     best: tuple[int, str] | None = None
     for candidate in candidates:
         if candidate == name or abs(len(candidate) - len(name)) > 3 or len(name) > 60:
@@ -136,7 +150,9 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         distance = _edits(name.lower(), candidate.lower())
         if distance <= max(len(name), len(candidate)) // 3 and (best is None or distance < best[0]):
             best = (distance, candidate)
-    return best[1] if best else None
+    if best:
+        return best[1]
+    return None
 
 
 def _edits(a: str, b: str) -> int:
@@ -160,7 +176,9 @@ def render(diagnostics: Sequence[Diagnostic], source: Source | None = None, *, c
 
 def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
     def paint(text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if colour and text else text
+        if colour and text:
+            return f"\x1b[{style}m{text}\x1b[0m"
+        return text
 
     d = replace(d, message=visible(d.message, "\n"), reason=visible(d.reason, "\n"), fix=visible(d.fix, "\n"))
     strong = "1;31" if d.severity == "error" else "1;33"
@@ -171,7 +189,9 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
         row, column = source.place(span)
         lines.append(f"{head}  {visible(source.name)}:{row}:{column}")
         gutter = f"  {row} | "
-        shown, start, length = _window(source.line(row), column - 1, span.end - span.start, max(NARROW, WIDTH - len(gutter)))
+        shown, start, length = _window(
+            source.line(row), column - 1, span.end - span.start, max(NARROW, WIDTH - len(gutter))
+        )
         lines.append(paint(gutter, "2") + shown)
         margin = paint(" " * (len(gutter) - 2) + "| ", "2")
         beside, below = _beside(d.message, WIDTH - len(gutter), start, length)
@@ -188,7 +208,8 @@ def _render_one(d: Diagnostic, source: Source | None, colour: bool) -> str:
 
 
 def _beside(message: str, room: int, start: int, length: int) -> tuple[str, list[str]]:
-    """A message right of its caret where it fits there, else in lines of its own below, as near to the caret as there is room."""
+    """A message right of its caret where it fits there, else in lines of its own below, as near to the
+    caret as there is room."""
     said = message.split("\n")
     after = start + length + 1
     if all(after + _columns(line) <= room for line in said):
@@ -221,7 +242,8 @@ def _width(character: str) -> int:
 def _window(line: str, start: int, length: int, room: int) -> tuple[str, int, int]:
     """A line fit to print in ``room`` columns, with the caret's first column and its length in it.
 
-    Tabs become four columns, what cannot be printed a middle dot; of a long line only the part around the caret is left.
+    Tabs become four columns, what cannot be printed a middle dot; of a long line only the part
+    around the caret is left.
     """
     line = line.rstrip("\r")
     start = min(start, len(line))

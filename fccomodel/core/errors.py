@@ -19,9 +19,10 @@ OPTION = Code("F0808", "option")
 DEVICE = Code("F0809", "device")
 
 
-# -------------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 def no_file(path: Path, kind: str, beside: Sequence[str] | None) -> Diagnostic:
-    """A file that is read is there; ``beside`` are its folder's files, None where the folder is missing too."""
+    """A file that is read is there; ``beside`` are its folder's files, None where the folder is
+    missing too."""
     if beside is None:
         fix = f"There is no folder `{path.parent}` either."
     else:
@@ -31,7 +32,10 @@ def no_file(path: Path, kind: str, beside: Sequence[str] | None) -> Diagnostic:
 
 def folder_as_file(path: Path, kind: str, candidates: Sequence[str]) -> Diagnostic:
     """A file is named, not its folder; ``candidates`` are files of it that may be meant."""
-    fix = f"Name one of its files: {', '.join(candidates)}." if candidates else ""
+    if candidates:
+        fix = f"Name one of its files: {', '.join(candidates)}."
+    else:
+        fix = ""
     return FILE.error(f"`{path}` is a folder, not a {kind} file", fix=fix)
 
 
@@ -88,20 +92,25 @@ def _message(error: Exception) -> str:
     return str(getattr(error, "strerror", None) or error)
 
 
-# ---------------------------------------------------------------------------------------------------- arguments and options
+# ---------------------------------------------------------------------------- arguments and options
 def not_a_pair(option: str, item: str, example: str) -> Diagnostic:
     """A repeated option takes NAME=VALUE."""
-    return ARGUMENT.error(f"`{option} {item}` is not of the form NAME=VALUE", fix=f"Write, say, {option} {example}.")
+    return ARGUMENT.error(
+        f"`{option} {item}` is not of the form NAME=VALUE", fix=f"Write, say, {option} {example}."
+    )
 
 
 def given_twice(name: str, places: Sequence[str]) -> Diagnostic:
-    """A name has one value; two that are given for it, in the same door, are not weighed against each other."""
+    """A name has one value; two that are given for it, in the same door, are not weighed against each
+    other."""
     return ARGUMENT.error(f"`{name}` is given twice: {' and '.join(places)}", fix="Give it once.")
 
 
 def not_a_number(option: str, name: str, text: str) -> Diagnostic:
     """The value of a parameter is a number or a list of numbers."""
-    return ARGUMENT.error(f"`{option} {name}={text}`: `{text}` is not a number", fix="A vector is written [1, 2, 3].")
+    return ARGUMENT.error(
+        f"`{option} {name}={text}`: `{text}` is not a number", fix="A vector is written [1, 2, 3]."
+    )
 
 
 def configuration_not_toml(path: Path, error: Exception) -> Diagnostic:
@@ -111,7 +120,9 @@ def configuration_not_toml(path: Path, error: Exception) -> Diagnostic:
 
 def configuration_table(path: Path, table: str) -> Diagnostic:
     """The user's configuration has no tables."""
-    return CONFIGURATION.error(f"`{path}` has a table [{table}]", reason="It holds options alone, as `name = value`.")
+    return CONFIGURATION.error(
+        f"`{path}` has a table [{table}]", reason="It holds options alone, as `name = value`."
+    )
 
 
 def not_in_range(name: str, value: Any, origin: str, kind: str) -> Diagnostic:
@@ -121,7 +132,9 @@ def not_in_range(name: str, value: Any, origin: str, kind: str) -> Diagnostic:
 
 def not_a_seed(value: Any, origin: str) -> Diagnostic:
     """A seed is what every random generator used takes."""
-    return OPTION.error(f"`{value}` is no seed ({origin})", reason="A seed is a whole number from 0 to 2^63 - 1.")
+    return OPTION.error(
+        f"`{value}` is no seed ({origin})", reason="A seed is a whole number from 0 to 2^63 - 1."
+    )
 
 
 def not_a_word(name: str, value: Any, origin: str, allowed: Sequence[str]) -> Diagnostic:
@@ -140,4 +153,6 @@ def not_a_budget(value: Any, origin: str) -> Diagnostic:
 
 def no_device(name: str, count: int) -> Diagnostic:
     """A GPU asked for by name is there."""
-    return DEVICE.error(f"There is no device `{name}`: torch sees {count} GPUs", fix="Use --device cpu, or auto.")
+    return DEVICE.error(
+        f"There is no device `{name}`: torch sees {count} GPUs", fix="Use --device cpu, or auto."
+    )

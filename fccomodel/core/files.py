@@ -26,9 +26,11 @@ SUFFIX = ".fcco"
 
 
 def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool = False) -> str:
-    """The text of a file that the user named; ``kind`` says what it is in the messages (``model``, ``binding``...).
+    """The text of a file that the user named; ``kind`` says what it is in the messages (``model``,
+    ``binding``...).
 
-    ``lasting``: no pipe or device, which may have no end, or wait for ever; where one may be read, it is up to a limit.
+    ``lasting``: no pipe or device, which may have no end, or wait for ever; where one may be read,
+    it is up to a limit.
     """
     try:
         if path.is_dir():
@@ -38,7 +40,10 @@ def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool 
             refuse(errors.no_lasting_file(path, kind))
         most = limit or (None if regular else LONGEST_STREAM)
         with open(path, "rb") as file:
-            content = file.read() if most is None else file.read(most + 1)
+            if most is None:
+                content = file.read()
+            else:
+                content = file.read(most + 1)
         if most is not None and len(content) > most:
             refuse(errors.file_too_long(path, max(size, len(content)), kind, most))
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
@@ -55,14 +60,18 @@ def _neighbours(path: Path) -> list[str] | None:
     if not path.parent.exists():
         return None
     try:
-        return [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+        if path.parent.is_dir():
+            return [p.name for p in path.parent.iterdir()]
+        return []
     except OSError:
         return []
 
 
 def _candidates(path: Path, kind: str) -> list[str]:
     """The model files of a folder that was named in place of one."""
-    return sorted(p.name for p in path.glob("*" + SUFFIX))[:5] if kind == "model" else []
+    if kind == "model":
+        return sorted(p.name for p in path.glob("*" + SUFFIX))[:5]
+    return []
 
 
 def read_model(path: str | Path) -> Source:
@@ -85,26 +94,30 @@ def model_source(text_or_path: str | Path) -> Source:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits. OSError where it is no file, but a pipe, say, which may never end."""
+    """The SHA-256 of a file's bytes, in hexadecimal digits. OSError where it is no file, but a pipe,
+    say, which may never end."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """A file, open for reading; OSError where it is none: a pipe or a device may have no end, or wait for ever."""
+    """A file, open for reading; OSError where it is none: a pipe or a device may have no end, or wait
+    for ever."""
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
     return open(path, "rb")
 
 
 def regular_text(path: Path) -> str:
-    """The text of a file that this program wrote; OSError where it is no file, ValueError where it is no text."""
+    """The text of a file that this program wrote; OSError where it is no file, ValueError where it is
+    no text."""
     with open_regular(path) as file:
         return file.read().decode()
 
 
 def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with the hash of its other entries, ``sha256``: what was written is equal to its own seal."""
+    """A manifest with the hash of its other entries, ``sha256``: what was written is equal to its own
+    seal."""
     text = json.dumps({name: entry for name, entry in manifest.items() if name != "sha256"}, sort_keys=True)
     return {**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
@@ -123,7 +136,8 @@ def pairs(items: Iterable[str], option: str) -> dict[str, str]:
 
 
 def merged(*parts: tuple[str, Mapping[str, Any] | None]) -> dict[str, Any]:
-    """What several mappings give by name, each with the place that it is; F0805 where two give the same name."""
+    """What several mappings give by name, each with the place that it is; F0805 where two give the
+    same name."""
     places: dict[str, str] = {}
     values: dict[str, Any] = {}
     for called, part in parts:
@@ -147,7 +161,10 @@ def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
     values: dict[str, Any] = {}
     for name, text in pairs(items, option).items():
         try:
-            values[name] = json.loads(text) if text.startswith("[") else float(text)
+            if text.startswith("["):
+                values[name] = json.loads(text)
+            else:
+                values[name] = float(text)
         except (ValueError, RecursionError):
             raise FccoError([errors.not_a_number(option, name, text)]) from None
     return values
@@ -157,7 +174,10 @@ def lists(items: Iterable[str], option: str = "--param") -> dict[str, list[float
     """``NAME=NUMBER,NUMBER,..`` arguments; others, of one number or a bracketed list, as one value."""
     values: dict[str, list[float]] = {}
     for name, text in pairs(items, option).items():
-        parts = [text] if text.startswith("[") else [part for part in text.split(",") if part.strip()]
+        if text.startswith("["):
+            parts = [text]
+        else:
+            parts = [part for part in text.split(",") if part.strip()]
         values[name] = [value for part in parts for value in numbers([f"{name}={part}"], option).values()]
     return values
 
@@ -176,14 +196,16 @@ def make_folder(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; halves of surrogate pairs, which names of files may hold, by their escapes."""
+    """Write a file whole or not at all; halves of surrogate pairs, which names of files may hold, by
+    their escapes."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Another name to write a file by, which then takes the file's place: an interruption leaves the old one."""
+    """Another name to write a file by, which then takes the file's place: an interruption leaves the
+    old one."""
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:

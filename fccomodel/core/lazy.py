@@ -1,4 +1,5 @@
-"""torch and sympy, imported where they are first used: a text is checked and explained without the one, solved without the other.
+"""torch and sympy, imported where they are first used: a text is checked and explained without the
+one, solved without the other.
 
 ``from fccomodel.core.lazy import torch`` stands for ``import torch`` in rooms that such commands go through.
 """

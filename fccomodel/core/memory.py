@@ -1,4 +1,5 @@
-"""How much memory this process may still take: of the machine, of its control group, and by its own limits."""
+"""How much memory this process may still take: of the machine, of its control group, and by its own
+limits."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from pathlib import Path
 MEMORY_OF_MACHINE = Path("/proc/meminfo")
 MEMORY_OF_PROCESS = Path("/proc/self/statm")
 GROUPS_OF_PROCESS = Path("/proc/self/cgroup")
-#: The control groups of both versions of the kernel's interface, and their files: the limit, and what is used of it.
+#: The control groups of both versions of the kernel's interface, and their files: the limit, and
+#: what is used of it.
 GROUPS = Path("/sys/fs/cgroup")
 LIMITS_AND_USES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 #: In a group's statistics what it keeps of files, and gives back where memory is wanted.
@@ -30,7 +32,8 @@ def available() -> int:
 
 
 def lacking(size: float) -> float | None:
-    """The bytes that are available, where an array of so many is more; None where it fits. Small ones are not asked about."""
+    """The bytes that are available, where an array of so many is more; None where it fits. Small ones
+    are not asked about."""
     if size <= SMALL:
         return None
     left = available()
@@ -65,7 +68,10 @@ def _of_groups() -> Iterator[float]:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        root = GROUPS / "memory" if controllers else GROUPS
+        if controllers:
+            root = GROUPS / "memory"
+        else:
+            root = GROUPS
         inner = root / path.lstrip("/")
         for folder in [inner, *inner.parents]:
             if folder == root.parent:

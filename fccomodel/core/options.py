@@ -1,7 +1,7 @@
 """How a problem is to be solved: every value with where it came from.
 
-A value given on the command line (or as a keyword argument) wins over the model's ``options`` block, that over the user's
-configuration file, and what nobody gave is chosen automatically.
+A value given on the command line (or as a keyword argument) wins over the model's ``options``
+block, that over the user's configuration file, and what nobody gave is chosen automatically.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ Origins = dict[str, tuple[Any, str]]
 
 
 class Budget(NamedTuple):
-    """What a run may use; None: as much as it likes. An oracle call is one g_i(w; xi) at one point for one inner sample."""
+    """What a run may use; None: as much as it likes. An oracle call is one g_i(w; xi) at one point for
+    one inner sample."""
 
     seconds: float | None = None
     iterations: int | None = None
@@ -33,7 +34,9 @@ class Budget(NamedTuple):
     def __str__(self) -> str:
         if self.oracles is not None:
             return f"{self.oracles:g}oracles"
-        return f"{self.iterations}it" if self.iterations is not None else f"{self.seconds or 0:g}s"
+        if self.iterations is not None:
+            return f"{self.iterations}it"
+        return f"{self.seconds or 0:g}s"
 
 
 class Unused(NamedTuple):
@@ -45,10 +48,19 @@ class Unused(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.value} ({self.origin}) is not used: {self.reason[:1].lower()}{self.reason[1:].rstrip('.')}"
+        return (
+            f"{self.name} = {self.value} ({self.origin}) is not used: "
+            f"{self.reason[:1].lower()}{self.reason[1:].rstrip('.')}"
+        )
 
 
-COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = "command line", "keyword argument", "options block", "user configuration", "automatic"
+COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = (
+    "command line",
+    "keyword argument",
+    "options block",
+    "user configuration",
+    "automatic",
+)
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
 #: options of solves about other rows than those solved on
 ABOUT_NEW_ROWS = ("holdout", "margin", "population")
@@ -72,10 +84,15 @@ WORDS: dict[str, tuple[Any, ...]] = {
 ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
 #: what an algorithm's number may be: whole or not, from, to
 NUMBERS: dict[str, tuple[bool, float, float]] = {
-    **dict.fromkeys(("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"), (True, 1, math.inf)),
+    **dict.fromkeys(
+        ("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"),
+        (True, 1, math.inf),
+    ),
     **dict.fromkeys(("gamma", "beta", "beta_prime", "shrink"), (False, ABOVE_ZERO, 1)),
     **dict.fromkeys(("probe", "look"), (True, 1, math.inf)),
-    **dict.fromkeys(("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam", "mu"), (False, 0, math.inf)),
+    **dict.fromkeys(
+        ("gamma_prime", "eta", "gain", "theta", "inner_eta", "nu", "lam", "mu"), (False, 0, math.inf)
+    ),
     **dict.fromkeys(("alpha_power", "beta_power", "matrix", "horizon", "pass_limit"), (False, 0, math.inf)),
     "restarts": (True, 0, 1),
     "last": (True, 0, math.inf),
@@ -109,7 +126,11 @@ def configuration(path: Path | None = None) -> dict[str, Any]:
 
 
 def resolve(
-    arguments: Mapping[str, Any], block: Mapping[str, Any], user: Mapping[str, Any], *, given_as: str = COMMAND
+    arguments: Mapping[str, Any],
+    block: Mapping[str, Any],
+    user: Mapping[str, Any],
+    *,
+    given_as: str = COMMAND,
 ) -> Origins:
     """Merge the three places that a value can be given in; a value of None counts as not given."""
     merged: Origins = {}
@@ -121,7 +142,8 @@ def resolve(
 
 
 def writable(value: Any) -> Any:
-    """An integer that no float holds, in words, since Python refuses to write its digits; anything else as it is."""
+    """An integer that no float holds, in words, since Python refuses to write its digits; anything
+    else as it is."""
     if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
         return f"an integer of {value.bit_length():,} bits"
     return value
@@ -136,7 +158,8 @@ def value_of(text: str) -> Any:
 
 
 def check_value(name: str, value: Any, origin: str) -> Any:
-    """The value in its own type, for the options that do not belong to an algorithm; others pass unchanged."""
+    """The value in its own type, for the options that do not belong to an algorithm; others pass
+    unchanged."""
     if name == "seed":
         return _seed(value, origin)
     if name == "device" and not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value)):
@@ -148,11 +171,15 @@ def check_value(name: str, value: Any, origin: str) -> Any:
     if name == "budget":
         parse_budget(value, origin)
     if name == "holdout" and not isinstance(value, str):
-        return _share(name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1")
+        return _share(
+            name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1"
+        )
     if name == "margin":
         return _share(name, value, origin, f"{name} is a confidence between 0 and 1: 0.95")
     if name == "population" and not isinstance(value, bool) and parse_budget(value, origin).seconds is None:
-        refuse(errors.not_in_range(name, value, origin, f"{name} is the time for answers on resampled rows: 60s"))
+        refuse(
+            errors.not_in_range(name, value, origin, f"{name} is the time for answers on resampled rows: 60s")
+        )
     if name in NUMBERS:
         return _number(name, value, origin)
     return value
@@ -163,7 +190,10 @@ def _number(name: str, value: Any, origin: str) -> float:
     whole, low, high = NUMBERS[name]
     number = _as_float(value)
     if not math.isfinite(number) or not low <= number <= high or whole and not number.is_integer():
-        least = "above 0" if low == ABOVE_ZERO else f"of at least {low:g}"
+        if low == ABOVE_ZERO:
+            least = "above 0"
+        else:
+            least = f"of at least {low:g}"
         kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
             f" and at most {high:g}" if math.isfinite(high) else ""
         )
@@ -203,10 +233,15 @@ def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
     if value is None:
         return Budget()
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it|oracles)\s*", str(value))
-    amount = float(match[1]) if match else 0.0
+    if match:
+        amount = float(match[1])
+    else:
+        amount = 0.0
     amount = amount if math.isfinite(amount) else 0.0
     if match and match[2] in ("it", "oracles") and amount == int(amount) and amount >= 1:
-        return Budget(iterations=int(amount)) if match[2] == "it" else Budget(oracles=amount)
+        if match[2] == "it":
+            return Budget(iterations=int(amount))
+        return Budget(oracles=amount)
     if match and match[2] in UNITS and amount > 0:
         return Budget(seconds=amount * UNITS[match[2]])
     refuse(errors.not_a_budget(value, origin))
@@ -221,6 +256,9 @@ def pick_device(name: str) -> str:
     if name.startswith("cuda"):
         number = int(name.partition(":")[2] or 0)
         if not torch.cuda.is_available() or number >= torch.cuda.device_count():
-            count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            if torch.cuda.is_available():
+                count = torch.cuda.device_count()
+            else:
+                count = 0
             refuse(errors.no_device(name, count))
     return name

@@ -1,5 +1,5 @@
-"""State that all threads of the process share, changed for a time: threads that do so at once do not disturb one another; and how
-a process ends that is asked to."""
+"""State that all threads of the process share, changed for a time: threads that do so at once do not
+disturb one another; and how a process ends that is asked to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from contextlib import contextmanager
 
 from fccomodel.core.lazy import torch
 
-#: Held while torch's own random numbers, the filters of warnings, or the way in which modules are called are changed.
+#: Held while torch's own random numbers, the filters of warnings, or the way in which modules are
+#: called are changed.
 ALONE = threading.RLock()
 
 #: The exit status of a process that SIGTERM ended, as shells give it.
 TERMINATED = 143
 
-#: Bytes of freed memory that a process may hold while it works, and the largest array that these are for, by the numbers that
-#: glibc's ``mallopt`` knows them by (M_TRIM_THRESHOLD, M_MMAP_THRESHOLD).
+#: Bytes of freed memory that a process may hold while it works, and the largest array that these
+#: are for, by the numbers that glibc's ``mallopt`` knows them by (M_TRIM_THRESHOLD,
+#: M_MMAP_THRESHOLD).
 HELD = {-1: 64 << 20, -3: 32 << 20}
 
 _COUNTING = threading.Lock()
@@ -37,8 +39,9 @@ def own_randomness() -> Iterator[None]:
 
 @contextmanager
 def holding_memory() -> Iterator[None]:
-    """Freed memory is held inside, up to a bound (``HELD``): passes over pairs take the same for each slice, and to fault every
-    page in again is a third of what they cost. Afterwards it is given back. Without glibc nothing changes."""
+    """Freed memory is held inside, up to a bound (``HELD``): passes over pairs take the same for each
+    slice, and to fault every page in again is a third of what they cost. Afterwards it is given
+    back. Without glibc nothing changes."""
     try:
         libc = ctypes.CDLL(None)
         held = all([libc.mallopt(number, bound) for number, bound in HELD.items()])
@@ -53,7 +56,8 @@ def holding_memory() -> Iterator[None]:
 
 @contextmanager
 def frames(count: int) -> Iterator[None]:
-    """Room for recursion down so many Python frames; the limit of before is back once no thread needs more."""
+    """Room for recursion down so many Python frames; the limit of before is back once no thread needs
+    more."""
     global _before
     with _COUNTING:
         if not _deep:
@@ -69,13 +73,18 @@ def frames(count: int) -> Iterator[None]:
 
 
 def launched() -> bool:
-    """torchrun, or another launcher of torch programs, started this process as one of several (or alone: torchrun)."""
-    return "RANK" in os.environ and ("TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1)
+    """torchrun, or another launcher of torch programs, started this process as one of several (or
+    alone: torchrun)."""
+    return "RANK" in os.environ and (
+        "TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1
+    )
 
 
 def rank() -> int:
     """Which of the launched processes this is; 0 without a launcher."""
-    return int(os.environ["RANK"]) if launched() else 0
+    if launched():
+        return int(os.environ["RANK"])
+    return 0
 
 
 def _end() -> None:
@@ -97,8 +106,8 @@ def killable() -> Iterator[None]:
 
 @contextmanager
 def terminable(asked: Callable[[], None] = _end) -> Iterator[None]:
-    """SIGTERM calls ``asked``; by default it ends the block as an exception does, so that other processes are ended too. Only in
-    the main thread, where Python hears of signals."""
+    """SIGTERM calls ``asked``; by default it ends the block as an exception does, so that other
+    processes are ended too. Only in the main thread, where Python hears of signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -11,9 +11,17 @@ MOST_DIGITS = 300
 
 
 def count(low: float, high: float, step: float) -> float:
-    """How many there are: a whole number, or inf where no number of 64 bits counts them; ``step`` is not 0."""
-    steps = high / step - low / step if math.isinf(high - low) else (high - low) / step
-    return max(0, math.floor(steps + 1e-9) + 1) if math.isfinite(steps) else 0 if steps < 0 else math.inf
+    """How many there are: a whole number, or inf where no number of 64 bits counts them; ``step`` is
+    not 0."""
+    if math.isinf(high - low):
+        steps = high / step - low / step
+    else:
+        steps = (high - low) / step
+    if math.isfinite(steps):
+        return max(0, math.floor(steps + 1e-9) + 1)
+    if steps < 0:
+        return 0
+    return math.inf
 
 
 def numbers(low: float, high: float, step: float) -> np.ndarray:

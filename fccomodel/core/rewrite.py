@@ -26,9 +26,15 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(node, args=children)
         case ir.Reduce():
             rest = list(children[1:])
-            condition = None if node.condition is None else rest.pop(0)
+            if node.condition is None:
+                condition = None
+            else:
+                condition = rest.pop(0)
             return dataclasses.replace(
-                node, body=children[0], condition=condition, options=dict(zip(node.options, rest, strict=True))
+                node,
+                body=children[0],
+                condition=condition,
+                options=dict(zip(node.options, rest, strict=True)),
             )
         case ir.Exists():
             return dataclasses.replace(node, condition=children[0])
@@ -48,9 +54,10 @@ class Rewriter:
             if id(node) in self.nodes:
                 continue
             children = tuple(self.nodes[id(child)][1] for child in node.children)
-            rewritten = (
-                node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
-            )
+            if all(a is b for a, b in zip(children, node.children, strict=True)):
+                rewritten = node
+            else:
+                rewritten = with_children(node, children)
             if isinstance(rewritten, ir.LetRef):
                 rewritten = self._let(rewritten)
             self.nodes[id(node)] = (node, self.rule(rewritten) or rewritten)
@@ -60,8 +67,13 @@ class Rewriter:
         let = ref.let
         if id(let) not in self.lets:
             body = self.nodes[id(let.body)][1]
-            self.lets[id(let)] = let if body is let.body else dataclasses.replace(let, body=body)
-        return ref if self.lets[id(let)] is let else dataclasses.replace(ref, let=self.lets[id(let)])
+            if body is let.body:
+                self.lets[id(let)] = let
+            else:
+                self.lets[id(let)] = dataclasses.replace(let, body=body)
+        if self.lets[id(let)] is let:
+            return ref
+        return dataclasses.replace(ref, let=self.lets[id(let)])
 
 
 def substitute(expr: ir.Expr, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr:
@@ -94,13 +106,16 @@ def shared(problem: ir.Problem) -> ir.Problem:
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         key = _content(node)
-        return None if key is None else canonical.setdefault(key, node)
+        if key is None:
+            return None
+        return canonical.setdefault(key, node)
 
     return rewrite_problem(problem, rule)
 
 
 def _content(node: ir.Expr) -> tuple | None:
-    """What makes two nodes equal, their children being shared already; None for nodes that are never merged."""
+    """What makes two nodes equal, their children being shared already; None for nodes that are never
+    merged."""
     key: tuple
     match node:
         case ir.Const(value=value):
@@ -126,7 +141,7 @@ def _content(node: ir.Expr) -> tuple | None:
     return (*key, *(id(child) for child in node.children))
 
 
-# --------------------------------------------------------------------------------------------- small constructors of IR
+# ------------------------------------------------------------------------- small constructors of IR
 def const(value: float) -> ir.Const:
     return ir.Const(value=float(value))
 
@@ -152,7 +167,9 @@ def operands(expr: ir.Expr, op: str) -> list[ir.Expr]:
 
 def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
     """``a and b and c`` as a list."""
-    return [] if condition is None else operands(condition, "and")
+    if condition is None:
+        return []
+    return operands(condition, "and")
 
 
 def conjunction(parts: Iterable[ir.Expr | None]) -> ir.Expr | None:
@@ -160,12 +177,16 @@ def conjunction(parts: Iterable[ir.Expr | None]) -> ir.Expr | None:
     joined: ir.Expr | None = None
     for part in parts:
         if part is not None:
-            joined = part if joined is None else apply("and", joined, part, span=joined.span | part.span)
+            if joined is None:
+                joined = part
+            else:
+                joined = apply("and", joined, part, span=joined.span | part.span)
     return joined
 
 
 def exists(node: ir.Reduce) -> ir.Expr | None:
-    """That a reduction has elements, as a condition on the binders around it; None where it has no condition."""
+    """That a reduction has elements, as a condition on the binders around it; None where it has no
+    condition."""
     conditions = conjuncts(node.condition)
     for binder in reversed(node.binders):
         own = conjunction(c for c in conditions if binder in ir.free_binders(c))

@@ -62,7 +62,9 @@ def several(fits: Fits) -> Fits:
 
 def by_name(fits: Fits) -> Fits:
     """A mapping from texts to such values."""
-    return lambda value: isinstance(value, Mapping) and all(isinstance(key, str) and fits(item) for key, item in value.items())
+    return lambda value: (
+        isinstance(value, Mapping) and all(isinstance(key, str) and fits(item) for key, item in value.items())
+    )
 
 
 def record(needed: Mapping[str, Fits], optional: Mapping[str, Fits] | None = None) -> Fits:
@@ -70,15 +72,22 @@ def record(needed: Mapping[str, Fits], optional: Mapping[str, Fits] | None = Non
     return lambda value: isinstance(value, Mapping) and not misfits(value, needed, optional)
 
 
-def misfits(value: Mapping[str, Any], needed: Mapping[str, Fits], optional: Mapping[str, Fits] | None = None) -> list[str]:
+def misfits(
+    value: Mapping[str, Any], needed: Mapping[str, Fits], optional: Mapping[str, Fits] | None = None
+) -> list[str]:
     """The entries of a mapping that are missing, or are not as they should be."""
     absent = [name for name in needed if name not in value]
-    wrong = [name for name, fits in {**needed, **(optional or {})}.items() if name in value and not fits(value[name])]
+    wrong = [
+        name
+        for name, fits in {**needed, **(optional or {})}.items()
+        if name in value and not fits(value[name])
+    ]
     return absent + wrong
 
 
 def nested_numbers(value: Any) -> bool:
-    """Whether it is a number, or a list of numbers, or of such lists; at most as deep as an array has axes."""
+    """Whether it is a number, or a list of numbers, or of such lists; at most as deep as an array has
+    axes."""
     return _numbers(value, 32)
 
 

@@ -13,10 +13,11 @@ from fccomodel.core import ir
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundTable:
-    """``n`` rows; each column is (n, *shape): float64 numbers (float32 where the source is and the user asked for it), or
-    int64 positions for a label column. A family's table has the hidden column ``__family``: the int64 position of a label, the
-    value of a number. ``rows`` are their numbers in the source, None for all of it in its order. ``indices``: prepared groups and
-    orders of all rows, by what decides each, and its arrays by name, in files."""
+    """``n`` rows; each column is (n, *shape): float64 numbers (float32 where the source is and the
+    user asked for it), or int64 positions for a label column. A family's table has the hidden
+    column ``__family``: the int64 position of a label, the value of a number. ``rows`` are their
+    numbers in the source, None for all of it in its order. ``indices``: prepared groups and orders
+    of all rows, by what decides each, and its arrays by name, in files."""
 
     name: str
     n: int
@@ -28,7 +29,9 @@ class BoundTable:
     @property
     def numbers(self) -> np.ndarray:
         """The rows' numbers in the source."""
-        return np.arange(self.n) if self.rows is None else self.rows
+        if self.rows is None:
+            return np.arange(self.n)
+        return self.rows
 
 
 def mapped(values: np.ndarray) -> bool:
@@ -42,7 +45,8 @@ DRAWS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """That a set of rows has as many elements as ``what`` was bound with: decided where the set is, after binding."""
+    """That a set of rows has as many elements as ``what`` was bound with: decided where the set is,
+    after binding."""
 
     set: str
     size: int
@@ -56,8 +60,10 @@ class Bound:
     tables   by name                     arrays, params  float64 arrays by name, () for scalars
     dims     sizes by name               labels          label sets' members by set name, in position order
     nets     torch modules by name       samplers        Python samplers of user distributions by name
-    sources  what was bound, for reports and for ``evaluate``: origin, rows read, rows dropped and why, encoding statistics
-    notes    sentences for the report     claims          sizes to compare with the rows that conditions choose
+    sources  what was bound, for reports and for ``evaluate``: origin, rows read, rows dropped and
+             why, encoding statistics
+    notes    sentences for the report     claims          sizes to compare with the rows that
+             conditions choose
     draws    of each distribution, in place of an expectation over it
     """
 

@@ -1,4 +1,5 @@
-"""F0811: rows that cannot be held out, or taken as a sample; F0806: a folder that cannot take prepared tables."""
+"""F0811: rows that cannot be held out, or taken as a sample; F0806: a folder that cannot take prepared
+tables."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ def no_rows() -> Diagnostic:
     """Rows are held out of tables, and sampled into them."""
     return HELD_OUT.error(
         "The problem has no rows that it averages over",
-        reason="Rows are held out, and taken as a sample, where an expectation, a sum or an extreme ranges over a table.",
+        reason="Rows are held out, and taken as a sample, where an expectation, a sum or an extreme "
+        "ranges over a table.",
     )
 
 
@@ -28,4 +30,6 @@ def entry_for_each_row(table: str, owner: str) -> Diagnostic:
 
 def not_a_prepared_folder(folder: Path) -> Diagnostic:
     """Prepared tables are written into a new or an empty folder, or take the place of those before."""
-    return OUTPUT.error(f"{folder} is there already, and holds no prepared tables", fix="name another folder with --out")
+    return OUTPUT.error(
+        f"{folder} is there already, and holds no prepared tables", fix="name another folder with --out"
+    )

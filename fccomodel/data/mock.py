@@ -20,7 +20,8 @@ MODULE = "mlp(16)"
 
 @dataclass(frozen=True, kw_only=True)
 class Mock:
-    """What ``bind`` takes: tables and arrays by name, numbers, nets, samplers, and as a binding file sizes and labels."""
+    """What ``bind`` takes: tables and arrays by name, numbers, nets, samplers, and as a binding file
+    sizes and labels."""
 
     data: dict[str, Any] = field(default_factory=dict)
     params: dict[str, float] = field(default_factory=dict)
@@ -30,12 +31,17 @@ class Mock:
 
 
 def mock(problem: ir.Problem, *, rows: int = 200, seed: int = 0, positive: bool = False) -> Mock:
-    """Data for every name: numbers from a normal distribution, or ``positive`` ones from (0.1, 1); labels and values as declared,
-    each of them at least once where there are rows enough; params without default inside their bounds.
+    """Data for every name: numbers from a normal distribution, or ``positive`` ones from (0.1, 1);
+    labels and values as declared, each of them at least once where there are rows enough; params
+    without default inside their bounds.
     """
     params = {name: _inside(p) for name, p in problem.params.items() if p.default is None}
     draws = _Draws(problem, rows, np.random.default_rng(seed), positive, params)
-    labels = {name: list(LABELS) for name, s in problem.sets.items() if isinstance(s, ir.LabelSet) and s.labels is None}
+    labels = {
+        name: list(LABELS)
+        for name, s in problem.sets.items()
+        if isinstance(s, ir.LabelSet) and s.labels is None
+    }
     tables = {name: draws.table(table) for name, table in problem.tables.items()}
     arrays = {name: draws.column(array.type) for name, array in problem.arrays.items()}
     return Mock(
@@ -52,7 +58,11 @@ def _inside(parameter: ir.Parameter) -> float:
     low, high = parameter.lower, parameter.upper
     if low > -inf and high < inf:
         return (low + high) / 2
-    return low + 1 if low > -inf else high - 1 if high < inf else 1.0
+    if low > -inf:
+        return low + 1
+    if high < inf:
+        return high - 1
+    return 1.0
 
 
 def _samplers(problem: ir.Problem) -> dict[str, ir.Shape]:
@@ -63,7 +73,14 @@ def _samplers(problem: ir.Problem) -> dict[str, ir.Shape]:
 
 
 class _Draws:
-    def __init__(self, problem: ir.Problem, rows: int, rng: np.random.Generator, positive: bool, params: Mapping[str, float]):
+    def __init__(
+        self,
+        problem: ir.Problem,
+        rows: int,
+        rng: np.random.Generator,
+        positive: bool,
+        params: Mapping[str, float],
+    ):
         self.problem, self.rows, self.rng, self.positive = problem, rows, rng, positive
         self.values = Values(problem, params, self.size)
 
@@ -73,7 +90,9 @@ class _Draws:
             return dim
         if dim in self.problem.tables:
             return self.rows
-        return len(self.members(self.problem.sets[dim])) if dim in self.problem.sets else SIZE
+        if dim in self.problem.sets:
+            return len(self.members(self.problem.sets[dim]))
+        return SIZE
 
     def members(self, domain: ir.Set) -> list[Any]:
         """The members of a set of labels or of numbers."""
@@ -85,15 +104,23 @@ class _Draws:
         if domain.items is not None:
             return [self.values.scalar(item) for item in domain.items]
         assert domain.low is not None and domain.high is not None
-        step = 1.0 if domain.step is None else self.values.scalar(domain.step)
-        return progressions.numbers(self.values.scalar(domain.low), self.values.scalar(domain.high), step).tolist()
+        if domain.step is None:
+            step = 1.0
+        else:
+            step = self.values.scalar(domain.step)
+        return progressions.numbers(
+            self.values.scalar(domain.low), self.values.scalar(domain.high), step
+        ).tolist()
 
     def table(self, table: ir.Table) -> dict[str, Any]:
         """Columns by name; of a family, the same for each member."""
         if table.family is None:
             return {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()}
         keys = [key if isinstance(key, str) else f"{key:g}" for key in self.members(table.family.domain)]
-        return {key: {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()} for key in keys}
+        return {
+            key: {name: self.column(kind, (self.rows,)) for name, kind in table.columns.items()}
+            for key in keys
+        }
 
     def column(self, kind: ir.ColumnType, rows: tuple[int, ...] = ()) -> np.ndarray:
         """Numbers, whole numbers, or members of the column's set."""
@@ -103,9 +130,13 @@ class _Draws:
             return self.rng.permutation(np.resize(np.array(members), prod(shape))).reshape(shape)
         if kind.kind == "int":
             return self.rng.integers(1, 10, shape)
-        return self.rng.uniform(0.1, 1.0, shape) if self.positive else self.rng.normal(size=shape)
+        if self.positive:
+            return self.rng.uniform(0.1, 1.0, shape)
+        return self.rng.normal(size=shape)
 
     def sampler(self, shape: ir.Shape) -> Callable[..., np.ndarray]:
         """Draws from a distribution that the model only names."""
         size = tuple(map(self.size, shape))
-        return lambda rng, n, *_: rng.uniform(0.1, 1.0, (n, *size)) if self.positive else rng.normal(size=(n, *size))
+        return lambda rng, n, *_: (
+            rng.uniform(0.1, 1.0, (n, *size)) if self.positive else rng.normal(size=(n, *size))
+        )

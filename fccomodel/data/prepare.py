@@ -33,8 +33,9 @@ Ordered = tuple[str, str, Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """What was written: ``tables`` by name with their numbers of rows, ``bytes`` of all files; ``again`` says why a folder that
-    was there was written again ("" where there was none); ``notes`` are those of the binding."""
+    """What was written: ``tables`` by name with their numbers of rows, ``bytes`` of all files;
+    ``again`` says why a folder that was there was written again ("" where there was none);
+    ``notes`` are those of the binding."""
 
     folder: Path
     tables: Mapping[str, int]
@@ -52,11 +53,13 @@ def prepare(
     orders: Callable[[Bound], Iterable[Ordered]] = lambda bound: (),
     **binding: Any,
 ) -> Prepared:
-    """The tables of a binding (see ``bind``) in files of a folder: vectors in ``dtype``, numbers in float64, labels in int64.
+    """The tables of a binding (see ``bind``) in files of a folder: vectors in ``dtype``, numbers in
+    float64, labels in int64.
 
-    The rows stay in their order, and every number is that of the same binding in memory, up to the rounding of ``dtype``. Sources
-    are read once, in parts; one column of numbers or labels is in memory at a time, and of vectors a block of rows. ``orders``:
-    which groups and orders of rows are written as well, one after another; each is sorted in memory.
+    The rows stay in their order, and every number is that of the same binding in memory, up to the
+    rounding of ``dtype``. Sources are read once, in parts; one column of numbers or labels is in
+    memory at a time, and of vectors a block of rows. ``orders``: which groups and orders of rows
+    are written as well, one after another; each is sorted in memory.
 
     Raises F0806 where the folder holds something else or cannot be written, and what ``bind`` raises.
     """
@@ -73,11 +76,22 @@ def prepare(
         for name, indices in _orders(bound, orders, sink).items():
             tables[name]["indices"] = indices
         shutil.rmtree(scratch)
-        sources = [{"path": str(path.absolute()), **folders.stamp(path)} for path in dict.fromkeys(spool.paths)]
+        sources = [
+            {"path": str(path.absolute()), **folders.stamp(path)} for path in dict.fromkeys(spool.paths)
+        ]
         files = {path.name: folders.stamp(path) for path in sorted(new.iterdir())}
-        manifest = {"format": folders.FORMAT, "dtype": dtype, "sources": sources, "tables": tables, "files": files}
+        manifest = {
+            "format": folders.FORMAT,
+            "dtype": dtype,
+            "sources": sources,
+            "tables": tables,
+            "files": files,
+        }
         (new / folders.MANIFEST).write_text(json.dumps(seal(manifest), indent=1) + "\n", encoding="utf-8")
-    rows, size = {name: table.n for name, table in bound.tables.items()}, sum(stamp["size"] for stamp in files.values())
+    rows, size = (
+        {name: table.n for name, table in bound.tables.items()},
+        sum(stamp["size"] for stamp in files.values()),
+    )
     return Prepared(folder=folder, tables=rows, bytes=size, again=again, notes=bound.notes)
 
 
@@ -99,10 +113,18 @@ def _column(table: BoundTable, name: str, values: np.ndarray, sink: Sink) -> dic
         own, sorting = sink.labels.get((table.name, name), ((), ()))
         known = dict(zip(own, sorting, strict=True))
         keys = [known.get(label, ((1, 0.0, label),)) for label in labels]
-    return {"file": file, "encoding": encoding, "names": encoding.get("names"), "labels": labels, "keys": keys}
+    return {
+        "file": file,
+        "encoding": encoding,
+        "names": encoding.get("names"),
+        "labels": labels,
+        "keys": keys,
+    }
 
 
-def _orders(bound: Bound, orders: Callable[[Bound], Iterable[Ordered]], sink: Sink) -> dict[str, dict[str, dict[str, str]]]:
+def _orders(
+    bound: Bound, orders: Callable[[Bound], Iterable[Ordered]], sink: Sink
+) -> dict[str, dict[str, dict[str, str]]]:
     """By table and what decides an order, the files of its arrays."""
     written: dict[str, dict[str, dict[str, str]]] = {name: {} for name in bound.tables}
     for name, what, arrays in orders(bound):
@@ -125,12 +147,15 @@ def _reason(folder: Path) -> str:
         changed = folders.outdated(json.loads(manifest.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError):
         return "its manifest was damaged"
-    return f"{changed} has changed" if changed else "it was asked for again"
+    if changed:
+        return f"{changed} has changed"
+    return "it was asked for again"
 
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """An empty folder beside, which takes the place of the folder at the end of the block; nothing changes where that fails."""
+    """An empty folder beside, which takes the place of the folder at the end of the block; nothing
+    changes where that fails."""
     make_folder(folder.absolute().parent)
     new, old = (folder.with_name(f".{folder.name}.{word}.{os.getpid()}") for word in ("new", "old"))
     try:

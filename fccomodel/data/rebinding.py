@@ -21,9 +21,13 @@ def with_values(bound: Bound, given: Mapping[str, Any]) -> Bound | None:
     problem, errors = bound.problem, Errors()
     demands.names(errors, "param", given, [*problem.params, *problem.dims])
     errors.stop(problem.source)
-    if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)) or set(given) & set(problem.dims):
+    if any(isinstance(node, ir.Param) and node.name in given for node in _deciding(problem)) or set(
+        given
+    ) & set(problem.dims):
         return None
-    values = Values(problem, given, lambda dim: dim if isinstance(dim, int) else bound.dims.get(dim), bound.labels)
+    values = Values(
+        problem, given, lambda dim: dim if isinstance(dim, int) else bound.dims.get(dim), bound.labels
+    )
     params = dict(bound.params)
     for name in given:
         with errors.collect(span=problem.params[name].span):

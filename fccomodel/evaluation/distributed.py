@@ -1,10 +1,12 @@
-"""Linear maps of sums of rows, term by term: each row is mapped once, and pairs of rows work on what comes of it.
+"""Linear maps of sums of rows, term by term: each row is mapped once, and pairs of rows work on what
+comes of it.
 
     A (x_i - x_j)   = A x_i - A x_j            dot(w, x_i + x_j) = dot(w, x_i) + dot(w, x_j)
     |u_i - v_j|^2   = |u_i|^2 + |v_j|^2 - 2 dot(u_i, v_j)                  by ``library.distances``
 
-The values are the same, as exact as the rounding of the rows themselves lets them be; the work is that of the rows and not of
-their pairs. Whoever evaluates an expression asks for its ``form``, and for the ``sides`` of its squared distances.
+The values are the same, as exact as the rounding of the rows themselves lets them be; the work is
+that of the rows and not of their pairs. Whoever evaluates an expression asks for its ``form``, and
+for the ``sides`` of its squared distances.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ class Distributed(memory.Owned):
         self.binders: dict[int, tuple[ir.Expr, tuple[ir.Binder, ...]]] = {}
 
     def form(self, node: ir.Expr, count: Count | None = None) -> ir.Expr | None:
-        """The sum of a linear map's values at the terms of its argument, where that is less work; ``count`` of elements is that
-        of a pass over all of them unless given."""
+        """The sum of a linear map's values at the terms of its argument, where that is less work;
+        ``count`` of elements is that of a pass over all of them unless given."""
         if not isinstance(node, ir.Apply):
             return None
         if id(node) not in self.opened:
@@ -53,7 +55,8 @@ class Distributed(memory.Owned):
         return form if sum(count(part.core) for part in parts) < count(node) else None
 
     def sides(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
-        """(u, v), vectors, where a node is the square of the distance of u, at some elements, and v, at others."""
+        """(u, v), vectors, where a node is the square of the distance of u, at some elements, and v,
+        at others."""
         if not isinstance(node, ir.Apply) or node.op != "sumsq" or len(node.args[0].shape) != 1:
             return None
         if id(node) not in self.apart:
@@ -74,9 +77,11 @@ class Distributed(memory.Owned):
         if len(groups) != 2 or any(part.core.shape != difference.shape for part in parts):
             return None
         (_, u), (_, v) = groups
-        return joined([*u, *fixed], difference.span), joined([replace(t, sign=-t.sign) for t in v], difference.span)
+        return joined([*u, *fixed], difference.span), joined(
+            [replace(t, sign=-t.sign) for t in v], difference.span
+        )
 
-    # --------------------------------------------------------------------------------------------------------------- sizes
+    # ---------------------------------------------------------------------------------------- sizes
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node's value depends on."""
         if id(node) not in self.binders:
@@ -90,16 +95,22 @@ class Distributed(memory.Owned):
     def extent(self, domain: ir.Set) -> int:
         if isinstance(domain, ir.VectorSet):
             return 1
-        return self.bound.draws if isinstance(domain, ir.Distribution) else elements.extent(self.bound, domain)
+        if isinstance(domain, ir.Distribution):
+            return self.bound.draws
+        return elements.extent(self.bound, domain)
 
 
 def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
-    """The values of a map of arrays at the terms of an argument that it is linear in, and their sum; None where there is none."""
+    """The values of a map of arrays at the terms of an argument that it is linear in, and their sum;
+    None where there is none."""
     atom = atoms.of(node)
     if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:
         return None
     for place, arg in enumerate(node.args):
-        parts = terms(arg) if arg.shape else []
+        if arg.shape:
+            parts = terms(arg)
+        else:
+            parts = []
         if len(parts) < 2 or not atom.linear([k == place for k in range(len(node.args))]):
             continue
         if all(part.core.shape == arg.shape for part in parts):

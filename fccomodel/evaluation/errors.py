@@ -1,4 +1,5 @@
-"""F0533, F0702 - F0705: values outside of domains, points that do not fit a problem, and what cannot be evaluated."""
+"""F0533, F0702 - F0705: values outside of domains, points that do not fit a problem, and what cannot
+be evaluated."""
 
 from __future__ import annotations
 
@@ -21,17 +22,31 @@ TOO_LARGE = Code("F0704", "too large")
 EMPTY_GROUP = Code("F0705", "empty group")
 
 
-# ------------------------------------------------------------------------------------------------------------------ domains
+# ------------------------------------------------------------------------------------------ domains
 def outside(problem: ir.Problem, use: Use, broken: Broken, cells: Sequence[str]) -> Diagnostic:
-    """Arguments are what is asked of them; ``cells`` says what the binders stand for where this one is not."""
+    """Arguments are what is asked of them; ``cells`` says what the binders stand for where this one is
+    not."""
     argument, title = use.args[broken.argument], use.titles[broken.argument]
-    entry = f"[{', '.join(str(k + 1) for k in broken.entry)}]" if broken.entry else ""
-    fix = _correct(problem, use.args if callable(use.asks.domain) else [argument]) or _correct(problem, use.args) or "Correct it."
+    if broken.entry:
+        entry = f"[{', '.join(str(k + 1) for k in broken.entry)}]"
+    else:
+        entry = ""
+    fix = (
+        _correct(problem, use.args if callable(use.asks.domain) else [argument])
+        or _correct(problem, use.args)
+        or "Correct it."
+    )
     if use.kind == "set":
         reason = f"`{use.names[broken.argument]}`{entry} is {broken.value:g}, and needs {broken.needs}."
         return empty_set(use.owner, argument.span, reason, fix)
-    where = f" for {', '.join(cells)}" if cells else ""
-    rows = " (Rows in use, counted from 0.)" if any("= row " in cell for cell in cells) else ""
+    if cells:
+        where = f" for {', '.join(cells)}"
+    else:
+        where = ""
+    if any("= row " in cell for cell in cells):
+        rows = " (Rows in use, counted from 0.)"
+    else:
+        rows = ""
     return OUTSIDE.error(
         f"`{problem.text(argument)}`{entry} is {broken.value:g}{where}",
         span=argument.span,
@@ -51,19 +66,32 @@ def unfit(problem: ir.Problem, use: Use, reason: str) -> Diagnostic:
 def _correct(problem: ir.Problem, arguments: Sequence[ir.Expr]) -> str:
     """What to correct: the params and the data that some arguments are made of."""
     nodes = [node for argument in arguments for node in ir.walk(argument)]
-    params = list(dict.fromkeys(n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.params))
+    params = list(
+        dict.fromkeys(n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.params)
+    )
     data = [n.name for n in nodes if isinstance(n, ir.Param) and n.name in problem.arrays]
-    columns = [n for n in nodes if isinstance(n, ir.Column) and isinstance(n.binder.domain, ir.RowSet) and n.name != ir.FAMILY]
+    columns = [
+        n
+        for n in nodes
+        if isinstance(n, ir.Column) and isinstance(n.binder.domain, ir.RowSet) and n.name != ir.FAMILY
+    ]
     data += [f"{n.binder.domain.table}.{n.name}" for n in columns]  # type: ignore[attr-defined]
-    fixes = [f"give {' and '.join(f'`{name}`' for name in params)} another value (--param {params[0]}=...)"] if params else []
+    if params:
+        fixes = [
+            f"give {' and '.join(f'`{name}`' for name in params)} another value (--param {params[0]}=...)"
+        ]
+    else:
+        fixes = []
     if data:
         more = ", or leave such rows out by a condition" if columns else ""
         fixes.append(f"correct the data of {' and '.join(f'`{name}`' for name in dict.fromkeys(data))}{more}")
     text = "; ".join(fixes)
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    if text:
+        return f"{text[0].upper()}{text[1:]}."
+    return ""
 
 
-# ------------------------------------------------------------------------------------------------------------------- points
+# ------------------------------------------------------------------------------------------- points
 def no_variable(name: str, span: Span) -> Diagnostic:
     """A point has a value of every variable."""
     return POINT.error(f"the point has no `{name}`", span=span)
@@ -83,7 +111,7 @@ def no_let(name: str, lets: Sequence[str]) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- sets and indices
+# --------------------------------------------------------------------------------- sets and indices
 def no_elements(domain: ir.Set) -> Diagnostic:
     """What is listed is a finite set."""
     reason = "Only tables, sets of values and sets of labels are finite."
@@ -92,7 +120,9 @@ def no_elements(domain: ir.Set) -> Diagnostic:
 
 def step_of_zero(domain: ir.Set) -> Diagnostic:
     """A range's step is not 0."""
-    return EVALUATION.error(f"the step of `{domain.name}` is 0", fix="Give a step that leads from the first number to the last.")
+    return EVALUATION.error(
+        f"the step of `{domain.name}` is 0", fix="Give a step that leads from the first number to the last."
+    )
 
 
 def size_unknown(dim: ir.Dim) -> Diagnostic:
@@ -105,7 +135,8 @@ def not_by_data_alone(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     return EVALUATION.error(
         f"`{problem.text(node)}` cannot be used here",
         span=node.span,
-        reason="A condition and a set's bounds are decided by data alone, row by row, without variables or reductions.",
+        reason="A condition and a set's bounds are decided by data alone, row by row, without variables "
+        "or reductions.",
     )
 
 
@@ -115,7 +146,8 @@ def not_an_index(problem: ir.Problem, index: ir.Expr) -> Diagnostic:
 
 
 def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
-    """A mean is over some elements; ``where`` says which outer elements leave none. A formula as an index is one element's."""
+    """A mean is over some elements; ``where`` says which outer elements leave none. A formula as an
+    index is one element's."""
     if not binder.name.isidentifier():
         return EMPTY_GROUP.error(
             f"`{binder.name}` is no index of `{binder.domain.name}`" + (f" where {where}" if where else ""),
@@ -124,7 +156,8 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
             fix=_kept_inside(binder),
         )
     return EMPTY_GROUP.error(
-        f"no element of `{binder.domain.name}` is left for `{binder.name}`" + (f" where {where}" if where else ""),
+        f"no element of `{binder.domain.name}` is left for `{binder.name}`"
+        + (f" where {where}" if where else ""),
         span=binder.span,
         reason="A mean, a largest or a least of no elements has no value.",
         fix="Bind data that has them, "
@@ -137,19 +170,28 @@ def group_left_empty(binder: ir.Binder, where: str) -> Diagnostic:
 
 
 def _kept_inside(binder: ir.Binder) -> str:
-    """How ``b[i + 1]`` stays within the places of ``b``: a condition on i, or a shift that is a multiple of the step."""
+    """How ``b[i + 1]`` stays within the places of ``b``: a condition on i, or a shift that is a
+    multiple of the step."""
     shift = re.fullmatch(r"(\w+) ([+-]) ([0-9.]+)", binder.name)
     domain, way = binder.domain, f"by a condition where it ranges: `[i in {binder.domain.name} | ...]`."
     if shift is None or not isinstance(domain, ir.ValueSet):
         return f"Leave this case out {way}"
     name, sign, size = shift[1], shift[2], float(shift[3])
-    step = 1.0 if domain.step is None else domain.step.value if isinstance(domain.step, ir.Const) else None
+    if domain.step is None:
+        step = 1.0
+    elif isinstance(domain.step, ir.Const):
+        step = domain.step.value
+    else:
+        step = None
     if step and abs(size / step - round(size / step)) > 1e-9:
         return f"Shift by a multiple of {step:g}, by which `{domain.name}` goes."
     end = domain.high if sign == "+" else domain.low
     match end:
         case ir.Const(value=value):
-            limit = f"{value - size:g}" if sign == "+" else f"{value + size:g}"
+            if sign == "+":
+                limit = f"{value - size:g}"
+            else:
+                limit = f"{value + size:g}"
         case ir.Size(dim=dim):
             limit = f"{dim} {'-' if sign == '+' else '+'} {size:g}"
         case _:
@@ -158,25 +200,30 @@ def _kept_inside(binder: ir.Binder) -> str:
     return f"Leave this case out where `{name}` ranges: `[{name} in {domain.name} | {inside}]`."
 
 
-# ----------------------------------------------------------------------------------------------------------------- samplers
+# ----------------------------------------------------------------------------------------- samplers
 def no_sampler(family: str) -> Diagnostic:
     """A distribution of the user's own has a sampler."""
-    return EVALUATION.error(f"there is no sampler `{family}`", fix="Bind one from Python: a function of (rng, n, *args).")
+    return EVALUATION.error(
+        f"there is no sampler `{family}`", fix="Bind one from Python: a function of (rng, n, *args)."
+    )
 
 
 def sampler_of_an_index(family: str) -> Diagnostic:
     """A sampler from Python is called once, with plain numbers."""
     return EVALUATION.error(
-        f"the parameters of `{family}` depend on an outer index", reason="A sampler of yours gets plain numbers."
+        f"the parameters of `{family}` depend on an outer index",
+        reason="A sampler of yours gets plain numbers.",
     )
 
 
 def shape_of_draws(family: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> Diagnostic:
     """A sampler returns one row per draw."""
-    return EVALUATION.error(f"the sampler `{family}` returned shape {shape}", fix=f"Return {wanted}: one row per draw.")
+    return EVALUATION.error(
+        f"the sampler `{family}` returned shape {shape}", fix=f"Return {wanted}: one row per draw."
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- maxima
+# ------------------------------------------------------------------------------------------- maxima
 def over_vectors(kind: str, span: Span) -> Diagnostic:
     """An inner problem is a maximum or a minimum."""
     return EVALUATION.error(f"`{kind}` cannot go over a set of vectors", span=span, fix="Use max or min.")
@@ -192,7 +239,7 @@ def maximum_not_found(problem: ir.Problem, node: ir.Reduce, accuracy: float, mos
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ amounts
+# ------------------------------------------------------------------------------------------ amounts
 def too_many_to_sort(node: ir.Reduce, size: float, needed: float, left: float) -> Diagnostic:
     """A tail's elements are sorted in memory: bytes ``needed`` and ``left``."""
     return TOO_LARGE.error(
@@ -214,11 +261,13 @@ def too_many_to_list(binder: ir.Binder, size: float, needed: float, left: float,
 
 
 def too_many_cells(binder: ir.Binder, cells: int, needed: float, left: float) -> Diagnostic:
-    """The rows that a condition leaves are listed for each combination of outer indices: bytes ``needed`` and ``left``."""
+    """The rows that a condition leaves are listed for each combination of outer indices: bytes
+    ``needed`` and ``left``."""
     return TOO_LARGE.error(
         f"the condition on `{binder.name}` has {cells:.1e} combinations of outer indices",
         span=binder.span,
-        reason=f"The rows for each combination are listed: {in_words(needed)}, of {in_words(left)} available.",
+        reason=f"The rows for each combination are listed: {in_words(needed)}, of {in_words(left)} "
+        "available.",
         fix="Use fewer outer indices in this condition.",
     )
 
@@ -237,6 +286,7 @@ def variables_too_long(length: int, vectors: int, needed: float, memory: float) 
     """The vectors of a run or a report fit into the memory; ``needed`` and ``memory`` in bytes."""
     return TOO_LARGE.error(
         f"the variables have {length:,} entries: too many for the memory",
-        reason=f"It takes {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of {memory / 2**30:,.0f}.",
+        reason=f"It takes {vectors} vectors of this length, {needed / 2**30:,.0f} GiB, of "
+        f"{memory / 2**30:,.0f}.",
         fix="Check the sizes that the variables are declared with.",
     )

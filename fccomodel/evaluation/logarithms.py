@@ -1,12 +1,14 @@
-"""Expectations of exponentials by their logarithms: no temperature is so low, and no score so large, that they overflow.
+"""Expectations of exponentials by their logarithms: no temperature is so low, and no score so large,
+that they overflow.
 
     log E exp(a)              = logmeanexp a                        log(sum exp(a)) = logsumexp a
     E[q exp(a)] / E exp(b)    = exp(logmeanexp(a + log q) - logmeanexp b)      for q >= 0
     (E e^p)^(1/p)             = exp(logmeanexp(p log e) / p)                   for e >= 0
 
-The logarithm is taken through products, quotients, powers, sums and further expectations of what is not negative; it is used
-where the plain expectation stands under a logarithm, a root, or in a denominator. Whoever evaluates an expression asks for
-its ``stable`` form: solvers, where it is then log u that is tracked, and the interpreter.
+The logarithm is taken through products, quotients, powers, sums and further expectations of what is
+not negative; it is used where the plain expectation stands under a logarithm, a root, or in a
+denominator. Whoever evaluates an expression asks for its ``stable`` form: solvers, where it is then
+log u that is tracked, and the interpreter.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ REALS = Interval()
 
 @dataclasses.dataclass(frozen=True)
 class _Seen:
-    """What is known of a node: whether exponentials (or high powers) are multiplied up in it, and whether they are in an
-    expectation there."""
+    """What is known of a node: whether exponentials (or high powers) are multiplied up in it, and
+    whether they are in an expectation there."""
 
     steep: bool = False
     mean: bool = False
@@ -58,9 +60,10 @@ class Logarithms(memory.Owned):
         self.columns: dict[tuple[str, str], Interval] = {}
         self.ranges = Ranges(self._leaf_range)
 
-    # ------------------------------------------------------------------------------------------------------------ the forms
+    # ------------------------------------------------------------------------------------ the forms
     def stable(self, node: ir.Expr) -> ir.Expr | None:
-        """An expression of the same value that forms no large exponential, or None where ``node`` forms none."""
+        """An expression of the same value that forms no large exponential, or None where ``node``
+        forms none."""
         if not isinstance(node, ir.Apply | ir.Reduce):
             return None
         if id(node) not in self.forms:
@@ -73,7 +76,11 @@ class Logarithms(memory.Owned):
                 return reductions.of(node).stable(node, self.log)
             case ir.Apply(op="log" | "log1p" as op, args=(x,)) if self.see(x).mean:
                 log = self.log(x)
-                return None if log is None else log if op == "log" else make("log1pexp", log, span=node.span)
+                if log is None:
+                    return None
+                if op == "log":
+                    return log
+                return make("log1pexp", log, span=node.span)
             case ir.Apply(op="div" | "inv", args=(*_, y)) if self.see(y).mean:
                 pass
             case ir.Apply(op="mul", args=(x, y)) if self.see(x).mean and self.see(y).mean:
@@ -87,7 +94,9 @@ class Logarithms(memory.Owned):
             case _:
                 return None
         whole = self.log(node)
-        return None if whole is None else make("exp", whole, span=node.span)
+        if whole is None:
+            return None
+        return make("exp", whole, span=node.span)
 
     def scan(self, root: ir.Expr) -> None:
         """Finds the stable forms of all nodes, so that ``logged`` knows of them."""
@@ -96,10 +105,13 @@ class Logarithms(memory.Owned):
 
     def logged(self, node: ir.Reduce) -> ir.Reduce | None:
         """The reduction whose value is the logarithm of this one's, where some stable form has it."""
-        log = self.logs.get(id(node), (node, None))[1] if self.see(node).mean else None
+        if self.see(node).mean:
+            log = self.logs.get(id(node), (node, None))[1]
+        else:
+            log = None
         return log if isinstance(log, ir.Reduce) else None
 
-    # -------------------------------------------------------------------------------------------------------- the logarithm
+    # -------------------------------------------------------------------------------- the logarithm
     def log(self, node: ir.Expr) -> ir.Expr | None:
         """The logarithm of an expression that is not negative; None where that is not known."""
         if id(node) not in self.logs:
@@ -115,22 +127,30 @@ class Logarithms(memory.Owned):
             case ir.Apply(op="mul" | "div" as op, args=(x, y)):
                 first, second = self.log(x), self.log(y)
                 way = "add" if op == "mul" else "sub"
-                return None if first is None or second is None else make(way, first, second, span=node.span)
+                if first is None or second is None:
+                    return None
+                return make(way, first, second, span=node.span)
             case ir.Apply(op="add"):
                 logs = [self.log(x) for x in operands(node, "add")]
                 terms = [a for a in logs if a is not None]
-                return _tree(terms) if len(terms) == len(logs) else None
+                if len(terms) == len(logs):
+                    return _tree(terms)
+                return None
             case ir.Apply() if (power := atoms.as_power(node)) is not None:
                 return self._times(power[1], self.log(power[0]))
             case ir.Reduce() if (kind := reductions.logarithm(reductions.of(node))) is not None:
                 body = self.log(node.body)
-                return None if body is None else kind.over(node, body)
+                if body is None:
+                    return None
+                return kind.over(node, body)
             case ir.LetRef():
                 return self._let(node)
         return self.leaf(node)
 
     def _times(self, p: ir.Expr, log: ir.Expr | None) -> ir.Expr | None:
-        return None if log is None else make("mul", p, log)
+        if log is None:
+            return None
+        return make("mul", p, log)
 
     def _let(self, node: ir.LetRef) -> ir.LetRef | None:
         let = node.let
@@ -148,7 +168,7 @@ class Logarithms(memory.Owned):
             return const(math.log(node.value) if node.value > 0 else -math.inf)
         return make("log", make("max", node, const(TINY)) if ir.variables_of(node) else node, span=node.span)
 
-    # --------------------------------------------------------------------------------------------------- what nodes are like
+    # -------------------------------------------------------------------------- what nodes are like
     def see(self, node: ir.Expr) -> _Seen:
         """What is known of a node (found for all nodes below it at once)."""
         if id(node) not in self.nodes:
@@ -171,7 +191,11 @@ class Logarithms(memory.Owned):
                 return _Seen(base_seen.steep or high, base_seen.mean)
             case ir.Reduce():
                 body, kind = self.nodes[id(node.body)][1], reductions.of(node)
-                steep = kind.additive and body.steep and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+                steep = (
+                    kind.additive
+                    and body.steep
+                    and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+                )
                 return _Seen(steep, steep)
             case ir.LetRef():
                 return self.nodes[id(node.let.body)][1]
@@ -192,9 +216,15 @@ class Logarithms(memory.Owned):
                 return _ends(elements.values(bound, binder.domain))
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
-                sets = [elements.Pointwise(bound).simple_set(s) for s in variable.sets] if variable is not None else []
+                if variable is not None:
+                    sets = [elements.Pointwise(bound).simple_set(s) for s in variable.sets]
+                else:
+                    sets = []
                 inside = [simple.entries(*args) for simple, args in sets]
-                return Interval(max((u.lo for u in inside), default=-math.inf), min((u.hi for u in inside), default=math.inf))
+                return Interval(
+                    max((u.lo for u in inside), default=-math.inf),
+                    min((u.hi for u in inside), default=math.inf),
+                )
         return REALS
 
 
@@ -206,7 +236,9 @@ def _low(p: ir.Expr) -> bool:
 def _ends(values: object) -> Interval:
     """The least and the largest of some numbers."""
     numbers = np.asarray(values)
-    return Interval(float(numbers.min()), float(numbers.max())) if numbers.size and numbers.dtype.kind in "fiub" else REALS
+    if numbers.size and numbers.dtype.kind in "fiub":
+        return Interval(float(numbers.min()), float(numbers.max()))
+    return REALS
 
 
 def _tree(logs: list[ir.Expr]) -> ir.Expr:

@@ -1,4 +1,5 @@
-"""What is remembered of a bound problem: by itself, and in common with those of the same data under other params."""
+"""What is remembered of a bound problem: by itself, and in common with those of the same data under
+other params."""
 
 from __future__ import annotations
 
@@ -12,18 +13,24 @@ from fccomodel.data.bound import Bound
 
 
 class Memory(dict):
-    """What is remembered of a bound problem by itself; ``common``: what it has in common with those of the same data."""
+    """What is remembered of a bound problem by itself; ``common``: what it has in common with those of
+    the same data."""
 
     def __init__(self, common: dict[Any, Any] | None = None):
         super().__init__()
-        self.common: dict[Any, Any] = {} if common is None else common
+        self.common: dict[Any, Any]
+        if common is None:
+            self.common = {}
+        else:
+            self.common = common
 
 
 _memories: weakref.WeakKeyDictionary[Bound, Memory] = weakref.WeakKeyDictionary()
 
 
 class Owned:
-    """A record of a bound problem (``owner``) that may be remembered with it, and so must not keep it alive."""
+    """A record of a bound problem (``owner``) that may be remembered with it, and so must not keep it
+    alive."""
 
     owner: weakref.ref[Bound]
 
@@ -35,8 +42,9 @@ class Owned:
 
 
 def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
-    """What ``make()`` gave the first time, for one bound problem. Keys may hold records of the problem, which it keeps alive;
-    what is made must not hold the bound problem itself, whose data would never be let go (see ``Owned``)."""
+    """What ``make()`` gave the first time, for one bound problem. Keys may hold records of the
+    problem, which it keeps alive; what is made must not hold the bound problem itself, whose data
+    would never be let go (see ``Owned``)."""
     memory = _memory(bound)
     if key not in memory:
         memory[key] = make()
@@ -45,7 +53,9 @@ def remember(bound: Bound, key: Any, make: Callable[[], Any]) -> Any:
 
 def _memory(bound: Bound) -> Memory:
     memory = _memories.get(bound)
-    return _memories.setdefault(bound, Memory()) if memory is None else memory
+    if memory is None:
+        return _memories.setdefault(bound, Memory())
+    return memory
 
 
 def akin(bound: Bound, other: Bound) -> Bound:
@@ -55,9 +65,9 @@ def akin(bound: Bound, other: Bound) -> Bound:
 
 
 def common(bound: Bound, key: Any, made_of: Iterable[ir.Expr], make: Callable[[], Any]) -> Any:
-    """As ``remember``, for all bound problems of the same data: what is made of these and of some expressions, which no param
-    with another value is in; of the values that were asked for, the last are kept. A record that has an owner gets the one who
-    asks."""
+    """As ``remember``, for all bound problems of the same data: what is made of these and of some
+    expressions, which no param with another value is in; of the values that were asked for, the
+    last are kept. A record that has an owner gets the one who asks."""
     memory = _memory(bound)
     if key not in memory:
         values = [bound.params[name].tobytes() for name in _named(bound, tuple(made_of))]
@@ -78,7 +88,9 @@ def _named(bound: Bound, exprs: tuple[ir.Expr, ...]) -> tuple[str, ...]:
         nodes = [node for expr in exprs for node in ir.walk(expr)]
         domains = [b.domain for node in nodes for b in _binders(node)]
         inner = tuple(dict.fromkeys(part for domain in domains for part in deciding(domain)))
-        names = {node.name for node in nodes if isinstance(node, ir.Param)} | set(_named(bound, inner) if inner else ())
+        names = {node.name for node in nodes if isinstance(node, ir.Param)} | set(
+            _named(bound, inner) if inner else ()
+        )
         memory["params", exprs] = tuple(sorted(names & bound.params.keys()))
     return memory["params", exprs]
 
@@ -86,13 +98,19 @@ def _named(bound: Bound, exprs: tuple[ir.Expr, ...]) -> tuple[str, ...]:
 def _binders(node: ir.Expr) -> tuple[ir.Binder, ...]:
     if isinstance(node, ir.Reduce):
         return node.binders
-    return (node.binder,) if isinstance(node, ir.Column | ir.Element | ir.Exists) else ()
+    if isinstance(node, ir.Column | ir.Element | ir.Exists):
+        return (node.binder,)
+    return ()
 
 
 def deciding(domain: ir.Set) -> tuple[ir.Expr, ...]:
     """The expressions that decide a set."""
     if isinstance(domain, ir.RowSet):
-        return () if domain.where is None else (domain.where,)
+        if domain.where is None:
+            return ()
+        return (domain.where,)
     if isinstance(domain, ir.ValueSet):
-        return tuple(e for e in (*(domain.items or ()), domain.low, domain.high, domain.step) if e is not None)
+        return tuple(
+            e for e in (*(domain.items or ()), domain.low, domain.high, domain.step) if e is not None
+        )
     return tuple(getattr(domain, "args", ()))

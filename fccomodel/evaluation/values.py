@@ -1,4 +1,5 @@
-"""What a model is worth at a point, over all bound rows in float64, without gradients: objective, constraints, any ``let``."""
+"""What a model is worth at a point, over all bound rows in float64, without gradients: objective,
+constraints, any ``let``."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ Shown = float | list | dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """The objective as the user wrote it; the constraints' left minus right sides by label, and the largest violation."""
+    """The objective as the user wrote it; the constraints' left minus right sides by label, and the
+    largest violation."""
 
     objective: float
     constraints: Mapping[str, float] = field(default_factory=dict)
@@ -31,7 +33,8 @@ class Level:
 
 
 def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
-    """Objective and constraints at a point; ``seed`` is that of the fixed sample that stands for each distribution."""
+    """Objective and constraints at a point; ``seed`` is that of the fixed sample that stands for each
+    distribution."""
     evaluator = _evaluator(bound, point, seed)
     constraints: dict[str, float] = {}
     violations = [0.0]
@@ -45,7 +48,8 @@ def level(bound: Bound, point: Point, *, seed: int = 0) -> Level:
 
 
 def values(bound: Bound, point: Point, wanted: Sequence[ir.Let], *, seed: int = 0) -> dict[str, Shown]:
-    """The lets by name. They may hold step functions of the variables (error rates), which an objective may not."""
+    """The lets by name. They may hold step functions of the variables (error rates), which an
+    objective may not."""
     evaluator = _evaluator(bound, point, seed)
     with torch.no_grad():
         shown = {let.name: _by_label(evaluator, let, let.name) for let in wanted}
@@ -61,11 +65,14 @@ def lets(problem: ir.Problem, names: Iterable[str]) -> list[ir.Let]:
     return [problem.lets[name] for name in names]
 
 
-def sides(evaluator: Evaluator, constraint: ir.Constraint, values: np.ndarray) -> tuple[str, np.ndarray, np.ndarray] | None:
-    """A constraint as written, ``left <= right`` (``>=``, ``==``): the relation, and both sides of all members.
+def sides(
+    evaluator: Evaluator, constraint: ir.Constraint, values: np.ndarray
+) -> tuple[str, np.ndarray, np.ndarray] | None:
+    """A constraint as written, ``left <= right`` (``>=``, ``==``): the relation, and both sides of all
+    members.
 
-    ``values`` are those of ``body``. One side is found by itself, the other by the value; None where each has an expectation, a
-    sum or a net.
+    ``values`` are those of ``body``. One side is found by itself, the other by the value; None
+    where each has an expectation, a sum or a net.
     """
     left, relation, right = constraint.written
     values = -values if relation == ">=" else values
@@ -89,7 +96,9 @@ def _side(evaluator: Evaluator, constraint: ir.Constraint, expr: ir.Expr) -> np.
 
 
 def _evaluator(bound: Bound, point: Point, seed: int) -> Evaluator:
-    return Evaluator(bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed)
+    return Evaluator(
+        bound, {name: torch.as_tensor(value, dtype=torch.float64) for name, value in point.items()}, seed=seed
+    )
 
 
 def _by_label(evaluator: Evaluator, family: ir.Constraint | ir.Let, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ CHECKPOINT = Code("F0817", "checkpoint")
 BACKEND = Code("F0818", "backend")
 
 
-# ------------------------------------------------------------------------------------------------------------- microscopes
+# -------------------------------------------------------------------------------------- microscopes
 def not_a_quantity(name: str, known: Sequence[str]) -> Diagnostic:
     """A trace is of quantities that steps have."""
     return ARGUMENT.error(f"There is no trace of `{name}`", fix=f"Trace {', '.join(known)}.")
@@ -49,13 +49,14 @@ def of_one_process(what: str) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- runs
+# --------------------------------------------------------------------------------------------- runs
 def rank_lost(error: Exception) -> Diagnostic:
     """All ranks of a run go on to its end."""
     return RANK_LOST.error(
         "Another rank of this run is gone",
         reason=(str(error).splitlines() or [""])[0],
-        fix="See what the launcher says of it. With --checkpoint DIR the run goes on from there when it is started again.",
+        fix="See what the launcher says of it. With --checkpoint DIR the run goes on from there when it "
+        "is started again.",
     )
 
 
@@ -90,8 +91,10 @@ def objective_not_finite() -> Diagnostic:
     """The objective is finite at some point tried."""
     return NOTHING_FINITE.error(
         "the objective was not finite at any point tried",
-        reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite objective alone.",
-        fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try smaller eta.',
+        reason="A run starts at zero (nets: at their initialisation) and keeps points with a finite "
+        "objective alone.",
+        fix='Check the scale of the data (scale = "standard"), the domains of logarithms and powers; try '
+        "smaller eta.",
     )
 
 
@@ -104,12 +107,14 @@ def not_run_by(name: str, reason: str) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- checkpoints
+# -------------------------------------------------------------------------------------- checkpoints
 def checkpoint_of_another(place: Path, differing: Sequence[str]) -> Diagnostic:
     """A run goes on from its own checkpoint."""
     return CHECKPOINT.error(
-        f"The checkpoint `{place}` is of another run: {'; '.join(differing[:4])}{' and more' if len(differing) > 4 else ''}",
-        reason="A run goes on from a checkpoint of the same model, data, options and version alone; its budget may be another.",
+        f"The checkpoint `{place}` is of another run: "
+        f"{'; '.join(differing[:4])}{' and more' if len(differing) > 4 else ''}",
+        reason="A run goes on from a checkpoint of the same model, data, options and version alone; its "
+        "budget may be another.",
         fix="Name another folder, or leave aside what is in this one: --fresh.",
     )
 

@@ -1,8 +1,9 @@
-"""A race: a few algorithms take a small share of the budget each, from the same start; the one that came furthest goes on.
+"""A race: a few algorithms take a small share of the budget each, from the same start; the one that
+came furthest goes on.
 
-They are compared by merit, the objective (minimised) plus the violation times twice the largest multiplier that any found,
-merits are level by the KKT residual of the problem as written. Shares are parts of the budget in its own unit: of a counted
-budget the same race ends the same way.
+They are compared by merit, the objective (minimised) plus the violation times twice the largest
+multiplier that any found, merits are level by the KKT residual of the problem as written. Shares
+are parts of the budget in its own unit: of a counted budget the same race ends the same way.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ LEVEL, LEAST = 1e-3, 1e-2
 
 @dataclass(frozen=True, kw_only=True)
 class Lap:
-    """How far one of them came: objective in the model's sense, largest violation, KKT residual by the problem's scales, merit;
-    ``failed`` is why it came nowhere."""
+    """How far one of them came: objective in the model's sense, largest violation, KKT residual by the
+    problem's scales, merit; ``failed`` is why it came nowhere."""
 
     algorithm: str
     iterations: int = 0
@@ -56,7 +57,10 @@ class Race:
 
     def lines(self) -> list[str]:
         """The race in words."""
-        went = "had come furthest when it was interrupted" if self.interrupted else "went on from its point"
+        if self.interrupted:
+            went = "had come furthest when it was interrupted"
+        else:
+            went = "went on from its point"
         return [*map(str, self.laps), f"{self.winner} {went}: {self.reason}"]
 
 
@@ -73,8 +77,8 @@ Run = Callable[[str, Budget], tuple[Solution, KKTReport]]
 
 
 def hold(entrants: Sequence[str], budget: Budget, run: Run, sign: int) -> Held:
-    """Lets them run one after another and judges them; ``sign``: -1 where the objective is maximised. Raises what stopped the
-    last where none came to a point."""
+    """Lets them run one after another and judges them; ``sign``: -1 where the objective is maximised.
+    Raises what stopped the last where none came to a point."""
     if len(entrants) == 1:
         return Held(race=Race(laps=(), winner=entrants[0], reason="no other algorithm suits the problem"))
     found: dict[str, tuple[Solution, KKTReport]] = {}
@@ -100,7 +104,9 @@ def hold(entrants: Sequence[str], budget: Budget, run: Run, sign: int) -> Held:
     interrupted, solution = any(s.interrupted for s, _ in found.values()), found[winner][0]
     if interrupted:
         solution = replace(solution, ended="interrupted", stopped="interrupted")
-    return Held(race=Race(laps=tuple(laps), winner=winner, reason=reason, interrupted=interrupted), solution=solution)
+    return Held(
+        race=Race(laps=tuple(laps), winner=winner, reason=reason, interrupted=interrupted), solution=solution
+    )
 
 
 def best(laps: Sequence[Lap]) -> tuple[str, str]:
@@ -133,11 +139,19 @@ def left(budget: Budget, race: Race, seconds: float) -> Budget:
 
 
 def _lap(name: str, solution: Solution, kkt: KKTReport, seconds: float) -> Lap:
-    calls = float(solution.history[-1]["oracles"]) if solution.history else 0.0
+    if solution.history:
+        calls = float(solution.history[-1]["oracles"])
+    else:
+        calls = 0.0
     return Lap(
-        algorithm=name, iterations=solution.iterations, oracles=calls, seconds=seconds, objective=kkt.objective,
-        violation=kkt.feasibility, kkt=float(kkt.relative.get("epsilon", kkt.epsilon)),
-    )  # fmt: skip
+        algorithm=name,
+        iterations=solution.iterations,
+        oracles=calls,
+        seconds=seconds,
+        objective=kkt.objective,
+        violation=kkt.feasibility,
+        kkt=float(kkt.relative.get("epsilon", kkt.epsilon)),
+    )
 
 
 def _judged(lap: Lap, sign: int, weight: float) -> Lap:

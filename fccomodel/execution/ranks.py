@@ -1,4 +1,5 @@
-"""A program of several ranks, which torchrun starts: how they find each other, keep one state, and end where one is lost."""
+"""A program of several ranks, which torchrun starts: how they find each other, keep one state, and end
+where one is lost."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def join(device: str) -> str:
 
 
 def talking() -> Any:
-    """The group in which the first rank tells the others what to do; they wait for its word as long as it is there."""
+    """The group in which the first rank tells the others what to do; they wait for its word as long as
+    it is there."""
     if count() == 1:
         return None
     world = distributed.group.WORLD
@@ -52,7 +54,9 @@ def talking() -> Any:
 
 def count() -> int:
     """How many ranks there are."""
-    return distributed.get_world_size() if distributed.is_initialized() else 1
+    if distributed.is_initialized():
+        return distributed.get_world_size()
+    return 1
 
 
 class Done(SystemExit):
@@ -126,8 +130,9 @@ def of_rank_0(ask: Callable[[], Any]) -> Any:
 
 
 class Keeper(keeper.Keeper):
-    """That of one rank. All of them keep their state at the same step, by the word that goes round as they ask whether to end
-    (``agreed`` in the program): rank 0 writes it, with estimates as their owners have them, and reads it for all."""
+    """That of one rank. All of them keep their state at the same step, by the word that goes round as
+    they ask whether to end (``agreed`` in the program): rank 0 writes it, with estimates as their
+    owners have them, and reads it for all."""
 
     module: Any = None
     held: Any = None

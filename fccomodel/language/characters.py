@@ -19,8 +19,28 @@ _INSTEAD = {
     **dict.fromkeys("−–—", "-"),
     **dict.fromkeys("∼～", "~"),
     **dict.fromkeys("“”„‘’'", '"'),
-    **{"≠": "!=", "÷": "/", "∈": "in", "→": "->", "∧": "and", "∨": "or", "¬": "not", "…": "..", "&": "and", "!": "not"},
-    **{"∑": "sum[i in I]", "∏": "prod[i in I]", "√": "sqrt(u)", "‖": "norm2(u)", "𝔼": "E", "ℝ": "real", "²": "^2", "³": "^3"},
+    **{
+        "≠": "!=",
+        "÷": "/",
+        "∈": "in",
+        "→": "->",
+        "∧": "and",
+        "∨": "or",
+        "¬": "not",
+        "…": "..",
+        "&": "and",
+        "!": "not",
+    },
+    **{
+        "∑": "sum[i in I]",
+        "∏": "prod[i in I]",
+        "√": "sqrt(u)",
+        "‖": "norm2(u)",
+        "𝔼": "E",
+        "ℝ": "real",
+        "²": "^2",
+        "³": "^3",
+    },
     **{"；": ";", "，": ",", "（": "(", "）": ")", "：": ":", "\N{NO-BREAK SPACE}": " "},
 }
 _GREEK = {"λ": "lam", "Λ": "Lam"}
@@ -31,22 +51,30 @@ def unreadable(text: str, limit: int) -> Diagnostic | None:
     at = text.find("\0")
     if at >= 0:
         return errors.text.zero_byte(at)
-    return errors.text.long_file(len(text), limit) if len(text) > limit else None
+    if len(text) > limit:
+        return errors.text.long_file(len(text), limit)
+    return None
 
 
 def all_junk(words: Sequence[Token], limit: int) -> list[Diagnostic]:
-    """One diagnostic for each name or sign that means nothing, at its first place; the first ``limit`` of them."""
+    """One diagnostic for each name or sign that means nothing, at its first place; the first ``limit``
+    of them."""
     places: dict[str | int, list[int]] = {}
     for k, word in enumerate(words):
         if word.type.startswith(lexer.JUNK):
-            places.setdefault(str(word) if word.type == lexer.JUNK_NAME or word[0] in _INSTEAD else k, []).append(k)
+            places.setdefault(
+                str(word) if word.type == lexer.JUNK_NAME or word[0] in _INSTEAD else k, []
+            ).append(k)
     return [_junk(words, at[0], len(at)) for at in list(places.values())[:limit]]
 
 
 def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
     word, at = words[k], lexer.span(words[k])
     text = str(word)
-    often = f" ({times} times in this file)" if times > 1 else ""
+    if times > 1:
+        often = f" ({times} times in this file)"
+    else:
+        often = ""
     if word.type == lexer.JUNK_STRING:
         return errors.text.string_without_end(at.start)
     if word.type == lexer.JUNK_NAME:
@@ -60,18 +88,28 @@ def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
         return errors.text.sign_of_another_language(text, _INSTEAD[text[0]], often, at)
     if len(text) == 1 and text.isprintable():
         return errors.text.meaningless_sign(text, often, at)
-    return errors.text.meaningless_characters(len(text), unicodedata.name(text[0], f"U+{ord(text[0]):04X}"), often, at)
+    return errors.text.meaningless_characters(
+        len(text), unicodedata.name(text[0], f"U+{ord(text[0]):04X}"), often, at
+    )
 
 
 def _number(words: Sequence[Token], k: int) -> str | None:
     """The number that a point makes with the digits on one side of it, written with a zero on the other."""
     if words[k] != ".":
         return None
-    after = words[k + 1] if k + 1 < len(words) and words[k + 1].start_pos == words[k].end_pos else None
+    if k + 1 < len(words) and words[k + 1].start_pos == words[k].end_pos:
+        after = words[k + 1]
+    else:
+        after = None
     if after is not None and after.type == "NUMBER":
         return f"0.{after}"
-    before = words[k - 1] if k and words[k - 1].end_pos == words[k].start_pos else None
-    return f"{before}.0" if before is not None and before.type == "NUMBER" else None
+    if k and words[k - 1].end_pos == words[k].start_pos:
+        before = words[k - 1]
+    else:
+        before = None
+    if before is not None and before.type == "NUMBER":
+        return f"{before}.0"
+    return None
 
 
 def _ascii(name: str) -> str:
@@ -85,5 +123,7 @@ def _letter(c: str) -> str:
     described = unicodedata.name(c, "").split()
     if described[:1] == ["GREEK"] and "LETTER" in described:
         letter = described[described.index("LETTER") + 1]
-        return letter.capitalize() if "CAPITAL" in described else letter.lower()
+        if "CAPITAL" in described:
+            return letter.capitalize()
+        return letter.lower()
     return "".join(x for x in unicodedata.normalize("NFKD", c) if x.isascii() and x.isalnum()) or "_"

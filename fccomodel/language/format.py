@@ -1,4 +1,5 @@
-"""The canonical layout of a model: one statement per line, comments where they were, the user's own brackets and spelling."""
+"""The canonical layout of a model: one statement per line, comments where they were, the user's own
+brackets and spelling."""
 
 from __future__ import annotations
 
@@ -17,16 +18,30 @@ WIDTH = 100
 _INDENT = "  "
 _CONTINUED = "    "
 # Where a long line breaks, loosest first: before these words, or after those. Brackets count first.
-_BREAK_BEFORE = {"WITH": 0, "DEFAULT": 0, "ASSUME": 0, "OR": 1, "AND": 2, "CMP": 3, "VBAR": 3, "_DOTS": 4, "ADD": 5, "MUL": 6}
+_BREAK_BEFORE = {
+    "WITH": 0,
+    "DEFAULT": 0,
+    "ASSUME": 0,
+    "OR": 1,
+    "AND": 2,
+    "CMP": 3,
+    "VBAR": 3,
+    "_DOTS": 4,
+    "ADD": 5,
+    "MUL": 6,
+}
 _BREAK_AFTER = {"COMMA": 0, "SEMICOLON": 0, "COLON": 0, "EQUAL": 1}
 _BREAK_AT_BODY = 7
 # After these a `+` or `-` is a sign.
-_OPERATORS = frozenset({"ADD", "MUL", "POW", "CMP", "EQUAL", "COLON", "COMMA", "SEMICOLON", "VBAR", "TILDE", "_DOTS", "SENSE"})
+_OPERATORS = frozenset(
+    {"ADD", "MUL", "POW", "CMP", "EQUAL", "COLON", "COMMA", "SEMICOLON", "VBAR", "TILDE", "_DOTS", "SENSE"}
+)
 _KEYWORDS = frozenset({"IN", "AND", "OR", "NOT", "BY", "WITH", "DEFAULT", "ASSUME"})
 
 
 def format(source: Source) -> str:
-    """The model's text in canonical layout; it reads as the same abstract syntax, and formatting it again changes nothing.
+    """The model's text in canonical layout; it reads as the same abstract syntax, and formatting it
+    again changes nothing.
 
     Raises ``FccoError`` where the model does not parse.
     """
@@ -61,7 +76,8 @@ def format(source: Source) -> str:
 
 
 def _end(tokens: Sequence[Token], k: int) -> str:
-    """The ``;`` of the statement whose words end before ``k``; an objective that ``s.t.`` follows has none."""
+    """The ``;`` of the statement whose words end before ``k``; an objective that ``s.t.`` follows has
+    none."""
     while k < len(tokens) and tokens[k].type in lexer.SPACE:
         k += 1
     return ";" if k < len(tokens) and tokens[k].type == "SEMICOLON" else ""
@@ -69,7 +85,8 @@ def _end(tokens: Sequence[Token], k: int) -> str:
 
 @dataclass(kw_only=True)
 class _Page:
-    """Lines so far, the comments waiting for the indentation of what follows them, and the line ends since the last word."""
+    """Lines so far, the comments waiting for the indentation of what follows them, and the line ends
+    since the last word."""
 
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
@@ -99,10 +116,12 @@ class _Page:
 
     def text(self) -> str:
         lines = self.lines + self.waiting
-        return "\n".join(lines) + "\n" if lines else ""
+        if lines:
+            return "\n".join(lines) + "\n"
+        return ""
 
 
-# --------------------------------------------------------------------------------------------------------- one statement
+# ------------------------------------------------------------------------------------ one statement
 def _options(tokens: Sequence[Token], indices: frozenset[str]) -> list[str]:
     """``options {``, one option per line, ``}``."""
     opened = next(k for k, t in enumerate(tokens) if t.type == "LBRACE")
@@ -133,7 +152,8 @@ def _semicolon(tokens: Sequence[Token], k: int) -> int:
 
 
 def _lay_out(tokens: Sequence[Token], end: str, indent: str, indices: frozenset[str]) -> list[str]:
-    """Words, spaced, on as few lines as the width allows; a comment ends its line. ``end`` follows the last word."""
+    """Words, spaced, on as few lines as the width allows; a comment ends its line. ``end`` follows the
+    last word."""
     words = _spaced([t for t in tokens if t.type not in lexer.SPACE], end, indices)
     lines: list[str] = []
     run: list[_Word] = []
@@ -158,7 +178,8 @@ def _lay_out(tokens: Sequence[Token], end: str, indent: str, indices: frozenset[
 
 @dataclass(frozen=True, kw_only=True)
 class _Word:
-    """A word to lay out: ``space`` before it or not; ``rank`` of a line break before it (brackets, then looseness), or None."""
+    """A word to lay out: ``space`` before it or not; ``rank`` of a line break before it (brackets,
+    then looseness), or None."""
 
     text: str
     space: bool
@@ -173,8 +194,13 @@ def _wrap(words: Sequence[_Word], first: str, following: str) -> list[str]:
         columns = [len(indent)]
         for k, word in enumerate(rest):
             columns.append(columns[-1] + len(word.text) + (word.space and k > 0))
-        cut = len(rest) if columns[-1] <= WIDTH else _best_break(rest, columns, len(indent))
-        lines.append(indent + "".join((" " if w.space and k else "") + w.text for k, w in enumerate(rest[:cut])))
+        if columns[-1] <= WIDTH:
+            cut = len(rest)
+        else:
+            cut = _best_break(rest, columns, len(indent))
+        lines.append(
+            indent + "".join((" " if w.space and k else "") + w.text for k, w in enumerate(rest[:cut]))
+        )
         rest, indent = rest[cut:], following
     return lines
 
@@ -186,7 +212,9 @@ def _best_break(words: Sequence[_Word], columns: Sequence[int], indent: int) -> 
     late = [k for k in within if columns[k] >= indent + WIDTH // 3]
     if late or within:
         return min(late or within, key=lambda k: (words[k].rank, -k))
-    return possible[0] if possible else len(words)
+    if possible:
+        return possible[0]
+    return len(words)
 
 
 def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[_Word]:
@@ -200,12 +228,19 @@ def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[
     for k, token in enumerate(tokens):
         kind = token.type
         sign = kind == "ADD" and operand
-        before = tokens[k - 1] if k else None
+        if k:
+            before = tokens[k - 1]
+        else:
+            before = None
         space = not tight and not _sticks(token, before, operand, heading and not brackets)
         rank: int | None = None
         if before is not None and not sign and not operand and kind in _BREAK_BEFORE:
             rank = _BREAK_BEFORE[kind]
-        elif before is not None and before.type in _BREAK_AFTER and (not brackets or before.type in ("COMMA", "SEMICOLON")):
+        elif (
+            before is not None
+            and before.type in _BREAK_AFTER
+            and (not brackets or before.type in ("COMMA", "SEMICOLON"))
+        ):
             rank = _BREAK_AFTER[before.type]
         elif body:
             rank = _BREAK_AT_BODY

@@ -15,7 +15,8 @@ More = Callable[["Printer", ir.Expr], Tex | None]
 
 
 class Printer:
-    """Prints expressions; ``more`` knows the nodes that later stages make, ``names`` those that go by a name (by id).
+    """Prints expressions; ``more`` knows the nodes that later stages make, ``names`` those that go by
+    a name (by id).
 
     ``lets`` and ``subsets`` have the quantities and the sets of rows met, in order.
     """
@@ -46,11 +47,15 @@ class Printer:
                 return tex.name(node.name)
             case ir.Column():
                 row = tex.name(node.binder.name)
-                return _subscripted(tex.name(node.name), [row]) if node.name else row
+                if node.name:
+                    return _subscripted(tex.name(node.name), [row])
+                return row
             case ir.Element():
                 return tex.name(node.binder.name)
             case ir.Item():
-                return _subscripted(self(node.base), [self._index(index, node.base) for index in node.indices])
+                return _subscripted(
+                    self(node.base), [self._index(index, node.base) for index in node.indices]
+                )
             case ir.NetCall():
                 return Tex(rf"{tex.name(node.net)}\left({self(node.params)}; {self(node.arg)}\right)")
             case ir.LetRef():
@@ -64,14 +69,19 @@ class Printer:
                 return self._reduce(node)
             case ir.Apply():
                 return self._apply(node)
-        found = None if self.more is None else self.more(self, node)
+        if self.more is None:
+            found = None
+        else:
+            found = self.more(self, node)
         if found is None:
             raise NotImplementedError(type(node).__name__)
         return found
 
     def _index(self, index: ir.Expr, base: ir.Expr) -> Tex:
         """An index as the user counts, from 1."""
-        return Tex(f"{int(index.value) + 1}") if isinstance(index, ir.Const) else self(index)
+        if isinstance(index, ir.Const):
+            return Tex(f"{int(index.value) + 1}")
+        return self(index)
 
     def _apply(self, node: ir.Apply) -> Tex:
         args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
@@ -85,9 +95,11 @@ class Printer:
         kind = reductions.of(node)
         named = {name: self(value) for name, value in node.options.items()}
         template = kind.tex or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
-        return tex.written(template, over=Tex(self.over(node.binders, node.condition)), body=self(node.body), **named)
+        return tex.written(
+            template, over=Tex(self.over(node.binders, node.condition)), body=self(node.body), **named
+        )
 
-    # ------------------------------------------------------------------------------------------------------------ sets
+    # ----------------------------------------------------------------------------------------- sets
     def over(self, binders: Sequence[ir.Binder], condition: ir.Expr | None) -> str:
         """``z \\sim D,\\, k \\in G \\mid condition``; the conditions of sets of rows join the one given."""
         said = [f"{tex.name(b.name)} {KINDS[b.kind]} {self.set(b.domain)}" for b in binders]
@@ -98,7 +110,9 @@ class Printer:
         match domain:
             case ir.Distribution():
                 args = ", ".join(self(arg) for arg in domain.args)
-                return Tex(rf"\mathrm{{{tex.escaped(domain.family)}}}\left({args}\right){_power(self.shape(domain.shape))}")
+                return Tex(
+                    rf"\mathrm{{{tex.escaped(domain.family)}}}\left({args}\right){_power(self.shape(domain.shape))}"
+                )
             case ir.VectorSet():
                 return self.simple_set(domain)
             case ir.RowSet() if domain.name != domain.table and domain.where is not None:
@@ -119,7 +133,9 @@ class Printer:
         if domain.items is not None:
             return Tex(rf"\left\{{{', '.join(map(self, domain.items))}\right\}}")
         ends = [self(end) for end in (domain.low, domain.high) if end is not None]
-        return Tex(rf"\left\{{{ends[0]}, \ldots, {ends[1]}\right\}}") if len(ends) == 2 else tex.name(domain.name)
+        if len(ends) == 2:
+            return Tex(rf"\left\{{{ends[0]}, \ldots, {ends[1]}\right\}}")
+        return tex.name(domain.name)
 
     def simple_set(self, domain: ir.VectorSet) -> Tex:
         """A simple set; of a box without one end, the bounds alone."""
@@ -127,7 +143,9 @@ class Printer:
         args = [self(arg) for arg in domain.args]
         template = kind.tex or rf"\operatorname{{{tex.escaped(domain.family)}}}\left(<...>\right)"
         plain = tex.written(template, *args, shape=Tex(self.shape(domain.shape)))
-        return plain if domain.centre is None else Tex(rf"{self(domain.centre)} + {plain}")
+        if domain.centre is None:
+            return plain
+        return Tex(rf"{self(domain.centre)} + {plain}")
 
     def shape(self, shape: ir.Shape) -> str:
         return r" \times ".join(self.size(dim) for dim in shape)
@@ -141,15 +159,20 @@ class Printer:
         if " + " in dim:
             return Tex(" + ".join(self.size(part) for part in dim.split(" + ")), SUM)
         named = tex.name(dim)
-        return Tex(rf"\lvert {named} \rvert") if dim in self.problem.sets or dim in self.problem.tables else named
+        if dim in self.problem.sets or dim in self.problem.tables:
+            return Tex(rf"\lvert {named} \rvert")
+        return named
 
-    # ----------------------------------------------------------------------------------------------------- declarations
+    # --------------------------------------------------------------------------------- declarations
     def variable(self, variable: ir.Variable) -> str:
         """``w \\in \\mathbb{R}^{d}``, or the simple sets that it lies in."""
         named, space = tex.name(variable.name), rf"\mathbb{{R}}{_power(self.shape(variable.shape))}"
         bounds = [self._bounded(named, one) for one in variable.sets if one.family == "box"]
         inside = [self.simple_set(one) for one in variable.sets if one.family != "box"]
-        within = r" \cap ".join(inside) if inside else space
+        if inside:
+            within = r" \cap ".join(inside)
+        else:
+            within = space
         return r",\; ".join([rf"{named} \in {within}", *filter(None, bounds)])
 
     def _bounded(self, named: Tex, box: ir.VectorSet) -> str:
@@ -158,12 +181,14 @@ class Printer:
             return ""
         if high is None:
             return rf"{named} \ge {self(box.args[0])}"
-        return rf"{named} \le {self(box.args[1])}" if low is None else rf"{self(box.args[0])} \le {named} \le {self(box.args[1])}"
+        if low is None:
+            return rf"{named} \le {self(box.args[1])}"
+        return rf"{self(box.args[0])} \le {named} \le {self(box.args[1])}"
 
 
 def problem(stated: ir.Problem) -> str:
-    """A problem as an ``align`` block: the objective over its variables, the constraints with their labels, what its quantities
-    stand for."""
+    """A problem as an ``align`` block: the objective over its variables, the constraints with their
+    labels, what its quantities stand for."""
     printer = Printer(stated)
     goal = stated.objective
     over = r",\; ".join(filter(None, (printer.variable(v) for v in stated.variables.values())))
@@ -203,17 +228,23 @@ RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
 
 def aligned(rows: Sequence[Row]) -> str:
     """Rows of a beginning, mathematics and a label, aligned."""
-    lines = [f"  {begin} & {body}" + (rf" && \text{{({label})}}" if label else "") for begin, body, label in rows]
+    lines = [
+        f"  {begin} & {body}" + (rf" && \text{{({label})}}" if label else "") for begin, body, label in rows
+    ]
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
 
 
 def _template(atom: atoms.Atom | None, op: str = "") -> str:
-    return atom.tex if atom is not None and atom.tex else rf"\operatorname{{{tex.escaped(op)}}}\left(<...>\right)"
+    if atom is not None and atom.tex:
+        return atom.tex
+    return rf"\operatorname{{{tex.escaped(op)}}}\left(<...>\right)"
 
 
 def _without_sign(piece: Tex) -> Tex | None:
     """What follows the minus sign that a piece begins with."""
-    return Tex(piece[1:], PRODUCT) if piece.level == SUM and piece.startswith("-") and not _is_sum(piece[1:]) else None
+    if piece.level == SUM and piece.startswith("-") and not _is_sum(piece[1:]):
+        return Tex(piece[1:], PRODUCT)
+    return None
 
 
 def _is_sum(text: str) -> bool:
@@ -231,12 +262,16 @@ def _subscripted(base: Tex, indices: Sequence[str]) -> Tex:
         return base
     inner = ", ".join(indices)
     if base.level < ATOM or "_" in base:
-        return Tex(rf"{base:{ATOM}}[{inner}]" if base.level < ATOM else rf"{{\left[{base}\right]}}_{{{inner}}}")
+        return Tex(
+            rf"{base:{ATOM}}[{inner}]" if base.level < ATOM else rf"{{\left[{base}\right]}}_{{{inner}}}"
+        )
     return Tex(f"{base}_{{{inner}}}")
 
 
 def _power(text: str) -> str:
-    return f"^{{{text}}}" if text else ""
+    if text:
+        return f"^{{{text}}}"
+    return ""
 
 
 def _finite(end: ir.Expr) -> float | None:

@@ -1,4 +1,5 @@
-"""Text to tokens, and tokens to statements: the lexical half of the syntax. The words themselves are those of ``fcco.lark``."""
+"""Text to tokens, and tokens to statements: the lexical half of the syntax. The words themselves are
+those of ``fcco.lark``."""
 
 from __future__ import annotations
 
@@ -30,11 +31,14 @@ CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
 def grammar_text() -> str:
-    """The grammar, inside the package in an installed one, beside it in a checkout; its reductions are those of the library."""
+    """The grammar, inside the package in an installed one, beside it in a checkout; its reductions are
+    those of the library."""
     package = Path(__file__).parents[1]
     for place in (package / "grammar" / "fcco.lark", package.parent / "grammar" / "fcco.lark"):
         if place.is_file():
-            return place.read_text(encoding="utf-8").replace("REDUCTIONS", "|".join(reductions.named(lambda kind: kind.written)))
+            return place.read_text(encoding="utf-8").replace(
+                "REDUCTIONS", "|".join(reductions.named(lambda kind: kind.written))
+            )
     raise FileNotFoundError("grammar/fcco.lark is neither in the installed package nor beside it")
 
 
@@ -53,25 +57,38 @@ class Grammar:
 
 
 def _kept() -> str | None:
-    """Where the tables of the parser are kept from one process to the next, by the versions that they depend on; None where
-    nothing can be written. They are made again where they are not those of this grammar."""
+    """Where the tables of the parser are kept from one process to the next, by the versions that they
+    depend on; None where nothing can be written. They are made again where they are not those of
+    this grammar."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fccomodel"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError):
         return None
     name = f"grammar-{version.__version__}-{lark.__version__}-{sys.version_info[0]}.{sys.version_info[1]}"
-    return str(folder / name) if os.access(folder, os.W_OK) else None
+    if os.access(folder, os.W_OK):
+        return str(folder / name)
+    return None
 
 
 @cache
 def grammar() -> Grammar:
-    """The grammar, built once. A test builds it under ``strict``, which needs one package more and takes twice as long."""
-    parser = Lark(grammar_text(), parser="lalr", lexer="basic", start=START, propagate_positions=True, cache=_kept() or False)
+    """The grammar, built once. A test builds it under ``strict``, which needs one package more and
+    takes twice as long."""
+    parser = Lark(
+        grammar_text(),
+        parser="lalr",
+        lexer="basic",
+        start=START,
+        propagate_positions=True,
+        cache=_kept() or False,
+    )
     name = next(re.compile(t.pattern.to_regexp()) for t in parser.terminals if t.name == "NAME")
     words: dict[str, str] = {}
     parts = []
-    for t in sorted(parser.terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name)):
+    for t in sorted(
+        parser.terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name)
+    ):
         if isinstance(t.pattern, PatternStr) and name.fullmatch(t.pattern.value):
             words[t.pattern.value] = t.name
         else:
@@ -82,14 +99,17 @@ def grammar() -> Grammar:
     parts.insert(0, rf"(?P<{JUNK_NAME}>(?![A-Za-z0-9_]+(?!\w))[^\W\d]\w*)")
     parts += [rf'(?P<{JUNK_STRING}>"[^"\r\n]*)', rf"(?P<{JUNK}>.)"]
     reductions = frozenset(word for word, kind in words.items() if kind == "RED")
-    return Grammar(parser=parser, pattern=re.compile("|".join(parts), re.DOTALL), words=words, reductions=reductions)
+    return Grammar(
+        parser=parser, pattern=re.compile("|".join(parts), re.DOTALL), words=words, reductions=reductions
+    )
 
 
 def tokens(text: str) -> list[Token]:
-    """Every word of a text and the text between them, in order; a word that looks like a name has its own type.
+    """Every word of a text and the text between them, in order; a word that looks like a name has its
+    own type.
 
-    Neighbouring characters that mean nothing are one token of type ``JUNK``; a name with letters beyond ASCII is a ``JUNK_NAME``,
-    a string without an end a ``JUNK_STRING``.
+    Neighbouring characters that mean nothing are one token of type ``JUNK``; a name with letters
+    beyond ASCII is a ``JUNK_NAME``, a string without an end a ``JUNK_STRING``.
     """
     g = grammar()
     words: list[Token] = []

@@ -61,7 +61,7 @@ _REDUCTIONS = {
 }
 
 
-# ------------------------------------------------------------------------------------------------------- whole statements
+# --------------------------------------------------------------------------------- whole statements
 def not_closed(piece: Piece) -> Diagnostic:
     """A good statement without its ``;``."""
     last = piece.words[-1]
@@ -91,10 +91,15 @@ def order(statements: Sequence[syntax.Statement]) -> list[Diagnostic]:
 
 
 def subscripts(statements: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
-    """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside ``index i in P;``."""
+    """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside
+    ``index i in P;``."""
     diagnostics: list[Diagnostic] = []
     for statement in statements:
-        names = (*getattr(statement, "names", ()), *getattr(statement, "params", ()), getattr(statement, "name", ""))
+        names = (
+            *getattr(statement, "names", ()),
+            *getattr(statement, "params", ()),
+            getattr(statement, "name", ""),
+        )
         for name in names:
             kind, _, index = name.partition("_")
             if lexer.subscript(name) in indices:
@@ -102,7 +107,7 @@ def subscripts(statements: Sequence[syntax.Statement], indices: frozenset[str]) 
     return diagnostics
 
 
-# ------------------------------------------------------------------------------------------------------ inside a statement
+# ------------------------------------------------------------------------------- inside a statement
 @dataclass(frozen=True, kw_only=True)
 class Slip:
     """Word ``k`` of a statement stands where only words of the ``expected`` types can."""
@@ -121,11 +126,15 @@ class Slip:
 
     @property
     def before(self) -> Token | None:
-        return self.words[self.k - 1] if self.k else None
+        if self.k:
+            return self.words[self.k - 1]
+        return None
 
     @property
     def after(self) -> Token | None:
-        return self.words[self.k + 1] if self.k + 1 < len(self.words) else None
+        if self.k + 1 < len(self.words):
+            return self.words[self.k + 1]
+        return None
 
 
 def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagnostic:
@@ -146,9 +155,12 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
 class Mistake:
     """A slip of the pen, and what was meant.
 
-    words    types of the words up to the one in the wrong place: alternatives with ``|``; ``any`` word; ``name``, a word that
-             reads as one; ``[]``, a pair of brackets with what is in it; ``...``, what follows the innermost open bracket
-    explain  the diagnostic, from the slip and the words that the pattern names; None where it is another slip after all
+    words    types of the words up to the one in the wrong place: alternatives with ``|``; ``any``
+             word; ``name``, a word that
+             reads as one; ``[]``, a pair of brackets with what is in it; ``...``, what follows the
+             innermost open bracket
+    explain  the diagnostic, from the slip and the words that the pattern names; None where it is
+             another slip after all
     example  a statement with it
     """
 
@@ -158,7 +170,9 @@ class Mistake:
 
     def explained(self, s: Slip) -> Diagnostic | None:
         named = _match(self.words.split(), s.words, s.k)
-        return None if named is None else self.explain(s, *named)
+        if named is None:
+            return None
+        return self.explain(s, *named)
 
 
 def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token] | None:
@@ -179,7 +193,9 @@ def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token
 
 
 def _is(word: Token, kinds: str) -> bool:
-    return any(kind in ("any", word.type) or (kind == "name" and lexer.is_name(word)) for kind in kinds.split("|"))
+    return any(
+        kind in ("any", word.type) or (kind == "name" and lexer.is_name(word)) for kind in kinds.split("|")
+    )
 
 
 def _opening(words: Sequence[Token], k: int) -> int | None:
@@ -211,20 +227,28 @@ def _semicolon(s: Slip, before: Token, word: Token) -> Diagnostic | None:
 
 def _equals(s: Slip, word: Token) -> Diagnostic | None:
     compares = "CMP" in s.expected and s.words[0].type not in ("VAR", "PARAM")
-    return errors.syntax.compared_by_equals(s.at) if compares else None
+    if compares:
+        return errors.syntax.compared_by_equals(s.at)
+    return None
 
 
 def _compares(s: Slip, word: Token) -> Diagnostic | None:
-    return errors.syntax.named_by_comparison(s.at) if word == "==" and "EQUAL" in s.expected else None
+    if word == "==" and "EQUAL" in s.expected:
+        return errors.syntax.named_by_comparison(s.at)
+    return None
 
 
 def _reserved(s: Slip, word: Token) -> Diagnostic | None:
     """A word of the language as a label, an index or a value."""
     after = s.after
     label = s.k == 0 and word.type in STARTS and after is not None and after.type in ("COLON", "LSQB")
-    index = after is not None and after.type in ("IN", "TILDE") and word.type != "NAME" and lexer.is_name(word)
+    index = (
+        after is not None and after.type in ("IN", "TILDE") and word.type != "NAME" and lexer.is_name(word)
+    )
     value = word.type in STARTS | {"TABLE"} and "NUMBER" in s.expected
-    return errors.syntax.reserved(word, s.at, reduction=word.type == "RED") if label or index or value else None
+    if label or index or value:
+        return errors.syntax.reserved(word, s.at, reduction=word.type == "RED")
+    return None
 
 
 def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | None:
@@ -237,7 +261,9 @@ def _subscript(s: Slip, before: Token, word: Token) -> Diagnostic | None:
     index = lexer.subscript(before)
     kind = reductions.get(before.partition("_")[0])
     binding = "~" if kind is not None and kind.drawn else "in"
-    return errors.syntax.undeclared_subscript(before, index, binding, lexer.span(before)) if index else None
+    if index:
+        return errors.syntax.undeclared_subscript(before, index, binding, lexer.span(before))
+    return None
 
 
 def _wrong_brackets(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
@@ -248,7 +274,12 @@ def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Toke
     kinds = sorted(lexer.grammar().reductions)
     written = _REDUCTIONS.get(str(name).lower(), "").format(f"[{index} {word} ...]")
     close = nearest(str(name), kinds)
-    fix = f"write `{written}`" if written else f"did you mean `{close}`?" if close else "use one of these"
+    if written:
+        fix = f"write `{written}`"
+    elif close:
+        fix = f"did you mean `{close}`?"
+    else:
+        fix = "use one of these"
     return errors.syntax.no_reduction(name, kinds, fix, lexer.span(name))
 
 
@@ -258,7 +289,9 @@ def _two_bodies(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
 
 
 def _range_type(s: Slip, column: Token, colon: Token, number: Token) -> Diagnostic | None:
-    return errors.syntax.number_as_type(number, column, s.at) if s.words[0] == "data" else None
+    if s.words[0] == "data":
+        return errors.syntax.number_as_type(number, column, s.at)
+    return None
 
 
 def _interval(s: Slip, *_: Token) -> Diagnostic | None:
@@ -269,7 +302,9 @@ def _interval(s: Slip, *_: Token) -> Diagnostic | None:
 
 
 def _function_by_let(s: Slip, let: Token, name: Token, bracket: Token) -> Diagnostic | None:
-    return errors.syntax.function_by_let(name, s.at) if s.k == 2 else None
+    if s.k == 2:
+        return errors.syntax.function_by_let(name, s.at)
+    return None
 
 
 def _body_in_brackets(s: Slip, reduction: Token, word: Token) -> Diagnostic:
@@ -293,7 +328,9 @@ def _heading(s: Slip, before: Token, word: Token) -> Diagnostic | None:
 
 
 def _product(s: Slip, *_: Token) -> Diagnostic | None:
-    return errors.syntax.no_operator(s.at) if _may_multiply(s) else None
+    if _may_multiply(s):
+        return errors.syntax.no_operator(s.at)
+    return None
 
 
 #: The first that explains a slip is reported.
@@ -335,11 +372,33 @@ def _misspelt_start(s: Slip) -> bool:
     return str(s.word) in _OTHER_WORDS or nearest(str(s.word), FORMS) is not None
 
 
-# ------------------------------------------------------------------------------------------------------- expected words
+# ----------------------------------------------------------------------------------- expected words
 _SPELL = {
-    **{"LPAR": "`(`", "RPAR": "`)`", "LSQB": "`[`", "RSQB": "`]`", "LBRACE": "`{`", "RBRACE": "`}`", "COMMA": "`,`"},
-    **{"COLON": "`:`", "EQUAL": "`=`", "SEMICOLON": "`;`", "$END": "`;`", "TILDE": "`~`", "VBAR": "`|`", "_ARROW": "`->`"},
-    **{"_DOTS": "`..`", "POW": "`^`", "NAME": "a name", "NUMBER": "a number", "STRING": "a string in double quotes"},
+    **{
+        "LPAR": "`(`",
+        "RPAR": "`)`",
+        "LSQB": "`[`",
+        "RSQB": "`]`",
+        "LBRACE": "`{`",
+        "RBRACE": "`}`",
+        "COMMA": "`,`",
+    },
+    **{
+        "COLON": "`:`",
+        "EQUAL": "`=`",
+        "SEMICOLON": "`;`",
+        "$END": "`;`",
+        "TILDE": "`~`",
+        "VBAR": "`|`",
+        "_ARROW": "`->`",
+    },
+    **{
+        "_DOTS": "`..`",
+        "POW": "`^`",
+        "NAME": "a name",
+        "NUMBER": "a number",
+        "STRING": "a string in double quotes",
+    },
     **{"CMP": "a comparison", "FIELD": "a field such as `.x`", "SENSE": "`minimize`"},
 }
 _VALUE = frozenset({"NAME", "NUMBER", "LPAR"})
@@ -357,5 +416,10 @@ def _reason(before: Token | None, expected: frozenset[str]) -> str:
         parts.append("an operator")
         rest -= _OPERATOR | {"POW", "CMP", "AND", "OR", "_DOTS", "FIELD", "LSQB", "LPAR"}
     parts += sorted({_SPELL.get(kind) or f"`{kind.lower()}`" for kind in rest - {"RED"}})
-    listed = ", ".join(parts[:-1]) + (" or " if len(parts) > 1 else "") + parts[-1] if parts else "nothing"
-    return f"After `{short(str(before))}` comes {listed}." if before is not None else f"Here comes {listed}."
+    if parts:
+        listed = ", ".join(parts[:-1]) + (" or " if len(parts) > 1 else "") + parts[-1]
+    else:
+        listed = "nothing"
+    if before is not None:
+        return f"After `{short(str(before))}` comes {listed}."
+    return f"Here comes {listed}."

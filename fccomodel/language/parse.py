@@ -19,7 +19,8 @@ from fccomodel.language.tree import Refusal, build
 
 __all__ = ["declared_indices", "grammar_text", "parse"]
 
-#: A model file's length in characters, and one statement's in words: the text is mathematics, data are bound to it.
+#: A model file's length in characters, and one statement's in words: the text is mathematics, data
+#: are bound to it.
 MAX_CHARACTERS = 1_000_000
 MAX_WORDS = 50_000
 #: Errors reported at once.
@@ -27,7 +28,8 @@ MAX_ERRORS = 30
 
 
 def parse(source: Source) -> syntax.Model:
-    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the text."""
+    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the
+    text."""
     text = source.text
     refused = characters.unreadable(text, MAX_CHARACTERS)
     if refused is not None:
@@ -71,7 +73,8 @@ def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
-    """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript in `mean_i`."""
+    """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript
+    in `mean_i`."""
     return frozenset(
         str(word)
         for piece in pieces
@@ -88,7 +91,11 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
     labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
     begins = words[0].type in STARTS and not labelled
-    declares = len(words) > 1 and words[0].type == words[1].type == "NAME" and lexer.subscript(words[0]) not in indices
+    declares = (
+        len(words) > 1
+        and words[0].type == words[1].type == "NAME"
+        and lexer.subscript(words[0]) not in indices
+    )
     if not begins and (declares or not constrained):
         raise Refusal(mistakes.unknown_statement(words, constrained))
     parser = lexer.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
@@ -109,7 +116,8 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
 
 
 def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:
-    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if ``i`` is an index."""
+    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if
+    ``i`` is an index."""
     kind = word.type
     if kind == "NAME":
         if "SUBRED" in choices and lexer.subscript(word) in indices:
@@ -120,7 +128,8 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
 
 
 def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
-    """Types of the words that the parser would shift in the states ``before``: its table lists more, shared between states."""
+    """Types of the words that the parser would shift in the states ``before``: its table lists more,
+    shared between states."""
     table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
     shiftable: set[str] = set()
     for kind in filter(str.isupper, table[before[-1]]):

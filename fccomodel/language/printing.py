@@ -1,4 +1,5 @@
-"""Abstract syntax to text: as few brackets as the grammar allows, and where in the text each piece of syntax stands."""
+"""Abstract syntax to text: as few brackets as the grammar allows, and where in the text each piece of
+syntax stands."""
 
 from __future__ import annotations
 
@@ -9,14 +10,16 @@ from dataclasses import dataclass, field
 from fccomodel.core.source import Span
 from fccomodel.language import syntax
 
-#: Binding strength of the kinds of expressions; a ``REDUCED`` one ends in a reduction's body, so that nothing can follow it.
+#: Binding strength of the kinds of expressions; a ``REDUCED`` one ends in a reduction's body, so
+#: that nothing can follow it.
 OR, AND, NOT, COMPARED, RANGED, SUM, REDUCED, PRODUCT, SIGNED, POWER, POSTFIX, ATOM = range(12)
 _BINARY = {"or": (OR, AND, OR), "and": (AND, NOT, AND), "+": (SUM, REDUCED, SUM), "-": (SUM, REDUCED, SUM)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """The text from ``start`` to ``end`` writes a piece of syntax whose own place is ``span``; ``leaf``: a name by itself."""
+    """The text from ``start`` to ``end`` writes a piece of syntax whose own place is ``span``;
+    ``leaf``: a name by itself."""
 
     start: int
     end: int
@@ -46,7 +49,7 @@ class Writer:
         yield
         self.marks.append(Mark(start=start, end=self.length, span=span, leaf=leaf))
 
-    # ------------------------------------------------------------------------------------------------------- expressions
+    # ---------------------------------------------------------------------------------- expressions
     def expression(self, node: syntax.Expr, level: int = OR) -> None:
         """An expression, in brackets where its place binds more tightly than it does."""
         bracketed = strength(node) < level
@@ -65,7 +68,9 @@ class Writer:
                 self(node.id)
             case syntax.Unary():
                 self(node.op, " " * (node.op == "not"))
-                self.expression(node.arg, NOT if node.op == "not" else REDUCED if _reduces(node.arg) else SIGNED)
+                self.expression(
+                    node.arg, NOT if node.op == "not" else REDUCED if _reduces(node.arg) else SIGNED
+                )
             case syntax.Binary():
                 self._binary(node)
             case syntax.Compare():
@@ -98,7 +103,9 @@ class Writer:
     def _binary(self, node: syntax.Binary) -> None:
         """An operation; a chain's left operands without recursion."""
         chain = [node]
-        while isinstance(chain[-1].left, syntax.Binary) and strength(chain[-1].left) >= _strengths(chain[-1])[0]:
+        while (
+            isinstance(chain[-1].left, syntax.Binary) and strength(chain[-1].left) >= _strengths(chain[-1])[0]
+        ):
             chain.append(chain[-1].left)
         start = self.length
         self.expression(chain[-1].left, _strengths(chain[-1])[0])
@@ -179,7 +186,7 @@ class Writer:
             self(f"{node.name} {node.kind} ")
             self.expression(node.domain, RANGED)
 
-    # -------------------------------------------------------------------------------------------------------- statements
+    # ----------------------------------------------------------------------------------- statements
     def statement(self, node: syntax.Statement) -> None:
         """A statement with its end."""
         with self.marked(node.span):
@@ -342,7 +349,9 @@ def _strengths(node: syntax.Binary) -> tuple[int, int, int]:
         return _BINARY[node.op]
     if node.op == "^":
         return POSTFIX, SIGNED, POWER
-    return (PRODUCT, REDUCED, REDUCED) if _reduces(node.right) else (PRODUCT, SIGNED, PRODUCT)
+    if _reduces(node.right):
+        return (PRODUCT, REDUCED, REDUCED)
+    return (PRODUCT, SIGNED, PRODUCT)
 
 
 def _reduces(node: syntax.Expr) -> bool:

@@ -63,7 +63,9 @@ def replaced(node: syntax.Expr, change: Callable[[syntax.Node], syntax.Node | No
 
     def go(part: syntax.Node) -> syntax.Node:
         new = change(part)
-        return rebuilt(part, go) if new is None else new
+        if new is None:
+            return rebuilt(part, go)
+        return new
 
     with deep():
         result = go(node)
@@ -72,9 +74,12 @@ def replaced(node: syntax.Expr, change: Callable[[syntax.Node], syntax.Node | No
 
 
 def canonical(node: syntax.Node) -> syntax.Node:
-    """The node with numbers spelt by their values, and arguments separated by commas alone: what counts of a model."""
+    """The node with numbers spelt by their values, and arguments separated by commas alone: what
+    counts of a model."""
     if isinstance(node, syntax.Number):
         whole = node.value == int(node.value) and node.value < 1e15
         return dataclasses.replace(node, text=str(int(node.value)) if whole else repr(node.value))
     node = rebuilt(node, canonical)
-    return dataclasses.replace(node, semicolon=None) if isinstance(node, syntax.Call) else node
+    if isinstance(node, syntax.Call):
+        return dataclasses.replace(node, semicolon=None)
+    return node

@@ -1,4 +1,5 @@
-"""Words to statements: cut at each ``;`` outside brackets, so that a slip in one statement does not hide the others."""
+"""Words to statements: cut at each ``;`` outside brackets, so that a slip in one statement does not
+hide the others."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ STARTS = _DECLARE | {"INCLUDE", "SENSE", "OPTIONS", "SUBJECT"}
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The words of one statement without its ``;``; ``closed``: it has one; ``broken``: its fault is already reported."""
+    """The words of one statement without its ``;``; ``closed``: it has one; ``broken``: its fault is
+    already reported."""
 
     words: tuple[Token, ...]
     closed: bool = True
@@ -26,7 +28,8 @@ class Piece:
 
 
 def split(words: list[Token], text: str, *, max_errors: int) -> tuple[list[Piece], list[Diagnostic]]:
-    """The statements of a model, and what is wrong with its brackets; ``words`` are without spaces and comments."""
+    """The statements of a model, and what is wrong with its brackets; ``words`` are without spaces and
+    comments."""
     splitter = _Splitter(words, text)
     k = 0
     while k < len(splitter.words) and len(splitter.errors) < max_errors:
@@ -35,7 +38,8 @@ def split(words: list[Token], text: str, *, max_errors: int) -> tuple[list[Piece
 
 
 class _Splitter:
-    """One pass over the words: the open brackets, where the statement began, and whether it is known to be at fault."""
+    """One pass over the words: the open brackets, where the statement began, and whether it is known
+    to be at fault."""
 
     def __init__(self, words: list[Token], text: str):
         self.words = [*words, Token("EOF", "", len(text), 0, end_pos=len(text))]
@@ -71,7 +75,8 @@ class _Splitter:
         return k + 1
 
     def begins(self, k: int) -> bool:
-        """Whether a new statement begins at word ``k``, even though a ``;`` or a bracket before it is missing."""
+        """Whether a new statement begins at word ``k``, even though a ``;`` or a bracket before it is
+        missing."""
         kind, after = self.words[k].type, self.words[min(k + 1, len(self.words) - 1)]
         if kind not in STARTS:
             return False
@@ -109,7 +114,9 @@ class _Splitter:
             return k + 1
         within = self.words[self.open[-1]].type
         in_options = within == "LBRACE" and len(self.open) == 1 and self.words[self.start].type == "OPTIONS"
-        return k + 1 if within == "LPAR" or in_options else self.unclosed(k)
+        if within == "LPAR" or in_options:
+            return k + 1
+        return self.unclosed(k)
 
     def closer(self, k: int) -> int:
         word = self.words[k]
@@ -119,7 +126,11 @@ class _Splitter:
         opener = self.words[self.open[-1]]
         if lexer.OPEN[opener.type] != word.type:
             closer = lexer.CLOSER[str(opener)]
-            self.fault(errors.statements.crossed_brackets(word, opener, self.where(opener, word), closer, lexer.span(word)))
+            self.fault(
+                errors.statements.crossed_brackets(
+                    word, opener, self.where(opener, word), closer, lexer.span(word)
+                )
+            )
             while self.open and lexer.OPEN[self.words[self.open[-1]].type] != word.type:
                 self.open.pop()
         if self.open:
@@ -131,18 +142,23 @@ class _Splitter:
         return max(k + 1, self.start)
 
     def unclosed(self, k: int) -> int:
-        """A bracket is still open where a statement must end: at a ``;`` of a line's end after it, or else before word ``k``."""
+        """A bracket is still open where a statement must end: at a ``;`` of a line's end after it, or
+        else before word ``k``."""
         opener = self.open[-1]
         word = self.words[opener]
         self.fault(errors.statements.never_closed(word, lexer.CLOSER[str(word)], lexer.span(word)))
         options = word.type == "LBRACE" and self.words[self.start].type == "OPTIONS"
         for j in range(k if options else opener + 1, min(k + 1, len(self.words) - 1)):
-            if self.words[j].type == "SEMICOLON" and (j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"):
+            if self.words[j].type == "SEMICOLON" and (
+                j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"
+            ):
                 self.cut(j)
                 self.start = j + 1
                 return j + 1
         self.cut(k)
-        return k if self.words[k].type != "EOF" else k + 1
+        if self.words[k].type != "EOF":
+            return k
+        return k + 1
 
     def where(self, opener: Token, word: Token) -> str:
         """How to find a bracket from another word."""

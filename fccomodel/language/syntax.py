@@ -14,7 +14,7 @@ class Node:
     span: Span = field(compare=False, repr=False)
 
 
-# ------------------------------------------------------------------------------------------------------ expressions
+# -------------------------------------------------------------------------------------- expressions
 class Expr(Node):
     """Base of expressions."""
 
@@ -56,7 +56,8 @@ class Binary(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Expr):
-    """A chain ``operands[0] ops[0] operands[1] ops[1] ...``; ops from ``<= >= == != < > =`` (``=`` is refused later)."""
+    """A chain ``operands[0] ops[0] operands[1] ops[1] ...``; ops from ``<= >= == != < > =`` (``=`` is
+    refused later)."""
 
     operands: tuple[Expr, ...]
     ops: tuple[str, ...]
@@ -97,7 +98,8 @@ class Keyword(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Expr):
-    """``func(args; more)``: a ``;`` separates like a comma, and ``semicolon`` is the number of arguments before it."""
+    """``func(args; more)``: a ``;`` separates like a comma, and ``semicolon`` is the number of
+    arguments before it."""
 
     func: str
     args: tuple[Expr, ...] = ()
@@ -150,7 +152,7 @@ class Reduce(Expr):
     keywords: tuple[Keyword, ...] = ()
 
 
-# -------------------------------------------------------------------------------------------------------- statements
+# --------------------------------------------------------------------------------------- statements
 class Statement(Node):
     """Base of statements."""
 
@@ -280,7 +282,8 @@ class Objective(Statement):
 
 @dataclass(frozen=True, kw_only=True)
 class SubjectTo(Statement):
-    """The keyword between objective and constraints (``subject to`` or ``s.t.``); it ends no statement of its own."""
+    """The keyword between objective and constraints (``subject to`` or ``s.t.``); it ends no statement
+    of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,5 @@
-"""Parse trees to the abstract syntax: one function per grammar rule, called from the leaves up, without recursion."""
+"""Parse trees to the abstract syntax: one function per grammar rule, called from the leaves up,
+without recursion."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ _INVERSE = {"+": "-", "*": "/"}
 
 
 class Refusal(Exception):
-    """A statement that is none; ``rest`` is the index of the word where the next one begins, where that is clear."""
+    """A statement that is none; ``rest`` is the index of the word where the next one begins, where
+    that is clear."""
 
     def __init__(self, diagnostic: Diagnostic, rest: int | None = None):
         self.diagnostic = diagnostic
@@ -40,17 +42,29 @@ def build(tree: Tree) -> Any:
         if not isinstance(item, Tree):
             values.append((item, 0))
         elif not ready:
-            chain = _chain(item) if item.data == "binary" else []
-            item = Tree("chain", chain, item.meta) if len(chain) >= 2 * LONG_CHAIN - 1 else item
+            if item.data == "binary":
+                chain = _chain(item)
+            else:
+                chain = []
+            if len(chain) >= 2 * LONG_CHAIN - 1:
+                item = Tree("chain", chain, item.meta)
+            else:
+                item = item
             stack.append((item, True))
             stack.extend((child, False) for child in reversed(item.children))
         else:
             count = len(item.children)
             parts = values[len(values) - count :]
             del values[len(values) - count :]
-            at = Span(start=0, end=0) if item.meta.empty else Span(start=item.meta.start_pos, end=item.meta.end_pos)
+            if item.meta.empty:
+                at = Span(start=0, end=0)
+            else:
+                at = Span(start=item.meta.start_pos, end=item.meta.end_pos)
             node = _RULES[item.data]([value for value, _ in parts], at)
-            levels = count.bit_length() if item.data == "chain" else int(isinstance(node, syntax.Expr))
+            if item.data == "chain":
+                levels = count.bit_length()
+            else:
+                levels = int(isinstance(node, syntax.Expr))
             depth = max((d for _, d in parts), default=0) + levels
             if depth > MAX_DEPTH:
                 raise Refusal(errors.statements.deep_operators(MAX_DEPTH, at.start))
@@ -59,10 +73,13 @@ def build(tree: Tree) -> Any:
 
 
 def _chain(tree: Tree) -> list:
-    """Operands and operators in turn of the chain that ends in this operation: ``a + b - c``, or ``a * b / c``."""
+    """Operands and operators in turn of the chain that ends in this operation: ``a + b - c``, or ``a *
+    b / c``."""
     family = next((pair for pair in _INVERSE.items() if tree.children[1] in pair), None)
     parts: list = []
-    while family is not None and isinstance(tree, Tree) and tree.data == "binary" and tree.children[1] in family:
+    while (
+        family is not None and isinstance(tree, Tree) and tree.data == "binary" and tree.children[1] in family
+    ):
         tree, op, right = tree.children
         parts += [right, op]
     return [tree, *parts[::-1]]
@@ -74,7 +91,12 @@ def _balanced(c: list, at: Span) -> syntax.Expr:
     level = list(zip([direct, *map(str, c[1::2])], c[::2], strict=True))
     while len(level) > 1:
         joined = [
-            (first, syntax.Binary(op=direct if first == second else _INVERSE[direct], left=left, right=right, span=span))
+            (
+                first,
+                syntax.Binary(
+                    op=direct if first == second else _INVERSE[direct], left=left, right=right, span=span
+                ),
+            )
             for (first, left), (second, right) in zip(level[::2], level[1::2], strict=False)
             for span in [Span(start=left.span.start, end=right.span.end)]
         ]
@@ -94,7 +116,7 @@ def declared(name: Token) -> str:
     return str(name.value)
 
 
-# -------------------------------------------------------------------------------------------------------- expressions
+# -------------------------------------------------------------------------------------- expressions
 def _number(c: list, at: Span) -> syntax.Expr:
     value = float(c[0])
     if math.isinf(value):
@@ -171,7 +193,9 @@ def _reduce_subscript(c: list, at: Span) -> syntax.Expr:
 def _reduce_free(c: list, at: Span) -> syntax.Expr:
     kind = str(c[0])
     if not reductions.all()[kind].drawn:
-        raise Refusal(errors.syntax.no_index(kind, reductions.named(lambda reduction: reduction.drawn), _at(c[0])))
+        raise Refusal(
+            errors.syntax.no_index(kind, reductions.named(lambda reduction: reduction.drawn), _at(c[0]))
+        )
     return syntax.Reduce(kind=kind, body=c[1], span=at)
 
 
@@ -181,11 +205,14 @@ def _binder(kind: str) -> Callable[[list, Span], syntax.Binder]:
 
 def _indexing(c: list, at: Span) -> syntax.Indexing:
     binders = tuple(x for x in c if isinstance(x, syntax.Binder))
-    condition = c[-1] if isinstance(c[-1], syntax.Expr) else None
+    if isinstance(c[-1], syntax.Expr):
+        condition = c[-1]
+    else:
+        condition = None
     return syntax.Indexing(binders=binders, condition=condition, span=at)
 
 
-# --------------------------------------------------------------------------------------------------------- statements
+# --------------------------------------------------------------------------------------- statements
 def _option(c: list, at: Span) -> syntax.Keyword:
     return syntax.Keyword(name="".join(str(t) for t in c[:-1]), value=c[-1], span=at)
 
@@ -205,7 +232,10 @@ def _distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
 
 def _data(c: list, at: Span) -> syntax.DataDecl:
     is_type = isinstance(c[2], syntax.TypeExpr)
-    fields, kind = (None, c[2]) if is_type else (c[2], None)
+    if is_type:
+        fields, kind = (None, c[2])
+    else:
+        fields, kind = (c[2], None)
     return syntax.DataDecl(name=declared(c[0]), family=c[1], fields=fields, type=kind, span=at)
 
 
@@ -228,7 +258,10 @@ def _objective(c: list, at: Span) -> syntax.Objective:
 def _constraint(c: list, at: Span) -> syntax.Constraint:
     label, family, relation, options = c
     _check_relation(relation)
-    label = None if label is None else declared(label)
+    if label is None:
+        label = None
+    else:
+        label = declared(label)
     return syntax.Constraint(relation=relation, label=label, family=family, options=options or (), span=at)
 
 
@@ -241,7 +274,9 @@ def _check_relation(relation: syntax.Expr) -> None:
     for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
         if op not in ("<=", ">=", "=="):
             raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
-    if len(relation.ops) > 2 or (len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")):
+    if len(relation.ops) > 2 or (
+        len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")
+    ):
         raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
 
 

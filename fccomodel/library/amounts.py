@@ -1,4 +1,5 @@
-"""Constants of a function that need not be known to be known to exist: numbers, and finite ones that only the data will tell."""
+"""Constants of a function that need not be known to be known to exist: numbers, and finite ones that
+only the data will tell."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ from typing import NamedTuple
 
 
 class Amount(NamedTuple):
-    """An upper bound of a nonnegative constant: a number, a finite one that is not known (``SOME``), or none (``NONE``).
+    """An upper bound of a nonnegative constant: a number, a finite one that is not known (``SOME``),
+    or none (``NONE``).
 
-    rounding   what the constant may be larger by, because rounding was forgiven where it was found; inf where that is not known.
+    rounding   what the constant may be larger by, because rounding was forgiven where it was found;
+               inf where that is not known.
                Sums, products and maxima carry it: who proves something by the constant adds it.
     """
 
@@ -32,7 +35,11 @@ class Amount(NamedTuple):
         return self.value
 
     def __str__(self) -> str:
-        return "finite" if not self.known else f"{self.value:.4g}" if self.value < inf else "unbounded"
+        if not self.known:
+            return "finite"
+        if self.value < inf:
+            return f"{self.value:.4g}"
+        return "unbounded"
 
 
 ZERO = Amount(0.0)
@@ -43,14 +50,19 @@ NONE = Amount(inf)
 
 def amount(value: float | None) -> Amount:
     """A number as an amount; None and inf are ``NONE``."""
-    return NONE if value is None or isinf(value) or value != value else Amount(abs(float(value)))
+    if value is None or isinf(value) or value != value:
+        return NONE
+    return Amount(abs(float(value)))
 
 
 def plus(*terms: Amount) -> Amount:
     """The sum."""
     if any(not t.finite for t in terms):
         return NONE
-    total = SOME if any(not t.known for t in terms) else amount(sum(t.value for t in terms))
+    if any(not t.known for t in terms):
+        total = SOME
+    else:
+        total = amount(sum(t.value for t in terms))
     return rounded(total, sum(t.rounding for t in terms))
 
 
@@ -58,7 +70,9 @@ def times(*factors: Amount) -> Amount:
     """The product, where 0 times anything is 0."""
     if any(f.rounding for f in factors):
         exact = times(*(f._replace(rounding=0.0) for f in factors))
-        return rounded(exact, _product(*(f.value + f.rounding for f in factors)) - exact.value if exact.finite else 0.0)
+        return rounded(
+            exact, _product(*(f.value + f.rounding for f in factors)) - exact.value if exact.finite else 0.0
+        )
     if any(f.zero for f in factors):
         return ZERO
     if any(not f.finite for f in factors):
@@ -73,16 +87,21 @@ def times(*factors: Amount) -> Amount:
 
 def _product(*factors: float) -> float:
     """The product, where 0 times anything is 0."""
-    return 0.0 if 0.0 in factors else prod(factors)
+    if 0.0 in factors:
+        return 0.0
+    return prod(factors)
 
 
 def rounded(a: Amount, rounding: float) -> Amount:
     """The amount with this rounding in place of its own; what is not known as a number has none."""
-    return a._replace(rounding=rounding if rounding == rounding else inf) if rounding and a.finite and a.known else a
+    if rounding and a.finite and a.known:
+        return a._replace(rounding=rounding if rounding == rounding else inf)
+    return a
 
 
 def rank(a: Amount) -> tuple[bool, bool, float, float]:
-    """Orders amounts: numbers, then a finite unknown, then none; among equal ones by what rounding may add."""
+    """Orders amounts: numbers, then a finite unknown, then none; among equal ones by what rounding may
+    add."""
     return (not a.finite, not a.known, a.value, a.rounding)
 
 
@@ -98,7 +117,9 @@ def most(*amounts: Amount) -> Amount:
 
 def root(a: Amount) -> Amount:
     """The square root."""
-    return Amount(sqrt(a.value)) if a.known and a.finite else a
+    if a.known and a.finite:
+        return Amount(sqrt(a.value))
+    return a
 
 
 def length(amounts: Iterable[Amount]) -> Amount:

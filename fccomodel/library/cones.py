@@ -1,6 +1,8 @@
-"""Functions as conic programs: what an atom, a reduction or a set states so that an interior-point method can solve for it.
+"""Functions as conic programs: what an atom, a reduction or a set states so that an interior-point
+method can solve for it.
 
-A convex function's value becomes a variable t that lies above it (a concave one's below), held by affine functions in cones.
+A convex function's value becomes a variable t that lies above it (a concave one's below), held by
+affine functions in cones.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from typing import Any, Protocol
 
 from fccomodel.core.lazy import torch
 
-#: An array of affine functions of the program's variables, which takes the linear operations of a tensor. ``upper()``: the same
-#: as an estimate of a convex function from above; ``lower()``: of a concave one from below.
+#: An array of affine functions of the program's variables, which takes the linear operations of a
+#: tensor. ``upper()``: the same as an estimate of a convex function from above; ``lower()``: of a
+#: concave one from below.
 Affine = Any
 
 
@@ -50,7 +53,8 @@ class Cones(Protocol):
         """Estimates of |u|^p from above, p > 1"""
 
 
-#: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where there is none at these arguments
+#: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where
+#: there is none at these arguments
 Cone = Callable[..., Affine | None]
 
 
@@ -83,7 +87,8 @@ def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
 
 
 def largest(k: Cones, *u: Affine) -> Affine:
-    """The largest of some arrays; of two, an exact one is a summand, so that one condition of the variables is enough."""
+    """The largest of some arrays; of two, an exact one is a summand, so that one condition of the
+    variables is enough."""
     first, *others = sorted(u, key=lambda part: not getattr(part, "exact", True))
     if len(others) == 1 and getattr(first, "exact", True):
         more = others[0] - first
@@ -101,7 +106,8 @@ def largest(k: Cones, *u: Affine) -> Affine:
 
 
 def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
-    """The norm that has the ball of this kind for the dual's: box, ball or cross along the last dim, spectral of the last two."""
+    """The norm that has the ball of this kind for the dual's: box, ball or cross along the last dim,
+    spectral of the last two."""
     if kind == "ball":
         t = k.variable(u.shape[:-1])
         k.second_order(t, u)
@@ -119,7 +125,8 @@ def norm(k: Cones, kind: str, u: Affine) -> Affine | None:
 
 
 def nuclear(k: Cones, u: Affine) -> Affine:
-    """The sum of singular values: the least half trace of a symmetric [[A, u], [u', B]] without a negative eigenvalue."""
+    """The sum of singular values: the least half trace of a symmetric [[A, u], [u', B]] without a
+    negative eigenvalue."""
     *outer, n, m = u.shape
     left, right = symmetric(k, outer, n), symmetric(k, outer, m)
     k.semidefinite(torch.cat([torch.cat([left, u], -1), torch.cat([u.mT, right], -1)], -2))
@@ -135,9 +142,11 @@ def symmetric(k: Cones, outer: Sequence[int], n: int) -> Affine:
 
 
 def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine) -> Affine | None:
-    """A convex piecewise linear-quadratic function by its subdifferential's ``graph`` (see ``ScalarAtom``).
+    """A convex piecewise linear-quadratic function by its subdifferential's ``graph`` (see
+    ``ScalarAtom``).
 
-    u is a point of the graph plus steps through the pieces to its right and left; convexity makes the optimum take them in order.
+    u is a point of the graph plus steps through the pieces to its right and left; convexity makes
+    the optimum take them in order.
     """
     points, first, last = graph
     slopes = [y for _, y in points]
@@ -166,7 +175,8 @@ def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine
 
 
 def heaviest(k: Cones, e: Affine, cells: Any, cap: Any) -> Affine:
-    """In every cell the largest q.e over {0 <= q <= cap, sum q = 1}: the least a + cap sum (e - a)+ over a."""
+    """In every cell the largest q.e over {0 <= q <= cap, sum q = 1}: the least a + cap sum (e - a)+
+    over a."""
     a = k.variable((len(cap),))
     at = a[cells]
     if bool((cap >= 1).all()):

@@ -18,14 +18,18 @@ def beside(v, centre):
 
 
 class Distances(torch.autograd.Function):
-    """|u'_i - v'_j|^2 of rows (n, k) and of ``right`` (m, k + 2), which is ``beside`` of rows. Its gradient is two products of
-    matrices too: what it loses where rows are near is no more than a rounding of the rows themselves does."""
+    """|u'_i - v'_j|^2 of rows (n, k) and of ``right`` (m, k + 2), which is ``beside`` of rows. Its
+    gradient is two products of matrices too: what it loses where rows are near is no more than a
+    rounding of the rows themselves does."""
 
     @staticmethod
     def forward(ctx, u, right):
         uu = u.square().sum(-1, keepdim=True)
         distances = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1) @ right.T
-        near = torch.finfo(u.dtype).eps ** 0.25 * (uu + right[:, -1].max()) if len(right) else uu
+        if len(right):
+            near = torch.finfo(u.dtype).eps ** 0.25 * (uu + right[:, -1].max())
+        else:
+            near = uu
         rows, columns = near_pairs(distances < near)
         if len(rows):
             distances.index_put_((rows, columns), (u[rows] - right[columns, :-2]).square().sum(-1))
@@ -53,7 +57,8 @@ def near_pairs(close):
 
 
 def squared_distances(u, right, centre):
-    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k), of which ``right`` is ``beside(v, centre)``, by |u'|^2 + |v'|^2 -
-    2 u'.v' of rows moved to the middle of v, one product of matrices; from their differences where that would cancel, so that
-    the relative error is some 1e4 roundings at most."""
+    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k), of which ``right`` is ``beside(v,
+    centre)``, by |u'|^2 + |v'|^2 - 2 u'.v' of rows moved to the middle of v, one product of
+    matrices; from their differences where that would cancel, so that the relative error is some 1e4
+    roundings at most."""
     return Distances.apply(u - centre, right)

@@ -1,6 +1,8 @@
-"""What an expression asks of the values in it: of the arguments of atoms, sets and distributions, and of reductions' options.
+"""What an expression asks of the values in it: of the arguments of atoms, sets and distributions, and
+of reductions' options.
 
-Each concept declares its ``Domain`` where it is declared itself; here they take one form, so that one check does for all.
+Each concept declares its ``Domain`` where it is declared itself; here they take one form, so that
+one check does for all.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ TITLES = {"pow": (0, "the base of a power"), "div": (1, "the denominator of a qu
 
 
 def by_data(expr: ir.Expr) -> bool:
-    """Data and parameters alone decide its value: it depends on no variable and on no draw of a distribution."""
+    """Data and parameters alone decide its value: it depends on no variable and on no draw of a
+    distribution."""
     for node in ir.walk(expr):
         match node:
             case ir.Var() | ir.NetCall() | ir.Hole():
@@ -57,7 +60,8 @@ def drawn(binder: ir.Binder) -> bool:
 
 
 def uses(node: ir.Expr) -> Iterator[Use]:
-    """What a node itself asks: of an atom's arguments; of a reduction's option, elements, and what its binders range over."""
+    """What a node itself asks: of an atom's arguments; of a reduction's option, elements, and what its
+    binders range over."""
     if isinstance(node, ir.Apply):
         atom = atoms.of(node)
         if atom is not None and atom.accepts(len(node.args)):
@@ -84,7 +88,13 @@ def of_atom(atom: Atom, args: Sequence[ir.Expr]) -> Use:
     if atom.name in TITLES:
         place, titles[place] = TITLES[atom.name]
     return Use(
-        kind="atom", owner=atom.name, asks=atom, args=tuple(args), names=names, titles=tuple(titles), shape=args[0].shape
+        kind="atom",
+        owner=atom.name,
+        asks=atom,
+        args=tuple(args),
+        names=names,
+        titles=tuple(titles),
+        shape=args[0].shape,
     )
 
 
@@ -94,7 +104,12 @@ def of_options(kind: Reduction, options: Mapping[str, ir.Expr]) -> Iterator[Use]
     if option is not None and option.name in options:
         title = f"`{option.name}` of `{kind.name}`"
         yield Use(
-            kind="option", owner=kind.name, asks=option, args=(options[option.name],), names=(option.name,), titles=(title,)
+            kind="option",
+            owner=kind.name,
+            asks=option,
+            args=(options[option.name],),
+            names=(option.name,),
+            titles=(title,),
         )
 
 
@@ -102,15 +117,23 @@ def of_elements(kind: Reduction, body: ir.Expr) -> Iterator[Use]:
     """What a reduction asks of its elements."""
     if kind.elements.limited:
         title = f"an element of `{kind.name}`"
-        yield Use(kind="atom", owner=kind.name, asks=kind.elements, args=(body,), names=("e",), titles=(title,))
+        yield Use(
+            kind="atom", owner=kind.name, asks=kind.elements, args=(body,), names=("e",), titles=(title,)
+        )
 
 
 def of_set(domain: ir.Distribution | ir.VectorSet) -> Use | None:
-    """What is asked of the arguments of a set of vectors or a distribution; None of a sampler of the user's own."""
-    known = distributions.get(domain.family) if isinstance(domain, ir.Distribution) else sets.get(domain.family)
+    """What is asked of the arguments of a set of vectors or a distribution; None of a sampler of the
+    user's own."""
+    known = (
+        distributions.get(domain.family) if isinstance(domain, ir.Distribution) else sets.get(domain.family)
+    )
     if known is None:
         return None
-    names = known.parameters if isinstance(known, distributions.Distribution) else known.arguments
+    if isinstance(known, distributions.Distribution):
+        names = known.parameters
+    else:
+        names = known.arguments
     return Use(
         kind="distribution" if isinstance(domain, ir.Distribution) else "set",
         owner=domain.name,
@@ -120,4 +143,3 @@ def of_set(domain: ir.Distribution | ir.VectorSet) -> Use | None:
         titles=tuple(f"`{name}` of `{known.name}`" for name in names),
         shape=domain.shape,
     )
-

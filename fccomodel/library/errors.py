@@ -9,9 +9,13 @@ EMPTY_SET = Code("F0532", "empty set")
 SMOOTHING = Code("F0612", "smoothing parameter")
 
 
-def empty_set(text: str, span: Span | None, reason: str, fix: str = "Correct the values of its arguments.") -> Diagnostic:
+def empty_set(
+    text: str, span: Span | None, reason: str, fix: str = "Correct the values of its arguments."
+) -> Diagnostic:
     """A set has points at the values of its arguments; ``text`` is how the model writes it."""
-    return EMPTY_SET.error(f"`{text}` is empty with the values bound to it", span=span, reason=reason, fix=fix)
+    return EMPTY_SET.error(
+        f"`{text}` is empty with the values bound to it", span=span, reason=reason, fix=fix
+    )
 
 
 def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
@@ -24,7 +28,9 @@ def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
         f"no prox with lambda = {lam:g}",
         reason="lambda must be positive."
         if not lam > 0
-        else f"The function is {weak:.6g}-weakly convex: only for lambda < 1/rho = {1 / weak:.6g} is f(v) + |v - u|^2/(2 lambda) "
-        "strictly convex in v, so that its minimiser, the prox, is one point and the envelope has a gradient.",
+        else f"The function is {weak:.6g}-weakly convex: only for lambda < 1/rho = {1 / weak:.6g} is f(v) "
+        "+ |v - u|^2/(2 lambda) "
+        "strictly convex in v, so that its minimiser, the prox, is one point and the envelope has a "
+        "gradient.",
         fix=fix,
     )

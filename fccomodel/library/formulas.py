@@ -1,4 +1,5 @@
-"""Formulas of atoms over values of any kind: constants fold by the rules of arithmetic, derivatives are read from texts."""
+"""Formulas of atoms over values of any kind: constants fold by the rules of arithmetic, derivatives
+are read from texts."""
 
 from __future__ import annotations
 
@@ -54,8 +55,13 @@ class Algebra(ABC, Generic[V]):
         if len(values) == len(args):
             with np.errstate(all="ignore"):
                 return self.const(float(atom_of(name).value(*(np.float64(n) for n in values))))
-        folded = FOLDS[name](self, *args) if name in FOLDS else None
-        return self.entrywise(name, args) if folded is None else folded
+        if name in FOLDS:
+            folded = FOLDS[name](self, *args)
+        else:
+            folded = None
+        if folded is None:
+            return self.entrywise(name, args)
+        return folded
 
     def evaluate(self, text: str, names: Mapping[str, V]) -> V:
         """A formula of an atom's derivative, such as ``y*(1 - y)``, on values."""
@@ -74,10 +80,14 @@ class Algebra(ABC, Generic[V]):
             case ast.BinOp(left=left, op=ast.MatMult(), right=right):
                 return self.array("matmul", [self._read(left, names), self._read(right, names)])
             case ast.BinOp(left=left, op=op, right=right):
-                return self.apply(atoms.symbols()[type(op)], self._read(left, names), self._read(right, names))
+                return self.apply(
+                    atoms.symbols()[type(op)], self._read(left, names), self._read(right, names)
+                )
             case ast.Call(func=ast.Name(id=name), args=args):
                 inner = [self._read(a, names) for a in args]
-                return self.apply(name, *inner) if isinstance(atom_of(name), atoms.ScalarAtom) else self.array(name, inner)
+                if isinstance(atom_of(name), atoms.ScalarAtom):
+                    return self.apply(name, *inner)
+                return self.array(name, inner)
         raise ValueError(f"not a derivative formula: {ast.dump(node)}")
 
 
@@ -86,18 +96,28 @@ def _parsed(text: str) -> ast.expr:
     return ast.parse(text.replace("^", "**"), mode="eval").body
 
 
-# ------------------------------------------------------------------------------------------- arithmetic with some constants
+# ------------------------------------------------------------------- arithmetic with some constants
 def _neg(g: Algebra[V], u: V) -> V | None:
     name, inner = g.parts(u)
-    return inner[0] if name == "neg" else None
+    if name == "neg":
+        return inner[0]
+    return None
 
 
 def _add(g: Algebra[V], u: V, v: V) -> V | None:
-    return v if g.number(u) == 0 else u if g.number(v) == 0 else None
+    if g.number(u) == 0:
+        return v
+    if g.number(v) == 0:
+        return u
+    return None
 
 
 def _sub(g: Algebra[V], u: V, v: V) -> V | None:
-    return u if g.number(v) == 0 else g.apply("neg", v) if g.number(u) == 0 else None
+    if g.number(v) == 0:
+        return u
+    if g.number(u) == 0:
+        return g.apply("neg", v)
+    return None
 
 
 def _mul(g: Algebra[V], u: V, v: V) -> V | None:
@@ -109,7 +129,11 @@ def _mul(g: Algebra[V], u: V, v: V) -> V | None:
         return g.apply("mul", v, u)
     if a is not None and (scaled := _scaled(g, v)):
         return g.apply("mul", g.const(a * scaled[0]), scaled[1])
-    return v if a == 1 else g.apply("neg", v) if a == -1 else None
+    if a == 1:
+        return v
+    if a == -1:
+        return g.apply("neg", v)
+    return None
 
 
 def _div(g: Algebra[V], u: V, v: V) -> V | None:
@@ -118,19 +142,37 @@ def _div(g: Algebra[V], u: V, v: V) -> V | None:
         return u
     if b and (scaled := _scaled(g, u)):
         return g.apply("mul", g.const(scaled[0] / b), scaled[1])
-    return g.const(0.0) if g.number(u) == 0 else None
+    if g.number(u) == 0:
+        return g.const(0.0)
+    return None
 
 
 def _pow(g: Algebra[V], u: V, v: V) -> V | None:
     b = g.number(v)
-    return u if b == 1 else g.const(1.0) if b == 0 else None
+    if b == 1:
+        return u
+    if b == 0:
+        return g.const(1.0)
+    return None
 
 
 def _scaled(g: Algebra[V], value: V) -> tuple[float, V] | None:
     """c and x of a product c x."""
     name, args = g.parts(value)
-    c = g.number(args[0]) if name == "mul" else None
-    return None if c is None else (c, args[1])
+    if name == "mul":
+        c = g.number(args[0])
+    else:
+        c = None
+    if c is None:
+        return None
+    return (c, args[1])
 
 
-FOLDS: dict[str, Callable[..., Any]] = {"neg": _neg, "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow}
+FOLDS: dict[str, Callable[..., Any]] = {
+    "neg": _neg,
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "pow": _pow,
+}

@@ -1,4 +1,5 @@
-"""Linear combinations: expressions as sums of terms, each a sign and scalar factors known before any draw, times the rest."""
+"""Linear combinations: expressions as sums of terms, each a sign and scalar factors known before any
+draw, times the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Factor(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """``sign * core``, times and over ``factors``, which are listed from the inside; ``place`` is where it was written."""
+    """``sign * core``, times and over ``factors``, which are listed from the inside; ``place`` is
+    where it was written."""
 
     core: ir.Expr
     sign: int = 1
@@ -38,15 +40,22 @@ class Term:
         result = self.core
         for op, by in self.factors:
             if isinstance(result, ir.Const) and isinstance(by, ir.Const) and not result.shape and by.value:
-                result = replace(result, value=result.value / by.value if op == "div" else result.value * by.value)
+                result = replace(
+                    result, value=result.value / by.value if op == "div" else result.value * by.value
+                )
                 continue
-            result = make(op, result, by, span=self.place) if op == "div" else make(op, by, result, span=self.place)
+            if op == "div":
+                result = make(op, result, by, span=self.place)
+            else:
+                result = make(op, by, result, span=self.place)
         return result
 
     @property
     def expr(self) -> ir.Expr:
         """The term as an expression."""
-        return self.positive if self.sign > 0 else make("neg", self.positive, span=self.place)
+        if self.sign > 0:
+            return self.positive
+        return make("neg", self.positive, span=self.place)
 
     def times(self, sign: int, factors: tuple[Factor, ...]) -> Term:
         """The term multiplied from outside."""
@@ -55,7 +64,9 @@ class Term:
 
 def is_number(node: ir.Expr) -> bool:
     """A scalar that is known before any draw: of numbers, params and sizes alone."""
-    return not node.shape and all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))
+    return not node.shape and all(
+        isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node)
+    )
 
 
 def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:
@@ -79,7 +90,10 @@ def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Ter
     """The terms that a term is, its core being a sum, a multiple or a quotient; None where it is none."""
     node = term.core
     if (parts := atoms.signed(node)) is not None:
-        return [Term(core=p, sign=s * term.sign, factors=term.factors, place=_place(term, p, parts)) for s, p in parts]
+        return [
+            Term(core=p, sign=s * term.sign, factors=term.factors, place=_place(term, p, parts))
+            for s, p in parts
+        ]
     match node:
         case ir.Apply(op="mul", args=(a, b)) if fixed(a) != fixed(b):
             sign, factors = factor("mul", a if fixed(a) else b)
@@ -125,9 +139,14 @@ def folded(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
         assert isinstance(f.by, ir.Const)
         if f.op == "div" and f.by.value == 0:
             return factors
-        value = value / f.by.value if f.op == "div" else value * f.by.value
+        if f.op == "div":
+            value = value / f.by.value
+        else:
+            value = value * f.by.value
     others = tuple(f for f in factors if not isinstance(f.by, ir.Const))
-    return others if value == 1 else (Factor("mul", const(value)), *others)
+    if value == 1:
+        return others
+    return (Factor("mul", const(value)), *others)
 
 
 def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
@@ -142,7 +161,8 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
 
 
 def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
-    """The sum of some terms, written at a place, left to right; where they are many, as a tree of logarithmic depth."""
+    """The sum of some terms, written at a place, left to right; where they are many, as a tree of
+    logarithmic depth."""
     listed = list(parts)
     if len(listed) > MANY:
         half = len(listed) // 2
@@ -157,7 +177,9 @@ def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
 
 def common(lists: Sequence[Sequence[Factor]]) -> tuple[Factor, ...]:
     """The factors that all of some lists have."""
-    return tuple(f for f in lists[0] if all(_has(f, other) for other in lists[1:])) if lists else ()
+    if lists:
+        return tuple(f for f in lists[0] if all(_has(f, other) for other in lists[1:]))
+    return ()
 
 
 def _has(wanted: Factor, factors: Sequence[Factor]) -> bool:
@@ -176,13 +198,15 @@ def without(factors: tuple[Factor, ...], divisor: Sequence[Factor]) -> tuple[Fac
     return folded((*rest, *turned))
 
 
-# ----------------------------------------------------------------------------------------------------------- sides of a pair
+# ---------------------------------------------------------------------------------- sides of a pair
 Sides = tuple[ir.Expr | None, ir.Expr | None]
 
 
-def sides(node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], Collection[ir.Binder]]) -> Sides | None:
-    """(a, b) with a + b = node, a without the own binders and b of them alone, where a or b may be nothing; None where there are
-    none. ``free``: the binders that an expression depends on."""
+def sides(
+    node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], Collection[ir.Binder]]
+) -> Sides | None:
+    """(a, b) with a + b = node, a without the own binders and b of them alone, where a or b may be
+    nothing; None where there are none. ``free``: the binders that an expression depends on."""
     inside = [b in own for b in free(node)]
     if not any(inside):
         return node, None
@@ -204,7 +228,9 @@ def sides(node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], C
     inner = sides(node.args[place], own, free)
     if inner is None or any(free(arg) for k, arg in enumerate(node.args) if k != place):
         return None
-    a, b = (part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner)
+    a, b = (
+        part and with_children(node, (*node.args[:place], part, *node.args[place + 1 :])) for part in inner
+    )
     return a, b
 
 
@@ -213,4 +239,8 @@ def _added(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:
     if None not in parts:
         return with_children(node, tuple(part for part in parts if part is not None))
     first, last = parts[0], parts[-1]
-    return first if last is None else make("neg", last) if node.op == "sub" else last
+    if last is None:
+        return first
+    if node.op == "sub":
+        return make("neg", last)
+    return last

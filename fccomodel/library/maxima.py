@@ -17,27 +17,38 @@ Number = Callable[[ir.Expr], float | None]
 
 def constant(node: ir.Expr) -> float | None:
     """Of a number in the text."""
-    return float(node.value) if isinstance(node, ir.Const) else None
+    if isinstance(node, ir.Const):
+        return float(node.value)
+    return None
 
 
 def nested(node: ir.Expr) -> list[ir.Expr] | None:
-    """What a largest of several, with others inside, is the largest of; None where nothing is inside, or they are many."""
+    """What a largest of several, with others inside, is the largest of; None where nothing is inside,
+    or they are many."""
     outer = branches(node)
     pieces = [piece for branch in outer for piece in spread_out(branch)]
     return pieces if len(outer) < len(pieces) <= MOST else None
 
 
 def branches(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
-    """What a maximum, or the largest of affine functions of a number, is the largest of; empty for anything else."""
+    """What a maximum, or the largest of affine functions of a number, is the largest of; empty for
+    anything else."""
     atom = atoms.of(node)
     if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
         return []
     if atom.variadic:
-        return [arg for arg in node.args if not isinstance(arg, ir.Label)] if atom.extreme > 0 else []
+        if atom.extreme > 0:
+            return [arg for arg in node.args if not isinstance(arg, ir.Label)]
+        return []
     u, *parameters = node.args
     numbers = [known for parameter in parameters if (known := number(parameter)) is not None]
-    pieces = atom.affine_pieces(*numbers) if len(numbers) == len(atom.parameters) == len(parameters) else ()
-    return [_affine(slope, u, shift) for slope, shift in pieces] if len(pieces) > 1 else []
+    if len(numbers) == len(atom.parameters) == len(parameters):
+        pieces = atom.affine_pieces(*numbers)
+    else:
+        pieces = ()
+    if len(pieces) > 1:
+        return [_affine(slope, u, shift) for slope, shift in pieces]
+    return []
 
 
 def spread_out(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
@@ -46,7 +57,10 @@ def spread_out(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
         return [piece for branch in inside for piece in spread_out(branch, number)]
     terms = atoms.signed(node)
     for k, (sign, term) in enumerate(terms or ()):
-        found = spread_out(term, number) if sign > 0 else []
+        if sign > 0:
+            found = spread_out(term, number)
+        else:
+            found = []
         if len(found) > 1:
             assert isinstance(node, ir.Apply)
             return [replace(node, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in found]
@@ -56,5 +70,12 @@ def spread_out(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
 def _affine(slope: float, u: ir.Expr, shift: float) -> ir.Expr:
     if not slope:
         return const(shift)
-    scaled = u if slope == 1 else apply("neg", u) if slope == -1 else apply("mul", const(slope), u)
-    return apply("add", scaled, const(shift)) if shift else scaled
+    if slope == 1:
+        scaled = u
+    elif slope == -1:
+        scaled = apply("neg", u)
+    else:
+        scaled = apply("mul", const(slope), u)
+    if shift:
+        return apply("add", scaled, const(shift))
+    return scaled

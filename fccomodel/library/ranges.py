@@ -31,8 +31,14 @@ class Ranges:
         stack = [expr]
         while stack:
             node = stack[-1]
-            inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
-            missing = [] if id(node) in self.intervals else [c for c in inner if id(c) not in self.intervals]
+            if isinstance(node, ir.LetRef):
+                inner = (*node.children, node.let.body)
+            else:
+                inner = node.children
+            if id(node) in self.intervals:
+                missing = []
+            else:
+                missing = [c for c in inner if id(c) not in self.intervals]
             stack.extend(missing)
             if not missing:
                 if id(node) not in self.intervals:
@@ -52,7 +58,9 @@ class Ranges:
                 return self(let.body)
             case ir.Apply(args=args):
                 atom = atoms.of(node)
-                return REALS if atom is None else applied(atom, tuple(self(a) for a in args))
+                if atom is None:
+                    return REALS
+                return applied(atom, tuple(self(a) for a in args))
             case ir.Reduce(body=body):
                 return reductions.of(node).interval(self(body))
         return self.leaf(node)

@@ -1,4 +1,5 @@
-"""How models write a function of one variable: a sum of terms, each a number times an atom of the variable, moved perhaps."""
+"""How models write a function of one variable: a sum of terms, each a number times an atom of the
+variable, moved perhaps."""
 
 from __future__ import annotations
 
@@ -34,8 +35,13 @@ def summands(expr: ir.Expr) -> list[ir.Expr]:
 def factored(expr: ir.Expr, constant: Constant) -> tuple[float, ir.Expr] | None:
     """A term as a number times the rest; None where it is a sum, or a factor is not known."""
     parts = terms(expr)
-    factor = multiplier(parts[0], constant) if len(parts) == 1 else None
-    return None if factor is None else (factor, parts[0].core)
+    if len(parts) == 1:
+        factor = multiplier(parts[0], constant)
+    else:
+        factor = None
+    if factor is None:
+        return None
+    return (factor, parts[0].core)
 
 
 def multiplier(term: Term, constant: Constant) -> float | None:
@@ -45,7 +51,10 @@ def multiplier(term: Term, constant: Constant) -> float | None:
         number = constant(by)
         if number is None or op == "div" and number == 0:
             return None
-        value = value / number if op == "div" else value * number
+        if op == "div":
+            value = value / number
+        else:
+            value = value * number
     return value
 
 
@@ -58,7 +67,8 @@ class Matched:
 
 
 def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
-    """The core as this atom of the variable, or of what is left of it after a translation by what is fixed."""
+    """The core as this atom of the variable, or of what is left of it after a translation by what is
+    fixed."""
     if not isinstance(core, ir.Apply) or core.op != form:
         return None
     first, *rest = core.args
@@ -67,9 +77,16 @@ def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
     parts = terms(first)
     moving = [t for t in parts if ir.variables_of(t.core)]
     fixed = [replace(t, sign=-t.sign) for t in parts if not ir.variables_of(t.core)]
-    if len(moving) != 1 or not is_variable(moving[0].core, variable) or moving[0].factors or moving[0].sign < 0:
+    if (
+        len(moving) != 1
+        or not is_variable(moving[0].core, variable)
+        or moving[0].factors
+        or moving[0].sign < 0
+    ):
         return None
-    return Matched(centre=joined(fixed, first.span), rest=tuple(rest)) if all(is_fixed(t.expr) for t in fixed) else None
+    if all(is_fixed(t.expr) for t in fixed):
+        return Matched(centre=joined(fixed, first.span), rest=tuple(rest))
+    return None
 
 
 def is_variable(node: ir.Expr, variable: str) -> bool:

@@ -1,24 +1,30 @@
-"""Mathematics as LaTeX: pieces that know how tightly they bind, so that brackets stand where they are needed and nowhere else."""
+"""Mathematics as LaTeX: pieces that know how tightly they bind, so that brackets stand where they are
+needed and nowhere else."""
 
 from __future__ import annotations
 
 import re
 
-#: How tightly a piece binds: relations and conditions, sums and signs, products, powers, and what needs no brackets anywhere.
+#: How tightly a piece binds: relations and conditions, sums and signs, products, powers, and what
+#: needs no brackets anywhere.
 RELATION, SUM, PRODUCT, POWER, ATOM = range(5)
 
 GREEK = frozenset(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega "
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon "
+    "phi chi psi omega "
     "Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega".split()
 )
 SPELT = {"lam": "lambda", "eps": "epsilon"}
 ESCAPES = {character: f"\\{character}" for character in "_%&#${}"} | {
-    "\\": r"\backslash{}", "~": r"\sim{}", "^": r"\hat{}",
-}  # fmt: skip
+    "\\": r"\backslash{}",
+    "~": r"\sim{}",
+    "^": r"\hat{}",
+}
 
 
 class Tex(str):
-    """A piece of LaTeX of some ``level``; ``format(piece, "2")`` puts brackets around one that binds less tightly than 2."""
+    """A piece of LaTeX of some ``level``; ``format(piece, "2")`` puts brackets around one that binds
+    less tightly than 2."""
 
     level: int
 
@@ -28,18 +34,25 @@ class Tex(str):
         return piece
 
     def __format__(self, least: str) -> str:
-        return str(self) if not least or self.level >= int(least) else rf"\left({self}\right)"
+        if not least or self.level >= int(least):
+            return str(self)
+        return rf"\left({self}\right)"
 
 
 def written(template: str, *args: Tex, **named: Tex) -> Tex:
-    """A template ``TEXT`` or ``LEVEL TEXT``, whose ``<0>``, ``<1>``, ``<name>`` are pieces, ``<0:2>`` those that bind at least so
-    tightly, ``<...>`` all of them with commas between."""
-    level, text = (int(template[0]), template[2:]) if template[:2] in {f"{k} " for k in range(5)} else (ATOM, template)
+    """A template ``TEXT`` or ``LEVEL TEXT``, whose ``<0>``, ``<1>``, ``<name>`` are pieces, ``<0:2>``
+    those that bind at least so tightly, ``<...>`` all of them with commas between."""
+    if template[:2] in {f"{k} " for k in range(5)}:
+        level, text = (int(template[0]), template[2:])
+    else:
+        level, text = (ATOM, template)
     pieces = {str(k): piece for k, piece in enumerate(args)} | named
 
     def piece(found: re.Match[str]) -> str:
         name, _, least = found[1].partition(":")
-        return ", ".join(args) if name == "..." else format(pieces[name], least)
+        if name == "...":
+            return ", ".join(args)
+        return format(pieces[name], least)
 
     return Tex(re.sub(r"<(\.\.\.|\w+(?::\d)?)>", piece, text), level)
 
@@ -52,7 +65,10 @@ def name(text: str) -> Tex:
     if stem in GREEK:
         shown = f"\\{stem}"
     else:
-        shown = stem if len(stem) == 1 and stem.isalpha() else rf"\mathrm{{{escaped(stem)}}}"
+        if len(stem) == 1 and stem.isalpha():
+            shown = stem
+        else:
+            shown = rf"\mathrm{{{escaped(stem)}}}"
     return Tex(f"{shown}_{{{digits}}}" if digits and stem else shown or digits)
 
 
@@ -66,5 +82,10 @@ def number(value: float) -> Tex:
     mantissa, _, power = f"{value:.6g}".partition("e")
     if mantissa in ("inf", "-inf"):
         return Tex(mantissa.replace("inf", r"\infty"), ATOM if value > 0 else SUM)
-    text = mantissa if not power else rf"{mantissa} \cdot 10^{{{int(power)}}}" if mantissa != "1" else f"10^{{{int(power)}}}"
+    if not power:
+        text = mantissa
+    elif mantissa != "1":
+        text = rf"{mantissa} \cdot 10^{{{int(power)}}}"
+    else:
+        text = f"10^{{{int(power)}}}"
     return Tex(text, SUM if value < 0 else PRODUCT if r"\cdot" in text else POWER if power else ATOM)

@@ -1,4 +1,5 @@
-"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets, constraints as penalties."""
+"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets,
+constraints as penalties."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ class NormalForm:
     rest        the objective but its regularisers, before any smoothing
     prox        regularisers                              terms   the objective's summands and the constraints
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
-    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation; ``reasons`` why, for each
+    kept        non-smooth parts left to a subgradient, each with whether it is inside an
+                expectation; ``reasons`` why, for each
     """
 
     problem: ir.Problem
@@ -71,7 +73,8 @@ class NormalForm:
 
 
 class Stated(NamedTuple):
-    """A problem after the reformulations that keep it the same; ``smooth``: without its regularisers, before any smoothing."""
+    """A problem after the reformulations that keep it the same; ``smooth``: without its regularisers,
+    before any smoothing."""
 
     chain: Chain
     reformed: ir.Problem
@@ -81,8 +84,8 @@ class Stated(NamedTuple):
 
 
 class Forms:
-    """The normal forms of a problem by what an algorithm makes of it, each part once; sizes and constants come from ``bound``
-    where there is one, else from defaults."""
+    """The normal forms of a problem by what an algorithm makes of it, each part once; sizes and
+    constants come from ``bound`` where there is one, else from defaults."""
 
     def __init__(self, problem: ir.Problem, bound: Bound | None = None):
         refuse_steps(problem)
@@ -102,9 +105,11 @@ class Forms:
         surrogate: str | None = None,
     ) -> NormalForm:
         """
-        outer, penalty   an algorithm's declared form (one that takes no constraint gets the smoothed hinge all the same)
+        outer, penalty   an algorithm's declared form (one that takes no constraint gets the
+                         smoothed hinge all the same)
         inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
-        coupled          it takes the worst of a family, a maximum or a tail mean, as one function of all members
+        coupled          it takes the worst of a family, a maximum or a tail mean, as one function
+                         of all members
         surrogate        the reformulation by which it solves another problem
         """
         if (first := (coupled, surrogate)) not in self.stated:
@@ -120,18 +125,30 @@ class Forms:
 
     def _stated(self, coupled: bool, surrogate: str | None) -> Stated:
         forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
-        unwanted = reformulations.STRUCTURE - (set(reductions.named(lambda kind: kind.tail)) if coupled else set())
-        unwanted |= {"worst case"} if surrogate else set()
+        unwanted = reformulations.STRUCTURE - (
+            set(reductions.named(lambda kind: kind.tail)) if coupled else set()
+        )
+        if surrogate:
+            unwanted |= {"worst case"}
+        else:
+            unwanted |= set()
         chain = reformulations.chain(self.canonical, unwanted, forms, self.constant)
         reformed = shared(canonical(chain.problem, self.sizes))
-        terms = [describe("objective", part, reformed, self.bound) for part in compositions(reformed.objective.expr)]
+        terms = [
+            describe("objective", part, reformed, self.bound)
+            for part in compositions(reformed.objective.expr)
+        ]
         rest, prox = split_regularisers(reformed, self.constant)
         smooth = dataclasses.replace(
             reformed,
             variables=projections(reformed, self.constant),
             objective=dataclasses.replace(reformed.objective, expr=rest),
         )
-        terms += [describe(c.label, c.body, smooth, self.bound) for c in smooth.constraints if ir.variables_of(c.body)]
+        terms += [
+            describe(c.label, c.body, smooth, self.bound)
+            for c in smooth.constraints
+            if ir.variables_of(c.body)
+        ]
         return Stated(chain, reformed, smooth, tuple(prox), tuple(terms))
 
     def _treated(self, stated: Stated, outer: str, inner: str, penalty: str | None) -> NormalForm:
@@ -140,17 +157,27 @@ class Forms:
         objective = treated.problem.objective.expr
         kept = reformulations.kinks([objective], constant)
         asked = {False: outer in ("moreau", "dual", "entropy", "conjugate"), True: inner == "moreau"}
-        reasons = tuple(refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients" for n, inside in kept)
+        reasons = tuple(
+            refusal(n, constant) if asked[inside] else "the algorithm takes its subgradients"
+            for n, inside in kept
+        )
         whys = dict(zip((n for n, _ in kept), reasons, strict=True))
         return NormalForm(
-            problem=self.problem, chain=stated.chain.then(treated), reformed=stated.reformed, objective=objective,
-            variables=treated.problem.variables, rest=reformed.objective.expr, prox=stated.prox,
-            terms=stated.terms, kept=tuple(kept), reasons=reasons,
+            problem=self.problem,
+            chain=stated.chain.then(treated),
+            reformed=stated.reformed,
+            objective=objective,
+            variables=treated.problem.variables,
+            rest=reformed.objective.expr,
+            prox=stated.prox,
+            terms=stated.terms,
+            kept=tuple(kept),
+            reasons=reasons,
             treatment=(
                 *treatment(reformed, objective, stated.terms, stated.prox, whys, treated),
                 *self.passes,
             ),
-        )  # fmt: skip
+        )
 
 
 def normalise(problem: ir.Problem, bound: Bound | None = None, **treatment: Any) -> NormalForm:
@@ -159,7 +186,8 @@ def normalise(problem: ir.Problem, bound: Bound | None = None, **treatment: Any)
 
 
 def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Reformulation]]:
-    """The features that an algorithm cannot take, and the reformulations that take them away in its own way."""
+    """The features that an algorithm cannot take, and the reformulations that take them away in its
+    own way."""
     ways = [reformulations.get(penalty or reformulations.PENALTY)]
     unwanted = {"constraints"}
     if outer == "smooth" and penalty is not None:
@@ -169,7 +197,10 @@ def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Re
     if outer == "entropy":
         unwanted, ways = unwanted | {"kinks outside"}, [*ways, reformulations.get("entropic")]
     if outer == "conjugate":
-        unwanted, ways = unwanted | {"kinks outside", "curves outside"}, [*ways, reformulations.get("conjugate")]
+        unwanted, ways = (
+            unwanted | {"kinks outside", "curves outside"},
+            [*ways, reformulations.get("conjugate")],
+        )
     if inner == "moreau":
         unwanted, ways = unwanted | {"kinks inside"}, [*ways, reformulations.get("nested_moreau")]
     return unwanted, ways
@@ -197,17 +228,32 @@ def treatment(
         if step.reformulation.role == "penalty":
             how = "smoothed" if "envelopes" in step.reformulation.gives else "penalised"
             yield from (
-                (c.label, how, sentence) for c in problem.constraints if ir.variables_of(c.body) for sentence in step.sentences
+                (c.label, how, sentence)
+                for c in problem.constraints
+                if ir.variables_of(c.body)
+                for sentence in step.sentences
             )
     for made in envelopes(objective):
         if made.penalty is None:
-            yield problem.text(made.stated), "smoothed", "inside an expectation" if made.inner else outer_words(made.original)
+            yield (
+                problem.text(made.stated),
+                "smoothed",
+                "inside an expectation" if made.inner else outer_words(made.original),
+            )
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for term in terms:
         if term.kind == "expectation" and term.d1 > 1:
-            yield term.text, "merged", "an affine function of expectations is one: E[a g + b] is sampled, without an estimate"
+            yield (
+                term.text,
+                "merged",
+                "an affine function of expectations is one: E[a g + b] is sampled, without an estimate",
+            )
     for node in plug_ins(objective):
-        yield problem.text(node), "plug-in", "its draw is met once, so that a minibatch stands for it: a biased estimate"
+        yield (
+            problem.text(node),
+            "plug-in",
+            "its draw is met once, so that a minibatch stands for it: a biased estimate",
+        )
 
 
 def outer_words(original: ir.Expr) -> str:
@@ -215,7 +261,10 @@ def outer_words(original: ir.Expr) -> str:
     atom = atoms.of(original)
     least = atom is not None and atom.extreme < 0
     if least or isinstance(original, ir.Reduce) and reductions.of(original).sign < 0:
-        return "a concave non-smooth outer function, smoothed from below: the theorem covers the smoothed problem alone"
+        return (
+            "a concave non-smooth outer function, smoothed from below: the theorem covers the "
+            "smoothed problem alone"
+        )
     return "a non-smooth outer function, by its Moreau envelope"
 
 

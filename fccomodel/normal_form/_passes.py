@@ -17,8 +17,8 @@ from fccomodel.normal_form.separation import Separation
 def without_pairs(
     problem: ir.Problem, bound: Bound | None, constant: Callable[[ir.Expr], float | None]
 ) -> Iterator[tuple[str, str, str]]:
-    """The reductions that a full pass takes without their pairs, and the maps that it takes once for each row: text, how, and
-    what the pass costs."""
+    """The reductions that a full pass takes without their pairs, and the maps that it takes once for
+    each row: text, how, and what the pass costs."""
     separation = Separation(constant)
     for node in ir.walk(*problem.roots):
         if not isinstance(node, ir.Reduce):
@@ -44,18 +44,33 @@ def in_one_order(problem: ir.Problem) -> Iterator[tuple[str, str, str]]:
             assert isinstance(inner, ir.Reduce)
             kind, of = inner.kind, ", ".join(b.name for b in node.binders)
             elements_of = ", ".join(b.name for b in inner.binders)
-            yield problem.text(node), "one order", f"by {elements_of} alone, whatever {of}: it is the {kind} of means over {of}"
+            yield (
+                problem.text(node),
+                "one order",
+                f"by {elements_of} alone, whatever {of}: it is the {kind} of means over {of}",
+            )
 
 
 def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, str]]:
-    """The linear maps of sums of rows that are taken term by term, and the squared distances by norms and products."""
+    """The linear maps of sums of rows that are taken term by term, and the squared distances by norms
+    and products."""
     rows, seen = distributed.of(bound), set[str]()
     for node in ir.walk(*problem.roots):
-        text = problem.text(node) if rows.form(node) is not None or rows.sides(node) is not None else ""
+        if rows.form(node) is not None or rows.sides(node) is not None:
+            text = problem.text(node)
+        else:
+            text = ""
         if text and text not in seen:
             seen.add(text)
-            what = "each row is mapped once" if rows.sides(node) is None else "by norms and products of rows"
-            sizes = [len(elements.ids(bound, b.domain)) for b in rows.free(node) if not isinstance(b.domain, ir.Distribution)]
+            if rows.sides(node) is None:
+                what = "each row is mapped once"
+            else:
+                what = "by norms and products of rows"
+            sizes = [
+                len(elements.ids(bound, b.domain))
+                for b in rows.free(node)
+                if not isinstance(b.domain, ir.Distribution)
+            ]
             numbers = f"{' + '.join(f'{n:,}' for n in sizes)} rows, not {math.prod(sizes):,} pairs"
             yield text, "mapped once", f"{what}: an exact pass maps {numbers}"
 

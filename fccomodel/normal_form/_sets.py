@@ -29,15 +29,21 @@ class Prox:
     centre: ir.Expr | None = None
 
 
-def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> tuple[ir.Expr, list[Prox]]:
-    """The objective without the terms that have no data and a known prox, together with the variable's set; those terms.
+def split_regularisers(
+    problem: ir.Problem, constant: Callable[[ir.Expr], float | None]
+) -> tuple[ir.Expr, list[Prox]]:
+    """The objective without the terms that have no data and a known prox, together with the variable's
+    set; those terms.
 
-    Of terms of one variable that have no prox together, those with kinks come first, and around 0 before others.
+    Of terms of one variable that have no prox together, those with kinks come first, and around 0
+    before others.
     """
     from fccomodel.library import regularisers
 
     terms = summands(problem.objective.expr)
-    found = {k: made for k, term in enumerate(terms) if (made := _regulariser(term, problem, constant)) is not None}
+    found = {
+        k: made for k, term in enumerate(terms) if (made := _regulariser(term, problem, constant)) is not None
+    }
     taken: dict[int, regularisers.Recognised] = {}
     for k, made in sorted(found.items(), key=lambda pair: (*_precedence(pair[1]), pair[0])):
         beside = [f for f in taken.values() if f.variable == made.variable]
@@ -47,9 +53,15 @@ def split_regularisers(problem: ir.Problem, constant: Callable[[ir.Expr], float 
     for name in dict.fromkeys(made.variable for _, made in sorted(taken.items())):
         places = [k for k, made in sorted(taken.items()) if made.variable == name]
         for made in regularisers.in_turn([taken[k] for k in places]) or ():
-            own = [problem.text(terms[k]) for k in places if taken[k].name in (made.name, *made.regulariser.sum_of)]
+            own = [
+                problem.text(terms[k])
+                for k in places
+                if taken[k].name in (made.name, *made.regulariser.sum_of)
+            ]
             text, values = " + ".join(own), made.coefficients
-            prox.append(Prox(variable=name, text=text, name=made.name, coefficients=values, centre=made.centre))
+            prox.append(
+                Prox(variable=name, text=text, name=made.name, coefficients=values, centre=made.centre)
+            )
     return total([term for k, term in enumerate(terms) if k not in taken]), prox
 
 
@@ -69,7 +81,9 @@ def _regulariser(
     if len(names) != 1 or any(isinstance(n, ir.Reduce) for n in ir.walk(term)):
         return None
     name = next(iter(names))
-    return regularisers.recognise(term, name, constant) if problem.variables[name].net is None else None
+    if problem.variables[name].net is None:
+        return regularisers.recognise(term, name, constant)
+    return None
 
 
 def _proximal(
@@ -89,13 +103,16 @@ def _proximal(
 
 
 def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> dict[str, ir.Variable]:
-    """The variables with one set each, bounds that meet being one box; F0611 where no projection on all at once is known."""
+    """The variables with one set each, bounds that meet being one box; F0611 where no projection on
+    all at once is known."""
     result: dict[str, ir.Variable] = {}
     refused: list[Diagnostic] = []
     for name, variable in problem.variables.items():
         domains = sets.intersection(variable.sets, constant)
         if len(domains) > 1:
-            refused.append(errors.no_projection(name, f"{domains[0].name} and {domains[1].name}", variable.span))
+            refused.append(
+                errors.no_projection(name, f"{domains[0].name} and {domains[1].name}", variable.span)
+            )
         result[name] = dataclasses.replace(variable, sets=domains)
     if refused:
         refuse(*refused, source=problem.source)

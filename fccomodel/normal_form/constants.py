@@ -13,7 +13,8 @@ from fccomodel.library import atoms
 
 
 def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
-    """The value of a scalar expression of constants, params, sizes and numbers of elements; None where anything else enters."""
+    """The value of a scalar expression of constants, params, sizes and numbers of elements; None where
+    anything else enters."""
     memo: dict[int, tuple[ir.Expr, float | None]] = {}
 
     def value(node: ir.Expr) -> float | None:
@@ -28,12 +29,19 @@ def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Ex
             case ir.Param(name=name) if not node.shape:
                 if bound is not None and name in bound.params:
                     return float(bound.params[name])
-                default = problem.params[name].default if name in problem.params else None
-                return None if default is None else value(default)
+                if name in problem.params:
+                    default = problem.params[name].default
+                else:
+                    default = None
+                if default is None:
+                    return None
+                return value(default)
             case ir.Size(dim=dim) if bound is not None:
                 return float(elements.size(bound, dim))
             case ir.Reduce(body=ir.Const()) if bound is not None and not ir.free_binders(node):
-                from fccomodel.evaluation.interpret import evaluate  # needs torch, which what is known of a text does not
+                from fccomodel.evaluation.interpret import (
+                    evaluate,
+                )  # needs torch, which what is known of a text does not
 
                 return float(evaluate(bound, node, {}))
             case ir.Apply(op=op, args=args) if not node.shape:
@@ -53,6 +61,8 @@ def known_sizes(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Dim], 
     def size(dim: ir.Dim) -> int | None:
         if isinstance(dim, int):
             return dim
-        return problem.sizes.get(dim) if bound is None else elements.size(bound, dim)
+        if bound is None:
+            return problem.sizes.get(dim)
+        return elements.size(bound, dim)
 
     return size

@@ -23,9 +23,12 @@ def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnost
     return TAIL.error(
         f"{problem.text(node)} stands where a smaller value is not always better",
         span=node.span,
-        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised or bounded above alone.",
-        fix="minimise it, bound it from above, or write the upper tail of the negated quantity. Where larger is better, let its "
-        f"weights be variables: `var q[I] in {_weights(problem, node)};` (for rows, `set I = {{z in D}};`), and in its place "
+        reason=f"{what} is the least of its variational form over a threshold s, so it can be minimised "
+        "or bounded above alone.",
+        fix="minimise it, bound it from above, or write the upper tail of the negated quantity. Where "
+        "larger is better, let its "
+        f"weights be variables: `var q[I] in {_weights(problem, node)};` (for rows, `set I = {{z in "
+        f"D}};`), and in its place "
         "`(sum[i in I] q[i] * ..)`, which has its value at the best q.",
     )
 
@@ -35,7 +38,9 @@ def _weights(problem: ir.Problem, node: ir.Expr) -> str:
     if not isinstance(node, ir.Reduce) or (option := reductions.of(node).option) is None:
         return "simplex(I)"
     size = problem.text(node.options[option.name])
-    return f"capped_simplex(I, {size} / n)" if option.counts else f"capped_simplex(I, {size})"
+    if option.counts:
+        return f"capped_simplex(I, {size} / n)"
+    return f"capped_simplex(I, {size})"
 
 
 def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
@@ -43,16 +48,18 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     return NO_DUAL.error(
         f"no dual is known for {problem.text(node)}",
         span=node.span,
-        reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * r, over the simplex also "
-        "less mu * kl(q, p), mu * chi2(q, p) (p without variables) or mu * sum[k in K] phi(q[k]), where mu is known to be at "
+        reason="known are the maxima over q in simplex(K) or capped_simplex(K, a) of sum[k in K] q[k] * "
+        "r, over the simplex also "
+        "less mu * kl(q, p), mu * chi2(q, p) (p without variables) or mu * sum[k in K] phi(q[k]), "
+        "where mu is known to be at "
         "least 0 (`param mu >= 0`).",
         fix="write the maximum in one of these forms, or its dual yourself.",
     )
 
 
 def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = ()) -> Diagnostic:
-    """The divergence of a maximum over weights is one whose conjugate is known. ``unsigned``: parts of it without the weight
-    whose sign is not known, by which it may not be convex."""
+    """The divergence of a maximum over weights is one whose conjugate is known. ``unsigned``: parts of
+    it without the weight whose sign is not known, by which it may not be convex."""
     if unsigned:
         return NO_DUAL.error(
             f"no conjugate is known for the divergence of {problem.text(node)}",
@@ -63,9 +70,11 @@ def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = (
     return NO_DUAL.error(
         f"no conjugate is known for the divergence of {problem.text(node)}",
         span=node.span,
-        reason="it must be convex in q >= 0: piecewise linear-quadratic, or with a derivative that rises without bound and that "
+        reason="it must be convex in q >= 0: piecewise linear-quadratic, or with a derivative that rises "
+        "without bound and that "
         "sympy can invert.",
-        fix="write its dual yourself: min over s of s + mu * sum[k in K] phi*((r - s) / mu), with a variable s.",
+        fix="write its dual yourself: min over s of s + mu * sum[k in K] phi*((r - s) / mu), with a "
+        "variable s.",
     )
 
 
@@ -85,5 +94,6 @@ def no_projection(variable: str, sets: str, span: Span) -> Diagnostic:
         f"no projection on {sets} at once is known for `{variable}`",
         span=span,
         reason="Two projections one after the other are not the projection on both.",
-        fix="Keep the set that is hard to meet on the variable, and write the other as a labelled constraint.",
+        fix="Keep the set that is hard to meet on the variable, and write the other as a labelled "
+        "constraint.",
     )

@@ -14,9 +14,12 @@ from fccomodel.structure import facts_of
 def outer_function(
     node: ir.Expr, constant: Callable[[ir.Expr], float | None]
 ) -> tuple[Proximal, ir.Expr | None, ir.Reduce | None] | str:
-    """A non-smooth node as a function with a prox, of one argument, or (None) of its own arguments or of the elements of a set;
-    or the reason why none is known. Exact convex functions come before weakly convex ones, and these before Newton's method."""
-    reason = f"no prox is known for `{node.op if isinstance(node, ir.Apply) else getattr(node, 'kind', 'it')}`"
+    """A non-smooth node as a function with a prox, of one argument, or (None) of its own arguments or
+    of the elements of a set; or the reason why none is known. Exact convex functions come before
+    weakly convex ones, and these before Newton's method."""
+    reason = (
+        f"no prox is known for `{node.op if isinstance(node, ir.Apply) else getattr(node, 'kind', 'it')}`"
+    )
     candidates: list[tuple[Proximal, ir.Expr]] = []
     for argument in arguments(node, constant):
         function = of(node, (argument,), facts_of, constant)
@@ -27,7 +30,10 @@ def outer_function(
     below = leaves(node, constant, deep=True)
     if len(below) > 1 and not any(leaf.shape for leaf in below):
         form = line(node, below, facts_of, constant)
-        candidates += [] if isinstance(form, str) else [form[::-1]]
+        if isinstance(form, str):
+            candidates += []
+        else:
+            candidates += [form[::-1]]
     if candidates:
         return *min(candidates, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
     atom = atoms.of(node)
@@ -35,25 +41,34 @@ def outer_function(
         return Largest.of(), None, None
     if isinstance(node, ir.Reduce) and not node.shape:
         whole = of(node, (node.body,), facts_of, constant)
-        return whole if isinstance(whole, str) else (whole, None, node)
+        if isinstance(whole, str):
+            return whole
+        return (whole, None, node)
     return reason
 
 
 def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
     """Why a non-smooth node has no envelope."""
     reason = outer_function(node, constant)
-    return reason if isinstance(reason, str) else "its envelope is of no use to the algorithm"
+    if isinstance(reason, str):
+        return reason
+    return "its envelope is of no use to the algorithm"
 
 
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
-    """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend last, or one deep."""
+    """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend
+    last, or one deep."""
     below: dict[int, ir.Expr] = {}
     stack = [node]
     while stack:
         part = stack.pop()
         if constant(part) is not None:
             continue
-        if isinstance(part, ir.Apply) and _bends(part) is not None and (part is node or deep and _composed(part)):
+        if (
+            isinstance(part, ir.Apply)
+            and _bends(part) is not None
+            and (part is node or deep and _composed(part))
+        ):
             stack.extend(reversed(part.args))
         else:
             below[id(part)] = part
@@ -61,7 +76,8 @@ def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: 
 
 
 def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """Expressions of which alone ``node`` may be a function with a prox: the array below a norm, the deepest, the nearest."""
+    """Expressions of which alone ``node`` may be a function with a prox: the array below a norm, the
+    deepest, the nearest."""
     candidates: list[ir.Expr] = []
     for deep in (True, False):
         below = leaves(node, constant, deep=deep)
@@ -80,7 +96,9 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
             return []
         node = varying[0]
     of_array = isinstance(node, ir.Apply) and not node.shape and bool(node.args) and bool(node.args[0].shape)
-    return [node.args[0]] if of_array and isinstance(node, ir.Apply) else []
+    if of_array and isinstance(node, ir.Apply):
+        return [node.args[0]]
+    return []
 
 
 def _composed(part: ir.Expr) -> bool:
@@ -97,8 +115,11 @@ def _composed(part: ir.Expr) -> bool:
 
 
 def _bends(node: ir.Expr) -> bool | None:
-    """True for an operation that is polynomial on several pieces, False for a sum, product or quotient; None for any other."""
+    """True for an operation that is polynomial on several pieces, False for a sum, product or
+    quotient; None for any other."""
     atom = atoms.of(node)
-    if atom is None or not (atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)])):
+    if atom is None or not (
+        atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)])
+    ):
         return None
     return atom.bent

@@ -17,10 +17,12 @@ from fccomodel.library.piecewise.expression import of_atom
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Penalty(ir.Expr):
-    """``scale * factor * op(c)`` for a constraint ``c <= 0`` (``kind`` ``le``) or ``c == 0`` (``eq``) with the label ``label``.
+    """``scale * factor * op(c)`` for a constraint ``c <= 0`` (``kind`` ``le``) or ``c == 0`` (``eq``)
+    with the label ``label``.
 
     op      an atom that is zero where the constraint holds: ``pos abs sqhinge square``
-    scale   name of the hyper-parameter in front; None: it is infinite, so that the whole is the indicator of the constraint
+    scale   name of the hyper-parameter in front; None: it is infinite, so that the whole is the
+            indicator of the constraint
     """
 
     label: str
@@ -39,20 +41,27 @@ class Penalty(ir.Expr):
         """``factor * op(c)``."""
         (value,) = self.args
         function = make(self.op, value, span=self.span)
-        return function if self.factor == 1 else make("mul", const(self.factor), function, span=self.span)
+        if self.factor == 1:
+            return function
+        return make("mul", const(self.factor), function, span=self.span)
 
     def graph(self, function: PiecewiseLQ) -> PiecewiseLQ:
         """What is smoothed, less its scale: ``function`` as it is, or the indicator of its zeros."""
-        return function if self.scale is not None else indicator(*zeros(function))
+        if self.scale is not None:
+            return function
+        return indicator(*zeros(function))
 
     def units(self, function: PiecewiseLQ) -> tuple[float, float]:
-        """Slopes of the constraint's value in the argument of ``function`` where it begins to be violated: below and above."""
+        """Slopes of the constraint's value in the argument of ``function`` where it begins to be
+        violated: below and above."""
         low, high = zeros(function)
         below, above = (
             -1.0 if low == -inf else function.subdifferential(low)[0],
             1.0 if high == inf else function.subdifferential(high)[1],
         )
-        return (-below, above) if self.kind == "eq" else (below, above)
+        if self.kind == "eq":
+            return (-below, above)
+        return (below, above)
 
     def multiplier(self, value: np.ndarray, scale: float) -> np.ndarray:
         """``scale * factor * op'(c)`` at values of the constraint."""
@@ -72,4 +81,6 @@ def zeros(function: PiecewiseLQ) -> tuple[float, float]:
 def indicator(low: float, high: float) -> PiecewiseLQ:
     """0 on [low, high], infinite elsewhere."""
     ends = [(end, 0.0) for end in dict.fromkeys((low, high)) if abs(end) < inf] or [(0.0, 0.0)]
-    return PiecewiseLQ(points=tuple(ends), left=0.0 if low == -inf else inf, right=0.0 if high == inf else inf)
+    return PiecewiseLQ(
+        points=tuple(ends), left=0.0 if low == -inf else inf, right=0.0 if high == inf else inf
+    )

@@ -24,11 +24,14 @@ from fccomodel.structure import facts_of
 class Smoothed(ir.Expr):
     """A non-smooth ``original`` replaced by its Moreau envelope in ``args``.
 
-    argument  what ``original`` is ``function`` of, not smoothed itself (None: of the arguments of ``original``, or of a set)
+    argument  what ``original`` is ``function`` of, not smoothed itself (None: of the arguments of
+              ``original``, or of a set)
     name    of its centre: the point of the dual domain that the smoothing is centred at
-    function  the outer function: of each entry of one argument, of one array, of several numbers, or of the elements of a set
+    function  the outer function: of each entry of one argument, of one array, of several numbers,
+              or of the elements of a set
     bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
-    penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by which its own become multipliers
+            penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by
+            which its own become multipliers
     inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
     stated  ``original`` as the model states it
     """
@@ -52,13 +55,17 @@ class Smoothed(ir.Expr):
     def over(self) -> ir.Reduce | None:
         """The reduction of a smoothed maximum over a set."""
         first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
-        return first if isinstance(first, ir.Reduce) and reductions.of(first) is kind and len(self.args) == 1 else None
+        if isinstance(first, ir.Reduce) and reductions.of(first) is kind and len(self.args) == 1:
+            return first
+        return None
 
     @property
     def ends(self) -> tuple[float, float] | None:
         """low, high of an inequality low <= argument <= high by its Lagrangian; None of anything else."""
         lagrangian = self.penalty is not None and self.penalty.kind == "le" and self.bound is None
-        return zeros(self.function.graph) if lagrangian and isinstance(self.function, Piecewise) else None
+        if lagrangian and isinstance(self.function, Piecewise):
+            return zeros(self.function.graph)
+        return None
 
 
 @dataclass(eq=False)
@@ -129,7 +136,9 @@ class Smoother:
             inner = inner or (reductions.of(node).additive and not _blocks_inside(node.body))
         if isinstance(node, ir.LetRef):
             body = self(node.let.body, inner=inner)
-            return node if body is node.let.body else self._let(node, body)
+            if body is node.let.body:
+                return node
+            return self._let(node, body)
         children = tuple(self(child, inner=inner) for child in node.children)
         if all(a is b for a, b in zip(children, node.children, strict=True)):
             return node
@@ -148,19 +157,29 @@ class Smoother:
             graph = of_expression(function, argument, self.constant)
             if graph is not None and not graph.weak:
                 return self._add(
-                    function, (argument,), argument, Piecewise.of(node.graph(graph)), False,
-                    bound=node.scale, penalty=node, units=node.units(graph),
-                )  # fmt: skip
+                    function,
+                    (argument,),
+                    argument,
+                    Piecewise.of(node.graph(graph)),
+                    False,
+                    bound=node.scale,
+                    penalty=node,
+                    units=node.units(graph),
+                )
         raise AssertionError("a penalty is piecewise linear-quadratic in the constraint's value")
 
     def alone(self, function: ir.Expr) -> list[ir.Expr]:
         """Numbers of which alone a penalty may be a function."""
         below = leaves(function, self.constant, deep=True)
-        form = line(function, below, facts_of, self.constant) if len(below) > 1 and not any(p.shape for p in below) else ""
+        if len(below) > 1 and not any(p.shape for p in below):
+            form = line(function, below, facts_of, self.constant)
+        else:
+            form = ""
         return [*([] if isinstance(form, str) else [form[0]]), *arguments(function, self.constant)]
 
     def below_penalty(self, node: Penalty) -> ir.Expr:
-        """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument, that one."""
+        """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument,
+        that one."""
         function = node.function
         for argument in arguments(function, self.constant):
             graph = of_expression(function, argument, self.constant)
@@ -171,14 +190,20 @@ class Smoother:
         return with_children(node, (self(node.args[0]),))
 
     def smooth_in(self, node: ir.Expr) -> ir.Expr | None:
-        """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0, u)^2 has no kink."""
+        """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0,
+        u)^2 has no kink."""
         base, exponent = atoms.as_power(node) or (None, None)
         if base is None or exponent is None or not kinked(base):
             return None
         power = self.constant(exponent)
         for argument in arguments(base, self.constant):
             graph = of_expression(base, argument, self.constant)
-            if graph is not None and power is not None and power >= 2 and not any(map(graph.value, graph.kinks)):
+            if (
+                graph is not None
+                and power is not None
+                and power >= 2
+                and not any(map(graph.value, graph.kinks))
+            ):
                 return argument
         return None
 
@@ -193,27 +218,39 @@ class Smoother:
             return None
         function, argument, over = form
         if over is not None:
-            args: tuple[ir.Expr, ...] = (with_children(over, (self(over.body, inner=inner), *over.children[1:])),)
+            args: tuple[ir.Expr, ...] = (
+                with_children(over, (self(over.body, inner=inner), *over.children[1:])),
+            )
         else:
             args = tuple(self(a, inner=inner) for a in (node.children if argument is None else (argument,)))
         return self._add(node, args, argument, function, inner)
 
     def conjugate_form(self, node: ir.Expr) -> Smoothed | str:
-        """A smooth convex function of expectations by max_y y.u - f*(y), u affine in them; or why it has no such form."""
+        """A smooth convex function of expectations by max_y y.u - f*(y), u affine in them; or why it
+        has no such form."""
         argument = affine_part(node)
         if argument is None:
             return "a function of several expectations together"
         function = of(node, (argument,), facts_of, self.constant)
         if isinstance(function, str):
             return function
-        return "it is not convex" if function.weak else self._add(node, (argument,), argument, function, False)
+        if function.weak:
+            return "it is not convex"
+        return self._add(node, (argument,), argument, function, False)
 
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
         """``min e`` as ``-max(-e)``; None for anything else."""
         negated: ir.Expr
         if isinstance(node, ir.Apply) and _extreme(node) < 0 and not node.shape:
-            negated = dataclasses.replace(node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args))
-        elif isinstance(node, ir.Reduce) and reductions.of(node).sign < 0 and reductions.of(node).opposite and not node.shape:
+            negated = dataclasses.replace(
+                node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args)
+            )
+        elif (
+            isinstance(node, ir.Reduce)
+            and reductions.of(node).sign < 0
+            and reductions.of(node).opposite
+            and not node.shape
+        ):
             negated = dataclasses.replace(
                 node, kind=reductions.of(node).opposite, body=make("neg", node.body, span=node.body.span)
             )
@@ -222,21 +259,28 @@ class Smoother:
         return make("neg", negated, span=node.span)
 
     def entrywise(self, node: ir.Expr) -> ir.Expr | None:
-        """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None for anything else."""
+        """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None
+        for anything else."""
         if not (isinstance(node, ir.Apply) and _extreme(node) and node.shape):
             return None
         u, *rest = node.args
         for v in rest:
             apart = make("pos", make("sub", u, v, span=node.span), span=node.span)
-            u = make("add", v, apart, span=node.span) if _extreme(node) > 0 else make("sub", u, apart, span=node.span)
+            if _extreme(node) > 0:
+                u = make("add", v, apart, span=node.span)
+            else:
+                u = make("sub", u, apart, span=node.span)
         return u
 
     def between(self, node: ir.Expr) -> ir.Expr | None:
-        """``clip(u, lo, hi)``, which is bent both ways, as ``lo + pos(u - lo) - pos(u - hi)``; None for anything else."""
+        """``clip(u, lo, hi)``, which is bent both ways, as ``lo + pos(u - lo) - pos(u - hi)``; None
+        for anything else."""
         if not (isinstance(node, ir.Apply) and node.op == "clip"):
             return None
         u, low, high = node.args
-        over, beyond = (make("pos", make("sub", u, end, span=node.span), span=node.span) for end in (low, high))
+        over, beyond = (
+            make("pos", make("sub", u, end, span=node.span), span=node.span) for end in (low, high)
+        )
         return make("sub", make("add", low, over, span=node.span), beyond, span=node.span)
 
     def _add(
@@ -251,9 +295,17 @@ class Smoother:
         if self.entropy and not inner and isinstance(function, Largest) and function.kind.extreme:
             function = Entropic.smoothing(function)
         made = Smoothed(
-            name=f"y{self.first + len(self.made) + 1}", args=args, original=node, argument=argument, function=function,
-            inner=inner, stated=node if self.stated is None else self.stated, shape=node.shape, span=node.span, **more,
-        )  # fmt: skip
+            name=f"y{self.first + len(self.made) + 1}",
+            args=args,
+            original=node,
+            argument=argument,
+            function=function,
+            inner=inner,
+            stated=node if self.stated is None else self.stated,
+            shape=node.shape,
+            span=node.span,
+            **more,
+        )
         self.made.append(made)
         return made
 
@@ -275,7 +327,12 @@ def _blocks_inside(body: ir.Expr) -> bool:
 
 
 def entry_of_vector(node: ir.Reduce) -> bool:
-    """It is an entry of the vector F of a form phi(F(w)): an expectation that variables decide, without a composition below, or a
-    function that is smoothed by an envelope of phi's."""
+    """It is an entry of the vector F of a form phi(F(w)): an expectation that variables decide,
+    without a composition below, or a function that is smoothed by an envelope of phi's."""
     smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
-    return reductions.of(node).linear and not smoothed and not nonlinear_below(node.body) and bool(ir.variables_of(node))
+    return (
+        reductions.of(node).linear
+        and not smoothed
+        and not nonlinear_below(node.body)
+        and bool(ir.variables_of(node))
+    )

@@ -18,13 +18,15 @@ MANY = 100
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``, ``u_j = E g_j``.
+    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``,
+    ``u_j = E g_j``.
 
     label   ``objective`` or the constraint's label     text   the user's text
     outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
     f       the outer function with holes u1, u2, ..., scale and sign included
     means   the tracked expectations                     g      their bodies
-    n       number of blocks (None without data)         d1     number of arguments of f, those of all members of a set
+    n       number of blocks (None without data)         d1     number of arguments of f, those of
+            all members of a set
     depth   levels of expectation below the outer function
     kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
     """
@@ -43,7 +45,8 @@ class Term:
 
 
 def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
-    """Expectations that depend on a random draw around them and stand under a nonlinear function: no block remembers them."""
+    """Expectations that depend on a random draw around them and stand under a nonlinear function: no
+    block remembers them."""
     expectations: list[ir.Reduce] = []
     for node in ir.walk(expr):
         if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
@@ -59,14 +62,18 @@ def total(terms: list[ir.Expr]) -> ir.Expr:
     if len(terms) > MANY:
         half = len(terms) // 2
         return make("add", total(terms[:half]), total(terms[half:]), span=terms[half].span)
-    result = terms[0] if terms else const(0)
+    if terms:
+        result = terms[0]
+    else:
+        result = const(0)
     for term in terms[1:]:
         result = make("add", result, term, span=term.span)
     return result
 
 
 def compositions(expr: ir.Expr) -> list[ir.Expr]:
-    """The summands, those inside means of sums with compositions below them included: a mean of a sum is a sum of means."""
+    """The summands, those inside means of sums with compositions below them included: a mean of a sum
+    is a sum of means."""
     result: list[ir.Expr] = []
     for part in summands(expr):
         above, body = _peeled(part)
@@ -74,14 +81,21 @@ def compositions(expr: ir.Expr) -> list[ir.Expr]:
             result.append(part)
             continue
         inside = [dataclasses.replace(body, body=e) for e in compositions(body.body)]
-        result += [_wrapped(above, e) for e in inside] if len(inside) > 1 else [part]
+        if len(inside) > 1:
+            result += [_wrapped(above, e) for e in inside]
+        else:
+            result += [part]
     return result
 
 
 def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
     """What scales a reduction, from the outside, and the reduction."""
     above, body = [part], part
-    while isinstance(body, ir.Apply) and body.op in ("mul", "div", "neg") and sum(_has_reduce(a) for a in body.args) == 1:
+    while (
+        isinstance(body, ir.Apply)
+        and body.op in ("mul", "div", "neg")
+        and sum(_has_reduce(a) for a in body.args) == 1
+    ):
         inner = next(a for a in body.args if _has_reduce(a))
         if body.op == "div" and inner is not body.args[0]:
             break
@@ -108,28 +122,46 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
         if not (is_sampled(body) and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
             break
         outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
-        n = n * _count(body, bound) if bound is not None and n is not None else None
+        if bound is not None and n is not None:
+            n = n * _count(body, bound)
+        else:
+            n = None
         body = body.body
     holes: list[ir.Reduce] = []
     f = _cut(body, holes, {})
     for scale in reversed(scales):
         f = with_children(scale, tuple(f if _has_reduce(a) else a for a in scale.children))
-    kind = "deterministic" if not holes else "expectation" if isinstance(f, ir.Hole) or _affine(f) else "composition"
+    if not holes:
+        kind = "deterministic"
+    elif isinstance(f, ir.Hole) or _affine(f):
+        kind = "expectation"
+    else:
+        kind = "composition"
     return Term(
-        label=label, text=problem.text(part), outer=outer, inner=tuple(problem.text(h) for h in holes),
-        f=f, means=tuple(holes), g=tuple(h.body for h in holes), n=n, d1=sum(_arguments(f, h, bound) for h in holes),
-        depth=max((_depth(h) for h in holes), default=0), kind=kind,
-    )  # fmt: skip
+        label=label,
+        text=problem.text(part),
+        outer=outer,
+        inner=tuple(problem.text(h) for h in holes),
+        f=f,
+        means=tuple(holes),
+        g=tuple(h.body for h in holes),
+        n=n,
+        d1=sum(_arguments(f, h, bound) for h in holes),
+        depth=max((_depth(h) for h in holes), default=0),
+        kind=kind,
+    )
 
 
 def _arguments(f: ir.Expr, mean: ir.Reduce, bound: Bound | None) -> int:
-    """How many arguments of f an expectation stands for: one, or as many as the sets have members over which f reduces it (two,
-    before there are data)."""
+    """How many arguments of f an expectation stands for: one, or as many as the sets have members over
+    which f reduces it (two, before there are data)."""
     within = {b for node in ir.walk(f) if isinstance(node, ir.Reduce) for b in node.binders}
     own = tuple(b for b in within if b in ir.free_binders(mean))
     if not own:
         return 1
-    return 2 if bound is None else _members(own, None, bound)
+    if bound is None:
+        return 2
+    return _members(own, None, bound)
 
 
 def sampled(expr: ir.Expr) -> bool:
@@ -138,7 +170,8 @@ def sampled(expr: ir.Expr) -> bool:
 
 
 def is_sampled(node: ir.Expr) -> bool:
-    """A reduction over rows that is linear in its elements: what a minibatch estimates, and algorithms track."""
+    """A reduction over rows that is linear in its elements: what a minibatch estimates, and algorithms
+    track."""
     return isinstance(node, ir.Reduce) and reductions.of(node).linear
 
 
@@ -152,12 +185,15 @@ def nonlinear_below(node: ir.Expr) -> bool:
     f = _cut(node, holes, {})
     if not holes:
         return False
-    return any(nonlinear_below(h.body) for h in holes) if _affine(f) else True
+    if _affine(f):
+        return any(nonlinear_below(h.body) for h in holes)
+    return True
 
 
 def of_compositions(node: ir.Expr) -> bool:
-    """Whether the node is a sum or mean over a listed set of functions of expectations, which steps take as a whole: a part of
-    the function around it, as in ``log(sum[k in G] exp(E ..))``, whose arguments are the expectations of all groups."""
+    """Whether the node is a sum or mean over a listed set of functions of expectations, which steps
+    take as a whole: a part of the function around it, as in ``log(sum[k in G] exp(E ..))``, whose
+    arguments are the expectations of all groups."""
     if not isinstance(node, ir.Reduce) or not reductions.of(node).linear:
         return False
     listed = all(b.kind == "in" and isinstance(b.domain, ir.ValueSet | ir.LabelSet) for b in node.binders)
@@ -177,7 +213,10 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
         result = node
     else:
         children = tuple(_cut(c, holes, memo) for c in node.children)
-        result = node if all(a is b for a, b in zip(children, node.children, strict=True)) else with_children(node, children)
+        if all(a is b for a, b in zip(children, node.children, strict=True)):
+            result = node
+        else:
+            result = with_children(node, children)
     memo[id(node)] = result
     return result
 
@@ -192,7 +231,8 @@ def curved(node: ir.Expr) -> bool:
 
 
 def affine_part(node: ir.Expr) -> ir.Expr | None:
-    """What a function of expectations is a function of: the largest part that is affine in them and has them all."""
+    """What a function of expectations is a function of: the largest part that is affine in them and
+    has them all."""
     while isinstance(node, ir.Apply):
         below = [a for a in node.args if sampled(a)]
         if len(below) != 1:
@@ -220,8 +260,13 @@ def _depth(node: ir.Reduce) -> int:
     """How many reductions over rows stand inside each other, itself among them."""
     deepest: dict[int, int] = {}
     for n in ir.walk(node.body):
-        inner = (*n.children, n.let.body) if isinstance(n, ir.LetRef) else n.children
-        deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (isinstance(n, ir.Reduce) and is_sampled(n))
+        if isinstance(n, ir.LetRef):
+            inner = (*n.children, n.let.body)
+        else:
+            inner = n.children
+        deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (
+            isinstance(n, ir.Reduce) and is_sampled(n)
+        )
     return 1 + deepest[id(node.body)]
 
 
@@ -231,13 +276,16 @@ def _count(node: ir.Reduce, bound: Bound) -> int:
 
 
 def _members(binders: tuple[ir.Binder, ...], condition: ir.Expr | None, bound: Bound) -> int:
-    """The number of combinations of elements of some binders, an upper bound where a condition relates them."""
+    """The number of combinations of elements of some binders, an upper bound where a condition relates
+    them."""
     from fccomodel.evaluation.sets import selections
 
     total = 1
     for sel in selections.split(binders, condition):
         if not isinstance(sel.binder.domain, ir.Distribution):
             total *= len(
-                selections.realise(bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())).rows
+                selections.realise(
+                    bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())
+                ).rows
             )
     return total

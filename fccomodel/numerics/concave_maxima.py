@@ -1,6 +1,8 @@
-"""The largest value of a concave function over a simplex (capped or not), smooth or not, and how far from it a point may be.
+"""The largest value of a concave function over a simplex (capped or not), smooth or not, and how far
+from it a point may be.
 
-All work on many functions at once, one for every element of the leading axes: ``slope(q)`` gives values and supergradients.
+All work on many functions at once, one for every element of the leading axes: ``slope(q)`` gives
+values and supergradients.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ Project = Callable[[torch.Tensor], torch.Tensor]
 
 
 def gap(slope: Slope, furthest: Project, q: torch.Tensor) -> torch.Tensor:
-    """An upper bound on the largest value less that at q: what the tangent plane at q allows; ``furthest(s)`` maximises s.q."""
+    """An upper bound on the largest value less that at q: what the tangent plane at q allows;
+    ``furthest(s)`` maximises s.q."""
     _, s = slope(q)
     return (s * (furthest(s) - q)).sum(-1)
 
@@ -44,7 +47,9 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
             step = torch.where(bad.unsqueeze(-1), step / 2, step)
         if float(step.min()) < KINKED:
             return q
-        if float((move.abs() / step).max() if move.numel() else 0.0) < TOLERANCE * (1 + float(gradient.abs().max())):
+        if float((move.abs() / step).max() if move.numel() else 0.0) < TOLERANCE * (
+            1 + float(gradient.abs().max())
+        ):
             return new
         if float(((ahead - new) * (new - q)).sum()) > 0:
             ahead, momentum = q, 1.0
@@ -58,9 +63,10 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
 def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
     """argmax of a sum of concave functions of one entry each over 0 <= q <= cap, sum q = 1.
 
-    Entry k maximises f_k(q) - nu q over [0, cap], which falls in nu; nu is where the entries sum to 1. Both by bisection: an
-    entry only as far as the sign of the sum less 1 asks for. Where entries jump (f_k has a kink's slope nu), any share of the
-    jump is as good, and one share for all makes the sum 1.
+    Entry k maximises f_k(q) - nu q over [0, cap], which falls in nu; nu is where the entries sum to
+    1. Both by bisection: an entry only as far as the sign of the sum less 1 asks for. Where entries
+    jump (f_k has a kink's slope nu), any share of the jump is as good, and one share for all makes
+    the sum 1.
     """
     start = torch.full(shape, 1 / shape[-1], dtype=torch.float64)
     slopes = slope(start)[1]
@@ -74,17 +80,23 @@ def additive(slope: Slope, shape: tuple[int, ...], cap: float) -> torch.Tensor:
         left, right = torch.where(above, nu, left), torch.where(above, right, nu)
         if float((right - left - 1e-16 * (1 + nu.abs())).max()) <= 0:
             break
-        least, most = torch.where(above, least, low), torch.where(above, high, most)  # of entries from ``left`` to ``right``
+        least, most = (
+            torch.where(above, least, low),
+            torch.where(above, high, most),
+        )  # of entries from ``left`` to ``right``
     many, few = (torch.stack(_entries(slope, nu, least, most, whole=True)).mean(0) for nu in (left, right))
     spare = (many - few).sum(-1, keepdim=True)
-    share = torch.where(spare > 0, (1 - few.sum(-1, keepdim=True)) / spare.clamp(min=1e-300), torch.zeros_like(spare))
+    share = torch.where(
+        spare > 0, (1 - few.sum(-1, keepdim=True)) / spare.clamp(min=1e-300), torch.zeros_like(spare)
+    )
     return few + share.clamp(0, 1) * (many - few)
 
 
 def _entries(
     slope: Slope, nu: torch.Tensor, low: torch.Tensor, high: torch.Tensor, *, whole: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Bounds on argmax f_k(q) - nu q, exact (``whole``) or as tight as it takes to compare their sum with 1."""
+    """Bounds on argmax f_k(q) - nu q, exact (``whole``) or as tight as it takes to compare their sum
+    with 1."""
     for _ in range(60):
         if not whole and bool(((low.sum(-1) > 1) | (high.sum(-1) < 1)).all()):
             break
@@ -95,7 +107,8 @@ def _entries(
 
 
 def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
-    """argmax of any concave function, cutting the ellipsoid around q that holds it (entries sum to 1) through its middle."""
+    """argmax of any concave function, cutting the ellipsoid around q that holds it (entries sum to 1)
+    through its middle."""
     basis = torch.linalg.svd(torch.ones(1, q.shape[-1], dtype=torch.float64)).Vh[1:].mT
     m = basis.shape[-1]
     if not m:
@@ -118,5 +131,8 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
         unit = along / reach.clamp(min=1e-300).unsqueeze(-1)
         centre = centre - (unit / (m + 1)) @ basis.mT
         rank = unit.unsqueeze(-1) * unit.unsqueeze(-2)
-        spread = spread / 4 if m == 1 else m**2 / (m**2 - 1) * (spread - 2 / (m + 1) * rank)
+        if m == 1:
+            spread = spread / 4
+        else:
+            spread = m**2 / (m**2 - 1) * (spread - 2 / (m + 1) * rank)
     return best

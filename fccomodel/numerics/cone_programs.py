@@ -1,6 +1,6 @@
 """Linear and quadratic programs over cones, and their solution by Clarabel (P. Goulart, Y. Chen, 2024).
 
-    minimise   1/2 z'Pz + q.z   subject to   A z + s = b,   s in a product of cones
+minimise   1/2 z'Pz + q.z   subject to   A z + s = b,   s in a product of cones
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ class ConeProgram:
 
     P      upper triangle of the quadratic form, (n, n)
     A, b   rows (m, n) and right sides (m)
-    cones  one entry for each cone, in the order of the rows: its kind, its number of rows, and the exponent of a power cone.
-           Kinds: ``zero``, ``nonneg``, ``second_order``, ``exponential``, ``power``, and ``semidefinite``, whose rows are the
-           upper triangle of a matrix, column by column, with entries beside the diagonal multiplied by sqrt 2
+    cones  one entry for each cone, in the order of the rows: its kind, its number of rows, and the
+           exponent of a power cone.
+           Kinds: ``zero``, ``nonneg``, ``second_order``, ``exponential``, ``power``, and
+           ``semidefinite``, whose rows are the upper triangle of a matrix, column by column, with
+           entries beside the diagonal multiplied by sqrt 2
     """
 
     P: sparse.csc_matrix

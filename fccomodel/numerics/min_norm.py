@@ -1,8 +1,10 @@
-"""The point of least norm in ``offset + matrix Z``, Z a product of polytopes and cones: Wolfe's algorithm, with rays added.
+"""The point of least norm in ``offset + matrix Z``, Z a product of polytopes and cones: Wolfe's
+algorithm, with rays added.
 
-The point is kept as an affine combination of few vertices (and multiples of few rays) of the set. Each round adds the vertex or
-ray that reduces the norm fastest, then moves to the least norm of their hull. It ends after finitely many rounds, exactly.
-P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976).
+The point is kept as an affine combination of few vertices (and multiples of few rays) of the set.
+Each round adds the vertex or ray that reduces the norm fastest, then moves to the least norm of
+their hull. It ends after finitely many rounds, exactly. P. Wolfe, Finding the nearest point in a
+polytope, Mathematical Programming 11 (1976).
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Generators:
     rays: Callable[[Array], Iterator[Array]]
 
 
-def nearest(matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter) -> tuple[Array, bool]:
+def nearest(
+    matrix: Array, offset: Array, generators: Generators, start: Array, meter: Meter
+) -> tuple[Array, bool]:
     """(z, whether it is the nearest): the search ends early where no work is left or it makes no progress."""
     corral = [start]
     images = [matrix @ start + offset]
@@ -71,7 +75,8 @@ def _combined(vectors: list[Array], weights: Array) -> Array:
 
 
 def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights: Array):
-    """To the least norm over the hull of what is held; vertices and rays that get no weight on the way are let go."""
+    """To the least norm over the hull of what is held; vertices and rays that get no weight on the way
+    are let go."""
     while True:
         target = _affine(images, is_ray)
         falling = target < 1e-14
@@ -89,7 +94,11 @@ def _moved(corral: list[Array], images: list[Array], is_ray: list[bool], weights
             if not gone.any():
                 return corral, images, is_ray, np.maximum(weights, 0)
         keep = np.flatnonzero(~gone)
-        corral, images, is_ray = [corral[k] for k in keep], [images[k] for k in keep], [is_ray[k] for k in keep]
+        corral, images, is_ray = (
+            [corral[k] for k in keep],
+            [images[k] for k in keep],
+            [is_ray[k] for k in keep],
+        )
         weights = weights[keep]
         weights[[not ray for ray in is_ray]] /= weights[[not ray for ray in is_ray]].sum()
 

@@ -1,10 +1,11 @@
 """The whole flow on one page; each arrow is one pure function from frozen records to a frozen record:
 
-    Source -parse-> syntax.Model -check-> ir.Problem -bind-> Bound -analyse-> Analysis -choose-> Choice -normalise-> NormalForm
+    Source -parse-> syntax.Model -check-> ir.Problem -bind-> Bound -analyse-> Analysis -choose->
+    Choice -normalise-> NormalForm
         -settle-> Plan -lower-> Lowered -emit-> Program -run-> Solution -report-> KKTReport
 
-``routes`` says what takes over where a run stalls. The stages that need torch are imported where they are used, so that
-``check`` and ``format`` start at once.
+``routes`` says what takes over where a run stalls. The stages that need torch are imported where
+they are used, so that ``check`` and ``format`` start at once.
 """
 
 from __future__ import annotations
@@ -45,17 +46,19 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
-#: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds more. With the start of a command
-#: (some 3 s) and the budget itself this is the promise of at most 1.3 times the budget and 5 s.
+#: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds
+#: more. With the start of a command (some 3 s) and the budget itself this is the promise of at most
+#: 1.3 times the budget and 5 s.
 BEYOND_SHARE = 0.3
 BEYOND_S = 1.0
-#: Counted seconds for intervals on rows held out where the budget is none of seconds, and the least share of one that is.
+#: Counted seconds for intervals on rows held out where the budget is none of seconds, and the least
+#: share of one that is.
 HELD_S, HELD = 120.0, 0.15
 #: The share of a budget that a run has even where the stages before it were long.
 LEAST_SHARE = 0.6
 
 
-# ------------------------------------------------------------------------------------------------- text -> problem -> data
+# -------------------------------------------------------------------------- text -> problem -> data
 def compile_model(source: Source) -> Compiled:
     """Text to a checked problem; raises with every error found."""
     from fccomodel.language.check import check
@@ -75,14 +78,17 @@ def bind(
     without: str | None = None,
     rows: Mapping[str, np.ndarray] | None = None,
 ) -> Bound:
-    """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses rows in place of the
-    binding's own condition, ``without`` leaves some of its rows out, ``rows`` are the only ones (by their source's numbers)."""
+    """Give every name of the problem its data. ``encoding`` is a stored result's; ``where`` chooses
+    rows in place of the binding's own condition, ``without`` leaves some of its rows out, ``rows``
+    are the only ones (by their source's numbers)."""
     from fccomodel.data import bind as data
     from fccomodel.evaluation.checks import claims, domains, sizes
 
     with quoting(compiled.problem.source):
         given = binding.arguments
-        bound = data.bind(compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows)
+        bound = data.bind(
+            compiled.problem, **given, seed=seed, encoding=encoding, where=where, without=without, rows=rows
+        )
         claims.check(bound)
         sizes.check(bound)
         domains.check(bound)
@@ -90,10 +96,15 @@ def bind(
 
 
 def prepare(
-    compiled: Compiled, binding: Binding, folder: Path, *, dtype: str = "float32", told: Callable[..., None] = lambda *_: None
+    compiled: Compiled,
+    binding: Binding,
+    folder: Path,
+    *,
+    dtype: str = "float32",
+    told: Callable[..., None] = lambda *_: None,
 ) -> Prepared:
-    """The tables of a binding, and the groups and orders that the model asks for, in files of a folder, which is a source of
-    them from then on."""
+    """The tables of a binding, and the groups and orders that the model asks for, in files of a
+    folder, which is a source of them from then on."""
     from fccomodel.data.prepare import prepare
     from fccomodel.evaluation.sets.preparing import orders
 
@@ -102,8 +113,11 @@ def prepare(
         return prepare(compiled.problem, folder, dtype=dtype, told=told, orders=orders, **given)
 
 
-def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]) -> tuple[Binding, Bound]:
-    """The same model and data for other values of some params; data are read again where these decide sizes or sets."""
+def rebind(
+    compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[str, Any]
+) -> tuple[Binding, Bound]:
+    """The same model and data for other values of some params; data are read again where these decide
+    sizes or sets."""
     from fccomodel.data import rebinding
     from fccomodel.evaluation import memory
     from fccomodel.evaluation.checks import claims, domains
@@ -118,8 +132,11 @@ def rebind(compiled: Compiled, binding: Binding, bound: Bound, params: Mapping[s
     return binding, again
 
 
-def divide(compiled: Compiled, binding: Binding, share: float, *, seed: int) -> tuple[Bound, dict[str, np.ndarray]]:
-    """The rows to solve on, whose scaling and categories are their own, and by table the numbers of a random share held out."""
+def divide(
+    compiled: Compiled, binding: Binding, share: float, *, seed: int
+) -> tuple[Bound, dict[str, np.ndarray]]:
+    """The rows to solve on, whose scaling and categories are their own, and by table the numbers of a
+    random share held out."""
     from fccomodel.data import subsets
 
     whole = bind(compiled, binding, seed=seed)
@@ -133,8 +150,8 @@ def divide(compiled: Compiled, binding: Binding, share: float, *, seed: int) -> 
 
 
 def with_parameters(problem: ir.Problem, binding: Binding) -> ir.Problem:
-    """The problem for given values of params and dims alone, which are as declared and as the model asks: without its data, they
-    stand as the params' bounds."""
+    """The problem for given values of params and dims alone, which are as declared and as the model
+    asks: without its data, they stand as the params' bounds."""
     if not binding.params and not binding.nets:
         return problem
     from fccomodel.data import bind as data
@@ -153,13 +170,17 @@ def with_parameters(problem: ir.Problem, binding: Binding) -> ir.Problem:
 def _fixed(parameter: ir.Parameter, value: np.ndarray) -> ir.Parameter:
     """A param that has a value, as one whose bounds leave no other."""
     low, high = float(value.min()), float(value.max())
-    default = parameter.default if value.ndim else ir.Const(value=low, span=parameter.span)
+    if value.ndim:
+        default = parameter.default
+    else:
+        default = ir.Const(value=low, span=parameter.span)
     return replace(parameter, lower=low, upper=high, strict_lower=False, strict_upper=False, default=default)
 
 
-# ------------------------------------------------------------------------------------------------------ structure -> plan
+# -------------------------------------------------------------------------------- structure -> plan
 def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
-    """The structure: curvature, monotonicity, smoothness, each with its reason. Without data, what the text alone proves."""
+    """The structure: curvature, monotonicity, smoothness, each with its reason. Without data, what the
+    text alone proves."""
     from fccomodel import structure
 
     with quoting(problem.source):
@@ -167,8 +188,9 @@ def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
 
 
 def decide(analysis: Analysis, given: options.Origins | None = None, like: Plan | None = None) -> Plan:
-    """How the problem is solved: the algorithm, the normal form that it takes, and what the options leave open. ``like``: the
-    plan for other numbers, whose algorithm is kept where it has the same guarantee."""
+    """How the problem is solved: the algorithm, the normal form that it takes, and what the options
+    leave open. ``like``: the plan for other numbers, whose algorithm is kept where it has the same
+    guarantee."""
     from fccomodel.pipeline import interior
 
     with quoting(analysis.problem.source):
@@ -203,9 +225,15 @@ def plan(
     made = replace(made, unused=(*aside, *made.unused))
     settled = with_origins(made, chosen)
     return Planned(
-        compiled=compiled, binding=binding, bound=bound, analysis=analysis, plan=made, options=settled, held=held,
+        compiled=compiled,
+        binding=binding,
+        bound=bound,
+        analysis=analysis,
+        plan=made,
+        options=settled,
+        held=held,
         spent=time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
 def on(planned: Planned, bound: Bound) -> Planned:
@@ -214,19 +242,26 @@ def on(planned: Planned, bound: Bound) -> Planned:
     return replace(planned, bound=bound, analysis=analyse(bound.problem, bound))
 
 
-def rows(compiled: Compiled, binding: Binding, chosen: options.Origins) -> tuple[Bound, dict[str, np.ndarray]]:
-    """The data without the rows that the option ``holdout`` leaves out, and by table the numbers of those chosen at random."""
+def rows(
+    compiled: Compiled, binding: Binding, chosen: options.Origins
+) -> tuple[Bound, dict[str, np.ndarray]]:
+    """The data without the rows that the option ``holdout`` leaves out, and by table the numbers of
+    those chosen at random."""
     out = chosen.get("holdout", (None, ""))[0]
     if out is None or isinstance(out, str):
         return bind(compiled, binding, seed=_seed(chosen), without=out), {}
     return divide(compiled, binding, out, seed=_seed(chosen))
 
 
-def explain(compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None) -> Explained:
+def explain(
+    compiled: Compiled, binding: Binding, chosen: options.Origins, *, bound: Bound | None = None
+) -> Explained:
     """What is known of a model and how it would be solved, or why it would not be; no data is needed."""
     chosen, aside = machine.at_hand(chosen)
     found = explained(_known(compiled, binding, chosen, bound), chosen)
-    return found if found.plan is None else replace(found, plan=replace(found.plan, unused=(*aside, *found.plan.unused)))
+    if found.plan is None:
+        return found
+    return replace(found, plan=replace(found.plan, unused=(*aside, *found.plan.unused)))
 
 
 def explained(analysis: Analysis, given: options.Origins) -> Explained:
@@ -251,8 +286,8 @@ def explained(analysis: Analysis, given: options.Origins) -> Explained:
 def candidates(
     compiled: Compiled, binding: Binding, chosen: options.Origins
 ) -> tuple[Mapping[str, Candidate], Mapping[str, Finding] | None]:
-    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed. And how it meets those of the
-    interior-point method, which needs all data; None where it does not."""
+    """Every algorithm with how a model meets the assumptions of its theorem; no data is needed. And
+    how it meets those of the interior-point method, which needs all data; None where it does not."""
     from fccomodel.pipeline import interior
     from fccomodel.plan import candidates as considered
 
@@ -262,7 +297,9 @@ def candidates(
         return considered.candidates(known, chosen), found
 
 
-def _known(compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None) -> Analysis:
+def _known(
+    compiled: Compiled, binding: Binding, chosen: options.Origins, bound: Bound | None = None
+) -> Analysis:
     """The structure with the data that there are, or by the text and the values of params alone."""
     if bound is None and binding:
         bound, _ = rows(compiled, binding, chosen)
@@ -285,21 +322,33 @@ def _seed(chosen: options.Origins) -> int:
 
 
 def with_origins(made: Plan, chosen: options.Origins) -> options.Origins:
-    """Every option of a solve with its origin: those chosen automatically, those given that the plan uses, and its own."""
+    """Every option of a solve with its origin: those chosen automatically, those given that the plan
+    uses, and its own."""
     idle = {one.name for one in made.unused}
-    return {**automatic(made), **{name: entry for name, entry in chosen.items() if name not in idle}, **made.options}
+    return {
+        **automatic(made),
+        **{name: entry for name, entry in chosen.items() if name not in idle},
+        **made.options,
+    }
 
 
 def automatic(made: Plan) -> options.Origins:
     """The values of the options that every solver has, where nobody gave one."""
-    values = {"seed": 0, "device": "auto", "precision": "float32", "backend": "auto", "budget": str(made.budget)}
+    values = {
+        "seed": 0,
+        "device": "auto",
+        "precision": "float32",
+        "backend": "auto",
+        "budget": str(made.budget),
+    }
     return {name: (value, options.AUTOMATIC) for name, value in values.items()}
 
 
-# ------------------------------------------------------------------------------------------------------ program -> answer
+# -------------------------------------------------------------------------------- program -> answer
 def emit(planned: Planned) -> Program:
-    """The text of a standalone solver and the data that it reads: the plan lowered to graphs of values, and these as text. F0615
-    for a race, whose winner is not known before it is run; F0704 where a run would take more memory than there is."""
+    """The text of a standalone solver and the data that it reads: the plan lowered to graphs of
+    values, and these as text. F0615 for a race, whose winner is not known before it is run; F0704
+    where a run would take more memory than there is."""
     from fccomodel.core.memory import available
     from fccomodel.plan.errors import no_program
     from fccomodel.program import emit as printing
@@ -314,7 +363,10 @@ def emit(planned: Planned) -> Program:
         if needed.total > left:
             of = planned.problem.objective.expr if needed.of is None else needed.of
             text = planned.problem.text(of)
-            refuse(errors.memory_foreseen(needed.total, left, needed.largest, text, of.span), source=planned.problem.source)
+            refuse(
+                errors.memory_foreseen(needed.total, left, needed.largest, text, of.span),
+                source=planned.problem.source,
+            )
         return printing.emit(over_all_ranks(lowered) if planned.ranks else lowered)
 
 
@@ -328,9 +380,10 @@ def run(
     microscope: Microscope | None = None,
     part: str = "run",
 ) -> tuple[Planned, Program, Solution]:
-    """Emit and run; the plan comes back with the device and the backend that were picked. The clock (``time.perf_counter``) ends
-    the run at ``until``, where it has a budget in seconds; with ``patience`` it ends after so many counted ones. ``watched``:
-    steps alone estimate the KKT residual as well; a ``microscope`` looks at them, and nothing comes after them.
+    """Emit and run; the plan comes back with the device and the backend that were picked. The clock
+    (``time.perf_counter``) ends the run at ``until``, where it has a budget in seconds; with
+    ``patience`` it ends after so many counted ones. ``watched``: steps alone estimate the KKT
+    residual as well; a ``microscope`` looks at them, and nothing comes after them.
     ``part``: which of the runs of a solve it is, by the name that its checkpoints have."""
     from fccomodel.execution import backends
     from fccomodel.execution import run as running
@@ -342,7 +395,10 @@ def run(
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
-        keeper = None if planned.checkpoints is None else kept.keeper(planned, program, part)
+        if planned.checkpoints is None:
+            keeper = None
+        else:
+            keeper = kept.keeper(planned, program, part)
         solution = running.run(
             program,
             planned.bound,
@@ -351,7 +407,9 @@ def run(
             device=device,
             precision=value["precision"],
             backend=backends.check(*planned.options["backend"]),
-            budget_s=None if seconds is None else max(min(seconds, until - time.perf_counter()), LEAST_SHARE * seconds),
+            budget_s=None
+            if seconds is None
+            else max(min(seconds, until - time.perf_counter()), LEAST_SHARE * seconds),
             budget_it=iterations,
             budget_oracles=oracles,
             room=seconds,
@@ -361,17 +419,27 @@ def run(
             microscope=microscope,
             progress=progress,
         )
-    planned = replace(planned, options={**planned.options, "backend": (solution.backend, planned.options["backend"][1])})
+    planned = replace(
+        planned, options={**planned.options, "backend": (solution.backend, planned.options["backend"][1])}
+    )
     if planned.plan.schedule is not None:
-        solution = replace(solution, notes=(*planned.plan.schedule.sentences(solution.iterations), *solution.notes))
+        solution = replace(
+            solution, notes=(*planned.plan.schedule.sentences(solution.iterations), *solution.notes)
+        )
     return planned, program, solution
 
 
 def report(
-    planned: Planned, solution: Solution, *, sensitive: bool = False, until: float = math.inf, stop: Callable[[], bool] = bool
+    planned: Planned,
+    solution: Solution,
+    *,
+    sensitive: bool = False,
+    until: float = math.inf,
+    stop: Callable[[], bool] = bool,
 ) -> KKTReport:
-    """How far a solution is from the optimality conditions of the problem as written, over all bound rows: by no more work than
-    half the run's, or ``REPORT_S``; the clock ends the search for multipliers at ``until``, or who asks to ``stop`` does."""
+    """How far a solution is from the optimality conditions of the problem as written, over all bound
+    rows: by no more work than half the run's, or ``REPORT_S``; the clock ends the search for
+    multipliers at ``until``, or who asks to ``stop`` does."""
     from fccomodel import report as judging
 
     seconds = options.parse_budget(planned.options["budget"][0])[0]
@@ -401,8 +469,13 @@ def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
     analysis = planned.analysis
     convex = analysis.convex_constraints
     if failure.kind != "infeasible":
-        reason = "" if failure.proved else judging.excluded(analysis, kkt.gap, failure.kind)
-        return judging.unfinished(kkt, reason) if reason else judging.failed(kkt, failure, convex=convex)
+        if failure.proved:
+            reason = ""
+        else:
+            reason = judging.excluded(analysis, kkt.gap, failure.kind)
+        if reason:
+            return judging.unfinished(kkt, reason)
+        return judging.failed(kkt, failure, convex=convex)
     if convex and failure.radius > judging.of_feasible(analysis):
         failure = replace(failure, radius=math.inf, nearest=math.inf)
     feasible = not convex and not failure.proved and judging.somewhere_feasible(planned.bound)
@@ -434,20 +507,30 @@ def solve(
     heldout = held_out(planned, solution)
     wall = time.perf_counter() - began
     return Outcome(
-        planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=shown, heldout=heldout, race=race
+        planned=planned,
+        program=program,
+        solution=solution,
+        report=kkt,
+        wall_s=wall,
+        shown=shown,
+        heldout=heldout,
+        race=race,
     )
 
 
 def held_out(planned: Planned, solution: Solution) -> Intervals | None:
-    """How a solution does on the rows held out, with the scaling and the categories of those solved on; of a budget in seconds by
-    the counted ones that the run has left, and some in any case."""
+    """How a solution does on the rows held out, with the scaling and the categories of those solved
+    on; of a budget in seconds by the counted ones that the run has left, and some in any case."""
     from fccomodel.report.new_rows import subsample
 
     if planned.holdout is None:
         return None
     other = elsewhere(planned)
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    left = HELD_S if seconds is None else max(seconds - solution.worked, HELD * seconds, REPORT_S)
+    if seconds is None:
+        left = HELD_S
+    else:
+        left = max(seconds - solution.worked, HELD * seconds, REPORT_S)
     with quoting(planned.problem.source):
         return subsample.sure(other, solution.variables, seed=planned.seed, afford=left)
 
@@ -456,4 +539,11 @@ def elsewhere(planned: Planned) -> Bound:
     """The problem on the rows held out, with the scaling and the categories of those solved on."""
     encoding = {name: table.encoding for name, table in planned.bound.tables.items()}
     where = planned.holdout if isinstance(planned.holdout, str) else None
-    return bind(planned.compiled, planned.binding, seed=planned.seed, encoding=encoding, where=where, rows=planned.held)
+    return bind(
+        planned.compiled,
+        planned.binding,
+        seed=planned.seed,
+        encoding=encoding,
+        where=where,
+        rows=planned.held,
+    )

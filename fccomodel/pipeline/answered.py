@@ -19,8 +19,10 @@ START = "start"
 class Answered:
     """The method whose point the answer is.
 
-    method  title of an algorithm, ``interior-point method``, ``proximal L-BFGS``, ``restoration of feasibility`` or ``start``
-    words   what ran, in order: ``SONEX, 165 steps, then 133 full passes of proximal L-BFGS, which gave the answer``
+    method  title of an algorithm, ``interior-point method``, ``proximal L-BFGS``, ``restoration of
+            feasibility`` or ``start``
+    words   what ran, in order: ``SONEX, 165 steps, then 133 full passes of proximal L-BFGS, which
+            gave the answer``
     """
 
     method: str
@@ -32,24 +34,34 @@ def answered(planned: Planned, solution: Solution) -> Answered:
     title, start = planned.plan.algorithm_record.title, planned.plan.start
     if planned.plan.interior and solution.interior and not solution.iterations:
         return Answered(method=INTERIOR, words=f"{INTERIOR}, {_counted(solution.interior, 'iteration')}")
-    steps = f"{title}, {_counted(solution.iterations, 'step')}" if solution.iterations else ""
+    if solution.iterations:
+        steps = f"{title}, {_counted(solution.iterations, 'step')}"
+    else:
+        steps = ""
     passes = solution.passes if solution.way == "finish" else 0
     through = f"{_counted(passes, 'full pass')} of {FINISH}"
     if solution.interior:
         before = ", ".join(filter(None, (steps, through if passes else "")))
-        return Answered(method=INTERIOR, words=_last(before, f"{INTERIOR}, {_counted(solution.interior, 'iteration')}", title))
+        return Answered(
+            method=INTERIOR,
+            words=_last(before, f"{INTERIOR}, {_counted(solution.interior, 'iteration')}", title),
+        )
     if passes and solution.moved:
         if not steps and start is not None and start.found:
             return Answered(method=FINISH, words=f"{through}, from the point of an earlier run")
         return Answered(method=FINISH, words=_last(steps, through, title))
     if passes and steps:
-        return Answered(method=title, words=f"{steps}, which gave the answer; {through} found no better point")
+        return Answered(
+            method=title, words=f"{steps}, which gave the answer; {through} found no better point"
+        )
     if solution.way == "restore" and solution.passes and solution.moved:
         restored = f"{_counted(solution.passes, 'full pass')} to restore feasibility"
         return Answered(method=RESTORATION, words=_last(steps, restored, title))
     if steps or start is None:
         return Answered(method=title, words=steps or f"{title}, 0 steps")
-    return Answered(method=START, words=f"the start, which {through} did not change" if passes else "the start")
+    return Answered(
+        method=START, words=f"the start, which {through} did not change" if passes else "the start"
+    )
 
 
 def _last(before: str, last: str, planned: str) -> str:

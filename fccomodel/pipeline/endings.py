@@ -22,11 +22,21 @@ def ending(planned: Planned, solution: Solution) -> Ending:
     how = solution.ended
     if how == "stopped":
         how = "budget" if solution.stopped in SPENT else "stalled"
-    way = "interior" if solution.interior else "passes" if solution.way == "finish" else "steps"
-    passes = _passes(planned) if way == "steps" else ""
+    if solution.interior:
+        way = "interior"
+    elif solution.way == "finish":
+        way = "passes"
+    else:
+        way = "steps"
+    if way == "steps":
+        passes = _passes(planned)
+    else:
+        passes = ""
     sampled = _sampled(planned)
     biased = sampled and planned.plan.forgetful
-    return Ending(how=how, way=way, tol=planned.options["tol"][0], sampled=sampled, biased=biased, passes=passes)
+    return Ending(
+        how=how, way=way, tol=planned.options["tol"][0], sampled=sampled, biased=biased, passes=passes
+    )
 
 
 def _sampled(planned: Planned) -> bool:
@@ -42,8 +52,12 @@ def _passes(planned: Planned) -> str:
     """How to have passes over all rows, where an option left them out."""
     from fccomodel.plan.candidates import finishable
 
-    if not finishable(planned.plan.algorithm_record) or any(v.net for v in planned.problem.variables.values()):
+    if not finishable(planned.plan.algorithm_record) or any(
+        v.net for v in planned.problem.variables.values()
+    ):
         return ""
     if options.parse_budget(planned.options["budget"][0])[0] is None:
         return "a budget in seconds, which ends with passes over all rows"
-    return "" if planned.plan.polish else "passes over all rows at the end (without --no-polish)"
+    if planned.plan.polish:
+        return ""
+    return "passes over all rows at the end (without --no-polish)"

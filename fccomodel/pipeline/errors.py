@@ -21,12 +21,17 @@ def start_of_no_variable(name: str, known: Sequence[str]) -> Diagnostic:
 
 def start_of_shape(name: str, given: tuple[int, ...], declared: tuple[int, ...], span: Span) -> Diagnostic:
     """A start has the shapes of the variables."""
-    return START.error(f"The start has `{name}` with shape {given}, and the model asks for {declared}", span=span)
+    return START.error(
+        f"The start has `{name}` with shape {given}, and the model asks for {declared}", span=span
+    )
 
 
 def start_of_no_numbers(name: str, error: Exception, span: Span) -> Diagnostic:
     """A start is numbers, of a variable along labels in their order or by label."""
-    said = error.args[0] if error.args else type(error).__name__
+    if error.args:
+        said = error.args[0]
+    else:
+        said = type(error).__name__
     return START.error(f"The start has a `{name}` that is no array of numbers: {said}", span=span)
 
 

@@ -1,4 +1,5 @@
-"""Whether a problem is a conic program that the interior-point method may solve, and the plan that rests on this method."""
+"""Whether a problem is a conic program that the interior-point method may solve, and the plan that
+rests on this method."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 
 
 def chosen(analysis: Analysis, given: options.Origins, like: Candidate | None = None) -> Choice:
-    """The choice of a method: a stochastic algorithm; where none is covered, or the interior-point method is named, this one if
-    the model is a conic program. F0604 where it is named and the model is none."""
+    """The choice of a method: a stochastic algorithm; where none is covered, or the interior-point
+    method is named, this one if the model is a conic program. F0604 where it is named and the model
+    is none."""
     from fccomodel.plan import choose, errors, interior
 
     named = interior.named(given)
@@ -39,7 +41,8 @@ def chosen(analysis: Analysis, given: options.Origins, like: Candidate | None = 
 
 
 def _nearest(choice: Choice) -> Candidate | None:
-    """The algorithm whose program is emitted beside the answer; it is not run before the interior-point method."""
+    """The algorithm whose program is emitted beside the answer; it is not run before the
+    interior-point method."""
     from fccomodel.plan.ranking import nearest
 
     return next((c for c in nearest(choice.candidates) if c.can_run), None)
@@ -52,12 +55,15 @@ def findings(analysis: Analysis, given: options.Origins) -> Mapping[str, Finding
     if not settings.finishing(given) or settings.value(given, "unverified"):
         return None
     route = conic_form(analysis, settings.budget(given).seconds)
-    return None if route is None else interior.findings(analysis, *reversed(route.program.A.shape))
+    if route is None:
+        return None
+    return interior.findings(analysis, *reversed(route.program.A.shape))
 
 
 def conic_form(analysis: Analysis, seconds: float | None) -> Conic | None:
-    """A bound problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the method
-    is foreseen to take no longer than the budget in seconds; a budget of steps or oracle calls has no time for it."""
+    """A bound problem of a convex objective and a convex set as a conic program of moderate size, if
+    it is one, where the method is foreseen to take no longer than the budget in seconds; a budget
+    of steps or oracle calls has no time for it."""
     from fccomodel import conic
 
     if seconds is None or analysis.bound is None or not convex(analysis):

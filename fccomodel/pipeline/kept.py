@@ -26,8 +26,9 @@ FEW = 8
 
 
 def keeper(planned: Planned, program: Program, part: str) -> Keeper:
-    """What writes the checkpoints of one run of a plan, and has that which it goes on from; F0817 where this is of another. Those
-    of a program of ranks are of the run in one process: any number of ranks goes on from them."""
+    """What writes the checkpoints of one run of a plan, and has that which it goes on from; F0817
+    where this is of another. Those of a program of ranks are of the run in one process: any number
+    of ranks goes on from them."""
     from fccomodel.execution import ranks
     from fccomodel.execution.run import Keeper
 
@@ -42,9 +43,15 @@ def identity(planned: Planned, program: Program) -> dict[str, Any]:
     """By name: version, model, parameters, options, data, and the program but for its budget."""
     from fccomodel.execution.checkpoints import digest
 
-    wanted = {name: entry[0] for name, entry in planned.options.items() if name in ALWAYS or entry[1] in options.GIVEN}
+    wanted = {
+        name: entry[0]
+        for name, entry in planned.options.items()
+        if name in ALWAYS or entry[1] in options.GIVEN
+    }
     known = {"fccomodel": __version__, "model": planned.compiled.hash, **parameters(planned.bound)}
-    known |= {f"option {name}": value for name, value in sorted(wanted.items()) if name not in NEVER | {"algorithm"}}
+    known |= {
+        f"option {name}": value for name, value in sorted(wanted.items()) if name not in NEVER | {"algorithm"}
+    }
     known |= {"algorithm": planned.plan.algorithm}
     known |= {f"data {name}": digest(value) for name, value in sorted(program.data.items())}
     return {**known, "program": _program(program.text)}
@@ -66,4 +73,6 @@ def _program(text: str) -> str:
 
 
 def _name(one: ast.Assign) -> str:
-    return one.targets[0].id if isinstance(one.targets[0], ast.Name) else ""
+    if isinstance(one.targets[0], ast.Name):
+        return one.targets[0].id
+    return ""

@@ -1,4 +1,5 @@
-"""The device and the backend that options name, checked before anything runs: what is not there is refused in every door."""
+"""The device and the backend that options name, checked before anything runs: what is not there is
+refused in every door."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ from fccomodel.core.options import Origins, Unused
 
 
 def at_hand(chosen: Origins) -> tuple[Origins, tuple[Unused, ...]]:
-    """The options without those of the user's own defaults that this machine cannot follow, and these with the reason.
+    """The options without those of the user's own defaults that this machine cannot follow, and these
+    with the reason.
 
-    Raises F0808 for a backend that there is not, F0809 for a device, F0818 for a backend that cannot run on the device.
+    Raises F0808 for a backend that there is not, F0809 for a device, F0818 for a backend that
+    cannot run on the device.
     """
     aside: list[Unused] = []
     for name in ("device", "backend"):

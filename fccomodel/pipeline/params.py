@@ -19,7 +19,8 @@ SHOWN = 4
 
 
 class Value(NamedTuple):
-    """A param's value, its origin, and the model's default (None if it has none, or one that is no number)."""
+    """A param's value, its origin, and the model's default (None if it has none, or one that is no
+    number)."""
 
     value: np.ndarray
     origin: str
@@ -32,7 +33,10 @@ class Value(NamedTuple):
 
     def sentence(self, name: str) -> str:
         """``tau = 0.1 (command line; the model's default is 0.05)``."""
-        beside = "" if self.default is None else f"; the model's default is {self.default:g}"
+        if self.default is None:
+            beside = ""
+        else:
+            beside = f"; the model's default is {self.default:g}"
         return f"{name} = {shown(self.value)} ({self.origin}{beside})"
 
 
@@ -49,7 +53,10 @@ def values(bound: Bound, binding: Binding) -> Mapping[str, Value]:
     found = {}
     for name, value in bound.params.items():
         declared = bound.problem.params[name].default
-        default = float(declared.value) if isinstance(declared, ir.Const) else None
+        if isinstance(declared, ir.Const):
+            default = float(declared.value)
+        else:
+            default = None
         found[name] = Value(np.asarray(value), _origin(name, value, declared, default, binding), default)
     return found
 

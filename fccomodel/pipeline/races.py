@@ -1,4 +1,5 @@
-"""A race held for an answer: its laps are runs of the pipeline, and its winner's plan goes on from the point that it came to."""
+"""A race held for an answer: its laps are runs of the pipeline, and its winner's plan goes on from the
+point that it came to."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ RACE = "race"
 def answer(
     planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
 ) -> tuple[routes.Found, Race | None]:
-    """The answer of a plan; where this asks for a race, that of the winner with what is left of the budget, and the race. Of one
-    that is interrupted it is the best point so far."""
+    """The answer of a plan; where this asks for a race, that of the winner with what is left of the
+    budget, and the race. Of one that is interrupted it is the best point so far."""
     from fccomodel.execution import errors, race
 
     if not planned.plan.entrants:
@@ -42,17 +43,26 @@ def answer(
         one, _, solution = run(_entered(planned, name, share, polish=False), told, part=f"lap-{name}")
         return solution, report(one, solution)
 
-    held = race.hold(planned.plan.entrants, budget, lap, -1 if planned.problem.objective.sense == "maximize" else 1)
+    held = race.hold(
+        planned.plan.entrants, budget, lap, -1 if planned.problem.objective.sense == "maximize" else 1
+    )
     rest = race.left(budget, held.race, time.perf_counter() - began + planned.spent)
     winner = replace(_entered(planned, held.race.winner, rest, start=held.solution), spent=0.0)
     if held.solution is None or not held.race.interrupted:
         return routes.answer(winner, progress, sensitive=sensitive), held.race
-    found = routes.Found(winner, emit(winner), held.solution, report(winner, held.solution, sensitive=sensitive))
+    found = routes.Found(
+        winner, emit(winner), held.solution, report(winner, held.solution, sensitive=sensitive)
+    )
     return found, held.race
 
 
 def _entered(
-    planned: Planned, name: str, budget: options.Budget, *, polish: bool | None = None, start: Solution | None = None
+    planned: Planned,
+    name: str,
+    budget: options.Budget,
+    *,
+    polish: bool | None = None,
+    start: Solution | None = None,
 ) -> Planned:
     """The plan of one that takes part, with a part of the budget; ``start``: from where a run ended."""
     given = {key: entry for key, entry in planned.options.items() if entry[1] in options.GIVEN}

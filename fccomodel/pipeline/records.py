@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from fccomodel.structure import Analysis
 
 #: What is said of a run that the clock ended, or one of its stages.
-CLOCK = "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives the same answer"
+CLOCK = (
+    "the clock ended it, so another run may end elsewhere; with a longer budget{counted} each gives "
+    "the same answer"
+)
 #: Oracle calls of a run that a counted budget can repeat.
 COUNTED = 10_000
 
@@ -54,8 +57,8 @@ class Compiled:
 
     @property
     def hash(self) -> str:
-        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the spelling of numbers and options
-        do not count."""
+        """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the
+        spelling of numbers and options do not count."""
         from fccomodel.language.rewriting import canonical
 
         kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, syntax.Options)]
@@ -69,13 +72,15 @@ class Compiled:
             return self.source.text
         shown = (whole[s.span.start : s.span.end].rstrip("; \n") for s in statements)
         open_ended = (syntax.SubjectTo, syntax.Options)
-        return "".join(f"{t}{'' if isinstance(s, open_ended) else ';'}\n" for t, s in zip(shown, statements, strict=True))
+        return "".join(
+            f"{t}{'' if isinstance(s, open_ended) else ';'}\n" for t, s in zip(shown, statements, strict=True)
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binding:
-    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters, nets; ``given_as`` is the
-    origin of all but what the file holds."""
+    """What the user gave to bind: a binding file (or the same as a mapping), data by name, parameters,
+    nets; ``given_as`` is the origin of all but what the file holds."""
 
     spec: Mapping[str, Any] | Path | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -97,9 +102,10 @@ class Binding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Planned:
-    """A bound problem with the structure found and the plan made; ``options`` holds every value with its origin, ``held`` by
-    table the numbers in their source of the rows held out at random, ``spent`` the seconds that binding and planning took,
-    ``checkpoints`` where its runs keep their state, ``begun`` the folder of the answer that it begins at."""
+    """A bound problem with the structure found and the plan made; ``options`` holds every value with
+    its origin, ``held`` by table the numbers in their source of the rows held out at random,
+    ``spent`` the seconds that binding and planning took, ``checkpoints`` where its runs keep their
+    state, ``begun`` the folder of the answer that it begins at."""
 
     compiled: Compiled
     binding: Binding
@@ -183,8 +189,9 @@ class Explained:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
-    """A solved problem: what was planned, the program that ran, where it ended, the report on that point, the lets shown, how
-    it does on the rows held out, what is said of new rows (the margins of constraints, and the gap), and the race held for it."""
+    """A solved problem: what was planned, the program that ran, where it ended, the report on that
+    point, the lets shown, how it does on the rows held out, what is said of new rows (the margins
+    of constraints, and the gap), and the race held for it."""
 
     planned: Planned
     program: Program
@@ -219,18 +226,29 @@ class Outcome:
 
     @property
     def status(self) -> str:
-        """What the run and the report agree on: ``infeasible``, ``infeasible_nearby`` (no feasible point within a radius, or
-        where the run ended), ``unbounded``, ``unattained``, ``converged`` or ``interrupted``; else ``stopped``."""
+        """What the run and the report agree on: ``infeasible``, ``infeasible_nearby`` (no feasible
+        point within a radius, or where the run ended), ``unbounded``, ``unattained``, ``converged``
+        or ``interrupted``; else ``stopped``."""
         if self.solution.failure is not None:
             return self.report.failure or "stopped"
-        return "stopped" if self.solution.ended == "converged" and not self.report.solved else self.solution.ended
+        if self.solution.ended == "converged" and not self.report.solved:
+            return "stopped"
+        return self.solution.ended
 
     @property
     def stopped(self) -> str:
-        """Why the run ended, in words; of tests that it met and the report does not bear out, as the run's own. Where the clock
-        had a part in it, what would give the same answer each time."""
+        """Why the run ended, in words; of tests that it met and the report does not bear out, as the
+        run's own. Where the clock had a part in it, what would give the same answer each time."""
         disputed = self.status != self.solution.status
-        words = f"by the run's own tests: {self.solution.stopped}" if disputed else self.solution.stopped
+        if disputed:
+            words = f"by the run's own tests: {self.solution.stopped}"
+        else:
+            words = self.solution.stopped
         calls = self.solution.oracles
-        counted = f", or a counted one (--budget {calls:.0e}oracles)," if calls >= COUNTED else ""
-        return f"{words}; {CLOCK.format(counted=counted)}" if self.solution.timed else words
+        if calls >= COUNTED:
+            counted = f", or a counted one (--budget {calls:.0e}oracles),"
+        else:
+            counted = ""
+        if self.solution.timed:
+            return f"{words}; {CLOCK.format(counted=counted)}"
+        return words

@@ -1,7 +1,8 @@
-"""From a plan to an answer with its report: which route goes first, what takes over where it stalls, which answer is the better.
+"""From a plan to an answer with its report: which route goes first, what takes over where it stalls,
+which answer is the better.
 
-All of it is decided by counted work and by what the report finds, so that the same seed goes the same way; the clock only ends
-what has no time left.
+All of it is decided by counted work and by what the report finds, so that the same seed goes the
+same way; the clock only ends what has no time left.
 """
 
 from __future__ import annotations
@@ -32,18 +33,19 @@ if TYPE_CHECKING:
     from fccomodel.program.emit import Program
     from fccomodel.report import KKTReport
 
-#: Counted seconds that a run has at least and at most to converge by itself, where an interior-point method can take over: else
-#: so many times what that method costs.
+#: Counted seconds that a run has at least and at most to converge by itself, where an
+#: interior-point method can take over: else so many times what that method costs.
 SOON, PATIENCE, TIMES = 0.3, 3.0, 2.0
-#: Passes that a run makes over rows that kinks ask for, foreseen; counted seconds of one, and for each number of these rows; and
-#: from how many of all of them on another method goes first.
+#: Passes that a run makes over rows that kinks ask for, foreseen; counted seconds of one, and for
+#: each number of these rows; and from how many of all of them on another method goes first.
 KINKED, PASS_S, NUMBER_S, DEAR = 300, 4e-4, 3e-9, 0.25
 #: Elements times variables up to which a conic program costs less than the least patience is worth.
 LIGHT = 20_000
 #: By how much the report may find the residual of an answer above the tolerance.
 NEAR = 10.0
-#: So much more draws at once, and how often; the standard error of the objective that is small enough, relative; numbers that
-#: the draws of one expectation may come to; passes over all draws that a run from a near point takes.
+#: So much more draws at once, and how often; the standard error of the objective that is small
+#: enough, relative; numbers that the draws of one expectation may come to; passes over all draws
+#: that a run from a near point takes.
 GROWTH = 8
 GROWTHS = 3
 ACCURATE = 1e-3
@@ -55,14 +57,15 @@ CLOSE, LEAST = 1e-6, 1e-2
 ESCAPES = 5
 #: Failures that a run from a better point may show, which the point before did not.
 ENDLESS = ("unbounded", "unattained")
-#: The largest share of a budget in seconds that a run leaves for the report; by what share and how many seconds more the report's
-#: search may go on beyond the budget.
+#: The largest share of a budget in seconds that a run leaves for the report; by what share and how
+#: many seconds more the report's search may go on beyond the budget.
 KEPT, BEYOND, SLACK = 0.05, 0.15, 1.0
 #: The share of a budget in seconds that a proof may take that constraints conflict.
 PROOF = 0.1
 
 
-#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does not make up for it.
+#: Codes of what was asked for (files, a device, a backend) begin so: another method's answer does
+#: not make up for it.
 ASKED = "F08"
 
 
@@ -75,22 +78,29 @@ class Found(NamedTuple):
     report: KKTReport
 
 
-def answer(planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False) -> Found:
-    """The plan's program run and reported on; where it is a conic program too, with the interior-point method to take over, but
-    of ranks, whose steps are all that they do together. Where the report knows a better point beside the answer, a run goes on
-    from there."""
+def answer(
+    planned: Planned, progress: Callable[[Progress], None] | None = None, *, sensitive: bool = False
+) -> Found:
+    """The plan's program run and reported on; where it is a conic program too, with the interior-point
+    method to take over, but of ranks, whose steps are all that they do together. Where the report
+    knows a better point beside the answer, a run goes on from there."""
     until = _until(planned)
     if planned.plan.interior:
         return _by_interior_point(planned, sensitive, until)
     if planned.ranks:
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
     found = _escaped(_routed(planned, progress, sensitive, until), progress, sensitive, until)
-    return _on_more_draws(found, progress, sensitive, until) if draws.drawn(planned.problem) else found
+    if draws.drawn(planned.problem):
+        return _on_more_draws(found, progress, sensitive, until)
+    return found
 
 
-def _on_more_draws(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
-    """Passes that go on with more draws of the distributions, as long as the standard error of the objective counts and the
-    budget in seconds has room: a point that is best for one sample is off by the error of that sample."""
+def _on_more_draws(
+    found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
+) -> Found:
+    """Passes that go on with more draws of the distributions, as long as the standard error of the
+    objective counts and the budget in seconds has room: a point that is best for one sample is off
+    by the error of that sample."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
     from fccomodel.report.new_rows import intervals, subsample
@@ -115,7 +125,9 @@ def _on_more_draws(found: Found, progress: Callable[[Progress], None] | None, se
     return found
 
 
-def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
+def _routed(
+    planned: Planned, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
+) -> Found:
     """The answer of the run, or of the interior-point method where that takes over."""
     start = planned.plan.start
     if start is not None and start.answered:
@@ -129,16 +141,23 @@ def _routed(planned: Planned, progress: Callable[[Progress], None] | None, sensi
         known = _patience(built)
     if known is None or not _open(planned):
         return _judged(*run(planned, progress, until=until.run), sensitive, until)
-    if built is not None and _sooner(planned, built) and (found := _first(planned, built, sensitive, until)) is not None:
+    if (
+        built is not None
+        and _sooner(planned, built)
+        and (found := _first(planned, built, sensitive, until)) is not None
+    ):
         return found
     route = (lambda: built) if built is not None else partial(interior, planned)
     return ended(planned, route, known, progress, sensitive=sensitive, until=until)
 
 
-def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until) -> Found:
-    """Passes over all rows that go on from a better point, where conditions of first order hold and the report knows one: at a
-    saddle, at a kink that is bent downwards (as where two centres coincide), where gradients are small by scaling alone. The
-    better answer; where no time is left, the better point itself."""
+def _escaped(
+    found: Found, progress: Callable[[Progress], None] | None, sensitive: bool, until: Until
+) -> Found:
+    """Passes over all rows that go on from a better point, where conditions of first order hold and
+    the report knows one: at a saddle, at a kink that is bent downwards (as where two centres
+    coincide), where gradients are small by scaling alone. The better answer; where no time is left,
+    the better point itself."""
     from fccomodel.pipeline.starts import begun
     from fccomodel.plan.start import Start
 
@@ -150,7 +169,9 @@ def _escaped(found: Found, progress: Callable[[Progress], None] | None, sensitiv
         if time.perf_counter() > until.run:
             there = replace(solution, variables={**solution.variables, **better}, timed=True)
             again = _judged(planned, found.program, there, sensitive, until)
-            return again if _gains(again, found) else found._replace(solution=replace(solution, timed=True))
+            if _gains(again, found):
+                return again
+            return found._replace(solution=replace(solution, timed=True))
         planned = begun(planned, Start(values=better, multipliers=solution.multipliers, found=True))
         again = _judged(*run(planned, progress, until=until.run, part=f"escape {k + 1}"), sensitive, until)
         if again.report.failure in ENDLESS:
@@ -173,12 +194,14 @@ def _tol(planned: Planned) -> float:
 
 
 def _light(planned: Planned) -> bool:
-    """The interior-point method would cost less than the least patience, by the numbers of the data: it is looked at where the
-    run does not converge so soon."""
+    """The interior-point method would cost less than the least patience, by the numbers of the data:
+    it is looked at where the run does not converge so soon."""
     from fccomodel.evaluation.sets import elements
     from fccomodel.report.new_rows import subsample
 
-    shapes = [elements.shape(planned.bound, variable.shape) for variable in planned.problem.variables.values()]
+    shapes = [
+        elements.shape(planned.bound, variable.shape) for variable in planned.problem.variables.values()
+    ]
     numbers = subsample.amount(planned.bound) * sum(map(math.prod, shapes))
     return _open(planned) and numbers <= LIGHT and all(len(shape) <= 1 for shape in shapes)
 
@@ -191,8 +214,8 @@ def _patience(route: Conic) -> float:
 
 
 def _sooner(planned: Planned, route: Conic) -> bool:
-    """The interior-point method is foreseen to take less than passes over rows of which many have kinks of their own, of an
-    algorithm that nobody asked for."""
+    """The interior-point method is foreseen to take less than passes over rows of which many have
+    kinks of their own, of an algorithm that nobody asked for."""
     if route.parts is None or "algorithm" in planned.given or planned.checkpoints is not None:
         return False
     passes = KINKED * (PASS_S + NUMBER_S * route.parts.numbers)
@@ -200,8 +223,9 @@ def _sooner(planned: Planned, route: Conic) -> bool:
 
 
 def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found:
-    """The answer of a plan that rests on the interior-point method alone, or its proof that there is none; what no theorem covers
-    is refused where this method finds neither, unless the report finds the answer of another to be one."""
+    """The answer of a plan that rests on the interior-point method alone, or its proof that there is
+    none; what no theorem covers is refused where this method finds neither, unless the report finds
+    the answer of another to be one."""
     route = interior(planned)
     if route is not None:
         if (found := _first(planned, route, sensitive, until)) is not None:
@@ -211,12 +235,15 @@ def _by_interior_point(planned: Planned, sensitive: bool, until: Until) -> Found
         if solution.interior or solution.failure is not None or solution.interrupted:
             return found
         if found.report.solved:
-            return found._replace(planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None))))
+            return found._replace(
+                planned=replace(found.planned, plan=settled(replace(planned.plan.choice, interior=None)))
+            )
     refuse(*(planned.plan.choice.refusal or (not_conic(),)), source=planned.problem.source)
 
 
 def _first(planned: Planned, route: Conic, sensitive: bool, until: Until) -> Found | None:
-    """The answer of the interior-point method without a run, None where it has none that the report finds to be one."""
+    """The answer of the interior-point method without a run, None where it has none that the report
+    finds to be one."""
     from fccomodel import conic
     from fccomodel.execution.run.machine import interruptible
 
@@ -240,9 +267,15 @@ def _as_begun(planned: Planned, start: Start) -> Solution:
 
     return Solution(
         variables={name: value for name, value in start.values.items() if name in planned.problem.variables},
-        multipliers=start.multipliers, limits={}, history=[], iterations=0, wall_s=0.0, ended="converged",
-        stopped="it began at the answer, which the report finds to be one", kept=start.kept,
-    )  # fmt: skip
+        multipliers=start.multipliers,
+        limits={},
+        history=[],
+        iterations=0,
+        wall_s=0.0,
+        ended="converged",
+        stopped="it began at the answer, which the report finds to be one",
+        kept=start.kept,
+    )
 
 
 class Until(NamedTuple):
@@ -256,8 +289,8 @@ NEVER = Until(math.inf, math.inf)
 
 
 def _until(planned: Planned) -> Until:
-    """By the budget in seconds, less what binding and planning took and the report is foreseen to take; never, where it is one of
-    steps or oracle calls."""
+    """By the budget in seconds, less what binding and planning took and the report is foreseen to
+    take; never, where it is one of steps or oracle calls."""
     from fccomodel.report.new_rows import subsample
 
     seconds = options.parse_budget(planned.options["budget"][0])[0]
@@ -270,20 +303,26 @@ def _until(planned: Planned) -> Until:
 
 
 def _judged(planned: Planned, program: Program, solution: Solution, sensitive: bool, until: Until) -> Found:
-    """With the report, whose search has some time in any case, and with what no point can meet; a failure that the report does
-    not bear out is none. Ctrl-C ends the search, and what would come after it; after a run that it has ended, all."""
+    """With the report, whose search has some time in any case, and with what no point can meet; a
+    failure that the report does not bear out is none. Ctrl-C ends the search, and what would come
+    after it; after a run that it has ended, all."""
     from fccomodel import report as judging
     from fccomodel.execution.run.machine import interruptible
 
     least = time.perf_counter() + BEYOND * max(until.report - until.run, 0.0)
     with nullcontext(Event()) if solution.interrupted else interruptible() as asked:
-        kkt = report(planned, solution, sensitive=sensitive, until=max(until.report, least), stop=asked.is_set)
+        kkt = report(
+            planned, solution, sensitive=sensitive, until=max(until.report, least), stop=asked.is_set
+        )
     if asked.is_set():
         solution = replace(solution, ended="interrupted", stopped="interrupted")
     if (failure := judging.unmet(planned.bound, kkt)) is not None:
         solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
     elif solution.failure is not None and kkt.failure != solution.failure.kind:
-        failure = _disproved(planned, kkt) if kkt.relative["feasibility"] > judging.FEASIBLE else None
+        if kkt.relative["feasibility"] > judging.FEASIBLE:
+            failure = _disproved(planned, kkt)
+        else:
+            failure = None
         if failure is not None:
             solution, kkt = replace(solution, failure=failure), judging.failed(kkt, failure, convex=True)
         elif not kkt.failure:
@@ -292,7 +331,8 @@ def _judged(planned: Planned, program: Program, solution: Solution, sensitive: b
 
 
 def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
-    """Multipliers by which the constraints are known to conflict everywhere, where a run has told it of points near by alone."""
+    """Multipliers by which the constraints are known to conflict everywhere, where a run has told it
+    of points near by alone."""
     from fccomodel import conic
 
     seconds, see = options.parse_budget(planned.options["budget"][0])[0], planned.analysis.see
@@ -305,10 +345,13 @@ def _disproved(planned: Planned, kkt: KKTReport) -> Failure | None:
 
 
 def interior(planned: Planned) -> Conic | None:
-    """A problem of a convex objective and a convex set as a conic program of moderate size, if it is one, where the plan asks for
-    a finish in a time that this method is foreseen to take at most; a budget of steps or oracle calls is all that is used."""
+    """A problem of a convex objective and a convex set as a conic program of moderate size, if it is
+    one, where the plan asks for a finish in a time that this method is foreseen to take at most; a
+    budget of steps or oracle calls is all that is used."""
     seconds = options.parse_budget(planned.options["budget"][0])[0]
-    return conic_form(planned.analysis, seconds) if planned.plan.polish else None
+    if planned.plan.polish:
+        return conic_form(planned.analysis, seconds)
+    return None
 
 
 def _open(planned: Planned) -> bool:
@@ -326,8 +369,9 @@ def ended(
     sensitive: bool = False,
     until: Until = NEVER,
 ) -> Found:
-    """A run of no more work than its ``patience``, and where the report does not find it at the optimum, the interior-point
-    method: the better of both, or a run with the whole budget where this method finds nothing."""
+    """A run of no more work than its ``patience``, and where the report does not find it at the
+    optimum, the interior-point method: the better of both, or a run with the whole budget where
+    this method finds nothing."""
     failed: FccoError | None = None
     first: Found | None = None
     solution: Solution | None = None
@@ -360,9 +404,15 @@ def ended(
         found = conic.solve(route, seconds=None if math.isinf(left) else max(left, PATIENCE))
     if asked.is_set() and isinstance(found, str) and solution is not None:
         solution = replace(solution, ended="interrupted", stopped="interrupted")
-        return first._replace(solution=solution) if first else _judged(planned, program, solution, sensitive, until)
+        if first:
+            return first._replace(solution=solution)
+        return _judged(planned, program, solution, sensitive, until)
     if not isinstance(found, str):
-        if first is not None and _settled(first, 1) and _small(first.report, first.report.objective - found.objective):
+        if (
+            first is not None
+            and _settled(first, 1)
+            and _small(first.report, first.report.objective - found.objective)
+        ):
             return first
         try:
             second = _judged(planned, program, interiors(found, solution), sensitive, until)
@@ -380,8 +430,14 @@ def ended(
             first = first or _judged(planned, program, solution, sensitive, until)
         except FccoError:
             return second
-        if not _better(second, first) and not first.report.solved and ending(planned, solution).how == "budget":
-            longer = run(planned, progress, until=until.run, part="again")  # its patience ended it, not the budget
+        if (
+            not _better(second, first)
+            and not first.report.solved
+            and ending(planned, solution).how == "budget"
+        ):
+            longer = run(
+                planned, progress, until=until.run, part="again"
+            )  # its patience ended it, not the budget
             first = _judged(*longer, sensitive, until)
         return second if _better(second, first) else first
     if failed is not None or solution is None:
@@ -393,14 +449,24 @@ def _attained(found: Found) -> bool:
     """The report finds a solution, and proves that there is one."""
     from fccomodel import report as judging
 
-    return found.report.solved and bool(judging.excluded(found.planned.analysis, found.report.gap, "unattained"))
+    return found.report.solved and bool(
+        judging.excluded(found.planned.analysis, found.report.gap, "unattained")
+    )
 
 
 def _without_optimum(
-    planned: Planned, program: Program, solution: Solution, first: Found | None, route: Conic, found: str,
-    progress: Callable[[Progress], None] | None, sensitive: bool, until: Until,
-) -> Found:  # fmt: skip
-    """Where the interior-point method finds no optimum: what it has proved, or else where a run with the whole budget ends."""
+    planned: Planned,
+    program: Program,
+    solution: Solution,
+    first: Found | None,
+    route: Conic,
+    found: str,
+    progress: Callable[[Progress], None] | None,
+    sensitive: bool,
+    until: Until,
+) -> Found:
+    """Where the interior-point method finds no optimum: what it has proved, or else where a run with
+    the whole budget ends."""
     from fccomodel import conic
 
     if found == "infeasible" and (failure := conic.conflict(route)) is not None:
@@ -421,14 +487,21 @@ def _without_optimum(
 
 
 def interiors(answer: Answer, solution: Solution | None) -> Solution:
-    """The interior-point method's answer as the end of a run, if there was one; of one that converged near by, what it ended with
-    is kept for others to go on from."""
+    """The interior-point method's answer as the end of a run, if there was one; of one that converged
+    near by, what it ended with is kept for others to go on from."""
     from fccomodel.execution.run import Solution
     from fccomodel.plan.start import Kept
 
     if solution is None:
         solution = Solution(
-            variables={}, multipliers={}, limits={}, history=[], iterations=0, wall_s=0.0, stopped="", ended="converged"
+            variables={},
+            multipliers={},
+            limits={},
+            history=[],
+            iterations=0,
+            wall_s=0.0,
+            stopped="",
+            ended="converged",
         )
     return replace(
         solution,
@@ -459,7 +532,8 @@ def _small(kkt: KKTReport, gap: float | None) -> bool:
 
 
 def _better(first: Found, second: Found) -> bool:
-    """Of two answers to a convex problem: the smaller residual, or the better objective where constraints hold as well."""
+    """Of two answers to a convex problem: the smaller residual, or the better objective where
+    constraints hold as well."""
     one, other = first.report, second.report
     gain = other.objective - one.objective
     gain = gain if first.planned.problem.objective.sense == "minimize" else -gain

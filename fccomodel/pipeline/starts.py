@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 
 def after(planned: Planned, other: Planned, solution: Solution) -> Start:
-    """The answer of another run: its point and multipliers, and of the same program all that it ended with. Variables that this
-    model does not have are left out."""
+    """The answer of another run: its point and multipliers, and of the same program all that it ended
+    with. Variables that this model does not have are left out."""
     known = planned.problem.variables
     values = {name: value for name, value in solution.variables.items() if name in known}
     same = planned.compiled is other.compiled or planned.compiled.hash == other.compiled.hash
     alike = same and planned.plan.algorithm == other.plan.algorithm and planned.plan.via == other.plan.via
-    kept = solution.kept if alike else Kept()
+    if alike:
+        kept = solution.kept
+    else:
+        kept = Kept()
     return Start(
         values=values,
         multipliers=solution.multipliers,
@@ -45,7 +48,9 @@ def _equal(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> bo
 def begun(planned: Planned, start: Start) -> Planned:
     """The plan with its start; F0712 where that does not fit: names, shapes, numbers."""
     values = fitted(planned.bound, start.values)
-    return replace(planned, plan=replace(planned.plan, start=replace(start, values={**start.kept.variables, **values})))
+    return replace(
+        planned, plan=replace(planned.plan, start=replace(start, values={**start.kept.variables, **values}))
+    )
 
 
 def _without_ones(shape: Sequence[int]) -> tuple[int, ...]:
@@ -90,19 +95,32 @@ def _by_label(bound: Bound, variable: ir.Variable, value: Any) -> Any:
 
 
 def ahead(known: Sequence[tuple[float, Start]], at: float) -> Start:
-    """The curve through answers at some numbers, the nearest first, continued to another: Lagrange's polynomial. Multipliers keep
-    their signs, and what the others do not have is the nearest's."""
+    """The curve through answers at some numbers, the nearest first, continued to another: Lagrange's
+    polynomial. Multipliers keep their signs, and what the others do not have is the nearest's."""
     (_, last), places = known[0], [place for place, _ in known]
-    weights = [math.prod((at - other) / (place - other) for other in places if other != place) for place in places]
+    weights = [
+        math.prod((at - other) / (place - other) for other in places if other != place) for place in places
+    ]
 
     def along(*parts: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        alike = [n for n, value in parts[0].items() if all(n in other and other[n].shape == value.shape for other in parts)]
-        moved = {name: np.asarray(sum(c * part[name] for c, part in zip(weights, parts, strict=True))) for name in alike}
+        alike = [
+            n
+            for n, value in parts[0].items()
+            if all(n in other and other[n].shape == value.shape for other in parts)
+        ]
+        moved = {
+            name: np.asarray(sum(c * part[name] for c, part in zip(weights, parts, strict=True)))
+            for name in alike
+        }
         return {**parts[0], **moved}
 
     def sign(label: str, now: float) -> float:
-        moved = sum(c * start.multipliers.get(label, now) for c, (_, start) in zip(weights, known, strict=True))
-        return moved if moved * now > 0 else 0.5 * now
+        moved = sum(
+            c * start.multipliers.get(label, now) for c, (_, start) in zip(weights, known, strict=True)
+        )
+        if moved * now > 0:
+            return moved
+        return 0.5 * now
 
     return replace(
         last,

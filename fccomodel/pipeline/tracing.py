@@ -22,7 +22,8 @@ def traced(
     *,
     show: Iterable[str] = (),
 ) -> Outcome:
-    """The steps of the algorithm chosen, with what was ``wanted`` of them at the steps ``at``; the report is as ever.
+    """The steps of the algorithm chosen, with what was ``wanted`` of them at the steps ``at``; the
+    report is as ever.
 
     The program has the passes over all rows that true gradients take; they come after the run.
     """
@@ -38,4 +39,12 @@ def traced(
     with quoting(planned.problem.source):
         known = values(planned.bound, solution.variables, shown, seed=planned.seed)
     apart, wall = held_out(under, solution), time.perf_counter() - began
-    return Outcome(planned=planned, program=program, solution=solution, report=kkt, wall_s=wall, shown=known, heldout=apart)
+    return Outcome(
+        planned=planned,
+        program=program,
+        solution=solution,
+        report=kkt,
+        wall_s=wall,
+        shown=known,
+        heldout=apart,
+    )

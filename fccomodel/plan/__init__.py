@@ -1,5 +1,5 @@
-"""From a structure to the algorithm by its requirements; from the normal form that it takes to a plan: batch sizes and
-hyper-parameters, each with its origin."""
+"""From a structure to the algorithm by its requirements; from the normal form that it takes to a plan:
+batch sizes and hyper-parameters, each with its origin."""
 
 from __future__ import annotations
 
@@ -50,13 +50,15 @@ class Plan:
     steady      weights of new inner values do not fall with the steps
     convex      the problem is
     annealed    steps fall over the budget, not within stages alone; ``once``: not within stages at all
-    direct      steps may only prepare passes over all rows, where these are affordable: nobody asked for this algorithm or its
+    direct      steps may only prepare passes over all rows, where these are affordable: nobody
+                asked for this algorithm or its
                 theorem's schedule; of problems that are not convex, where steps are of blocks
     attained    the objective is convex and grows in every direction: it has a minimum
     undefined   what must hold for the model to be defined, and is not proved
     choice      what it was chosen among
     entrants    those of a race, if one was asked for: ``algorithm`` is the first of them
-    interior    the interior-point method alone is to give the answer: ``algorithm`` is its name, and ``algorithm_record`` the
+    interior    the interior-point method alone is to give the answer: ``algorithm`` is its name,
+                and ``algorithm_record`` the
                 algorithm whose program is emitted beside the answer
     start       where the run begins; None: at zero, nets at their initialisation
     """
@@ -103,7 +105,8 @@ class Plan:
 
     @cached_property
     def rejected(self) -> Mapping[str, list[str]]:
-        """By name what every other algorithm lacks (or why it comes later), with the clauses of its theorem."""
+        """By name what every other algorithm lacks (or why it comes later), with the clauses of its
+        theorem."""
         return rejected(self.choice.candidates, self._covering, self.ranking)
 
     @cached_property
@@ -136,7 +139,9 @@ class Plan:
         """What its theorem guarantees of the problem (a key of ``GIVEN``)."""
         if self.interior:
             return interior.THEOREM.gives
-        return GUARANTEES[-1] if self.unverified else self.choice.chosen.guarantee
+        if self.unverified:
+            return GUARANTEES[-1]
+        return self.choice.chosen.guarantee
 
     @property
     def pace(self) -> str:
@@ -146,7 +151,11 @@ class Plan:
     @property
     def surrogates(self) -> list[str]:
         """The reformulations by which another problem is solved."""
-        return [step.reformulation.name for step in self.normal.chain.steps if step.reformulation.role == "surrogate"]
+        return [
+            step.reformulation.name
+            for step in self.normal.chain.steps
+            if step.reformulation.role == "surrogate"
+        ]
 
     @property
     def constants(self) -> Constants | None:
@@ -155,7 +164,8 @@ class Plan:
 
     @property
     def remembers(self) -> bool:
-        """Estimates ask for the values at w_{t-1} too: not where theta or gamma', the weight of the difference to them, is 0."""
+        """Estimates ask for the values at w_{t-1} too: not where theta or gamma', the weight of the
+        difference to them, is 0."""
         estimator = self.algorithm_record.estimator
         weights = (self.hyper.get(name, 1.0) for name in ("theta", "gamma_prime"))
         return bool(estimator and estimator.needs_previous and all(weights))
@@ -173,12 +183,14 @@ class Plan:
 
     @property
     def whole(self) -> bool:
-        """The smoothed problem, with centres that may move, has a gradient on all rows, so that passes can finish it."""
+        """The smoothed problem, with centres that may move, has a gradient on all rows, so that passes
+        can finish it."""
         return self.polish and finishable(self.algorithm_record)
 
 
 def settle(choice: Choice, normal: NormalForm) -> Plan:
-    """What the options leave open, by the algorithm, its theorem and the data; F06xx for options that contradict them."""
+    """What the options leave open, by the algorithm, its theorem and the data; F06xx for options that
+    contradict them."""
     sloped = bool(choice.analysis.problem.nets) and not settings.saturating(choice.analysis)
     problem, bound, chosen = choice.analysis.problem, choice.analysis.bound, choice.chosen
     record, setting = chosen.record, chosen.setting
@@ -187,30 +199,48 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
     batch, _ = sizes.batches(settled, nets, deep=deep)
-    batch, sample_sizes = sizes.batches(settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep)
+    batch, sample_sizes = sizes.batches(
+        settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep
+    )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)
     drawn = {binder: part.drawn(binder) for part in shared for binder in part.cells}
-    counts = sizes.counted(normal, bound, batch, drawn) if bound is not None else None
+    if bound is not None:
+        counts = sizes.counted(normal, bound, batch, drawn)
+    else:
+        counts = None
     eps = float(value(settled, "epsilon"))
     schedule = None
     if kind == "theory":
         numbers = constants(setting, eps=eps, sample=True, **(counts or {"n": 1, "B1": 1, "B2": 1}))
         schedule = of_theorem(record, numbers, problem)
-    scheduled = {} if schedule is None else {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
+    if schedule is None:
+        scheduled = {}
+    else:
+        scheduled = {n: v for n, v in schedule.hyper.items() if n != "lam" or normal.smoothed}
     smoothing = settings.smoothing(settled, scheduled, setting, problem)
     between = sizes.rounds(normal, bound, batch)
     waiting = between > 1 and settings.exponentials(normal, bound)
-    defaults = settings.defaults(record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped)
+    defaults = settings.defaults(
+        record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped
+    )
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
     made = used.Made(
-        problem=problem, record=record, normal=normal, step=str(step), schedule=str(kind), hyper=hyper, rated=rated,
+        problem=problem,
+        record=record,
+        normal=normal,
+        step=str(step),
+        schedule=str(kind),
+        hyper=hyper,
+        rated=rated,
         interior=choice.interior is not None,
-        tracked=used.tracked(normal, bound, batch), draws=used.draws(normal, bound, batch), polish=bool(value(settled, "polish")),
+        tracked=used.tracked(normal, bound, batch),
+        draws=used.draws(normal, bound, batch),
+        polish=bool(value(settled, "polish")),
         shared=bool(shared) or bound is None or value(settled, "draws") != "shared",
-    )  # fmt: skip
+    )
     idle = used.unused(made, given)
     if idle:
         names = {one.name for one in idle}
@@ -218,24 +248,48 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         settled = settings.by_algorithm(kept, record, normal, problem, sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
-    rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
+    if promised:
+        rate = rates.in_numbers(chosen.promise.rate, known, eps)
+    else:
+        rate = ""
     summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
     plan = Plan(
-        algorithm=record.name, algorithm_record=record, via=normal.via, choice=choice, entrants=choice.entrants,
-        options=settled, summary=summary,
-        normal=normal, batch=batch, hyper=hyper, step=step, findings=chosen.findings, unverified=unverified,
-        promise=chosen.promise, practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
-        rate=rate, schedule=schedule, budget=settings.budget(settled), undefined=undefined(choice.analysis), smoothing=smoothing,
-        polish=bool(value(settled, "polish")), steady=waiting and kind == "practical",
-        annealed=settings.annealed(settled, record, nets), once=settings.annealed(settled, record, sloped),
+        algorithm=record.name,
+        algorithm_record=record,
+        via=normal.via,
+        choice=choice,
+        entrants=choice.entrants,
+        options=settled,
+        summary=summary,
+        normal=normal,
+        batch=batch,
+        hyper=hyper,
+        step=step,
+        findings=chosen.findings,
+        unverified=unverified,
+        promise=chosen.promise,
+        practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
+        rate=rate,
+        schedule=schedule,
+        budget=settings.budget(settled),
+        undefined=undefined(choice.analysis),
+        smoothing=smoothing,
+        polish=bool(value(settled, "polish")),
+        steady=waiting and kind == "practical",
+        annealed=settings.annealed(settled, record, nets),
+        once=settings.annealed(settled, record, sloped),
         direct=(choice.analysis.convex or record.oracle == "blocks")
         and kind == "practical"
         and not nets
         and "algorithm" not in choice.options,
         attained=coercive(setting),
-        convex=choice.analysis.convex, strata=shared, unused=(*choice.unused, *aside, *idle),
-    )  # fmt: skip
-    return plan if choice.interior is None else by_interior_point(plan, choice.interior)
+        convex=choice.analysis.convex,
+        strata=shared,
+        unused=(*choice.unused, *aside, *idle),
+    )
+    if choice.interior is None:
+        return plan
+    return by_interior_point(plan, choice.interior)
 
 
 def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
@@ -243,30 +297,48 @@ def by_interior_point(plan: Plan, findings: Mapping[str, Finding]) -> Plan:
     theorem, (_, origin) = interior.THEOREM, plan.choice.options.get("algorithm", (None, AUTOMATIC))
     promised = f"{GIVEN[theorem.gives]} in O({theorem.rate}) {interior.COUNTS}"
     return replace(
-        plan, algorithm=interior.NAME, interior=True, via=(), findings=findings, unverified=(), promise=theorem, practice=(),
-        rate="", schedule=None, summary=[f"{interior.TITLE} ({theorem.name}); {promised}"],
+        plan,
+        algorithm=interior.NAME,
+        interior=True,
+        via=(),
+        findings=findings,
+        unverified=(),
+        promise=theorem,
+        practice=(),
+        rate="",
+        schedule=None,
+        summary=[f"{interior.TITLE} ({theorem.name}); {promised}"],
         options={**plan.options, "algorithm": (interior.NAME, origin)},
-    )  # fmt: skip
+    )
 
 
 def uncovered(chosen: Candidate, settled: Origins) -> tuple[str, ...]:
     """What the theorem needs and is not so: of the model, and of the samples that were asked for."""
     lacks, where = chosen.lacks(), chosen.record.independent
     if where and settled["gradient_batch"][0] == "same":
-        lacks.append(f"inner samples of gradients that are independent of the estimates' ({where}); gradient_batch = same")
+        lacks.append(
+            f"inner samples of gradients that are independent of the estimates' ({where}); gradient_batch "
+            "= same"
+        )
     return tuple(lacks)
 
 
 def _modulus(setting: Setting) -> dict[str, float]:
     """mu where the objective is strongly convex by its regularisers."""
     mu, without = modulus(setting)
-    return {"mu": mu} if mu and not without else {}
+    if mu and not without:
+        return {"mu": mu}
+    return {}
 
 
 def undefined(analysis: Analysis) -> tuple[str, ...]:
     """What must hold for the model to be defined, and is not proved."""
     roots = [analysis.objective, *analysis.constraints.values()]
-    return tuple(dict.fromkeys(f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain))
+    return tuple(
+        dict.fromkeys(
+            f"{f.reason}: {analysis.problem.text(f.subject)}" for root in roots for f in root.domain
+        )
+    )
 
 
 def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
@@ -274,7 +346,9 @@ def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
     return f"O({promise.rate}) {record.counts}" + (f", here {rate}" if rate else "")
 
 
-def summarise(normal: NormalForm, chosen: Candidate, how: str, rate: str, unverified: tuple[str, ...]) -> list[str]:
+def summarise(
+    normal: NormalForm, chosen: Candidate, how: str, rate: str, unverified: tuple[str, ...]
+) -> list[str]:
     """The plan in a few sentences; of what no theorem covers, none is named."""
     record, promise = chosen.record, chosen.promise
     if unverified:

@@ -1,8 +1,10 @@
-"""Every algorithm for a problem: what its theorem lacks, what it guarantees, and what its rate comes to.
+"""Every algorithm for a problem: what its theorem lacks, what it guarantees, and what its rate
+comes to.
 
-Candidates are compared by what their theorems promise: an optimum before a stationary point, either before what the theorem does
-not cover; then by the oracle calls that the whole rate comes to, every term of it at the problem's own n, B1, B2 and eps, times
-what a step takes (before there are data, by the powers of 1/eps, n and the batch sizes); then by name.
+Candidates are compared by what their theorems promise: an optimum before a stationary point, either
+before what the theorem does not cover; then by the oracle calls that the whole rate comes to, every
+term of it at the problem's own n, B1, B2 and eps, times what a step takes (before there are data,
+by the powers of 1/eps, n and the batch sizes); then by name.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ GUARANTEES = ("optimum", "stationarity", "smoothed stationarity", "nothing")
 GIVEN = {
     "optimum": "an optimum",
     "stationarity": "a stationary point",
-    "smoothed stationarity": "a point near a stationary one of the smoothed objective F_lambda, not of the problem",
+    "smoothed stationarity": "a point near a stationary one of the smoothed objective F_lambda, not of "
+    "the problem",
     "nothing": "no guarantee",
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate:
-    """An algorithm for a problem. Its assumptions are decided when they are asked for: by ``find``, of the problem in its own
-    setting, so that one that is named, or kept, does not wait for the others."""
+    """An algorithm for a problem. Its assumptions are decided when they are asked for: by ``find``, of
+    the problem in its own setting, so that one that is named, or kept, does not wait for the
+    others."""
 
     record: Algorithm
     setting: Setting
@@ -95,8 +99,8 @@ class Candidate:
 
     @property
     def practised(self) -> bool:
-        """Whether its theorem would cover the problem but for what is run in the place of assumptions that fail: an envelope,
-        a penalty."""
+        """Whether its theorem would cover the problem but for what is run in the place of assumptions
+        that fail: an envelope, a penalty."""
         return all(finding.practice for finding in self.broken.values())
 
     @property
@@ -112,11 +116,14 @@ class Candidate:
     @property
     def guarantee(self) -> str:
         """What its theorem guarantees of the problem: ``optimum``, ``stationarity`` or ``nothing``."""
-        return self.promise.gives if self.covered else GUARANTEES[-1]
+        if self.covered:
+            return self.promise.gives
+        return GUARANTEES[-1]
 
     @cached_property
     def calls(self) -> float | None:
-        """Oracle calls that its theorem's rate comes to for the problem, up to constants; None before there are data."""
+        """Oracle calls that its theorem's rate comes to for the problem, up to constants; None before
+        there are data."""
         if "n" not in self.numbers:
             return None
         unit = self.record.calls(*(self.numbers[name] for name in ("n", "B1", "B2")))
@@ -125,38 +132,53 @@ class Candidate:
     @property
     def sampled(self) -> bool:
         """Its steps do not see all blocks and rows; those of a distribution have no end."""
-        return bool(self.numbers) and (self.numbers["B1"] < self.numbers["n"] or self.numbers["B2"] < self.numbers["rows"])
+        return bool(self.numbers) and (
+            self.numbers["B1"] < self.numbers["n"] or self.numbers["B2"] < self.numbers["rows"]
+        )
 
     @property
     def biased(self) -> bool:
-        """One minibatch at a time stands for an expectation over a distribution under a nonlinear function: no pass over all of
-        it can mend that."""
+        """One minibatch at a time stands for an expectation over a distribution under a nonlinear
+        function: no pass over all of it can mend that."""
         memoryless = self.record.estimator is plug_in
-        return memoryless and sizes.draws(self.normal) and any(term.kind == "composition" for term in self.normal.terms)
+        return (
+            memoryless
+            and sizes.draws(self.normal)
+            and any(term.kind == "composition" for term in self.normal.terms)
+        )
 
     @property
     def order(self) -> tuple[Any, ...]:
         """What candidates are compared by, the least first."""
         rate = rates.order(self.promise.rate)
-        return GUARANTEES.index(self.guarantee), inf if self.calls is None else self.calls, rate, self.record.name
+        return (
+            GUARANTEES.index(self.guarantee),
+            inf if self.calls is None else self.calls,
+            rate,
+            self.record.name,
+        )
 
     def worth(self) -> str:
         """``an optimum, O(1 / eps^2): 3.6e+08 oracle calls``: what it is ordered by."""
         rate = f"{GIVEN[self.guarantee]}, O({self.promise.rate})"
-        return rate if self.calls is None else f"{rate}: {self.calls:.1e} oracle calls"
+        if self.calls is None:
+            return rate
+        return f"{rate}: {self.calls:.1e} oracle calls"
 
     def lacks(self) -> list[str]:
         """What the theorem needs that does not hold, and where it says so."""
         return [sentence(self.record, name, finding) for name, finding in self.lacking.items()]
 
     def adds(self) -> list[str]:
-        """What its steps do where they go beyond the theorem: one sentence for assumptions that fail for the same reason."""
+        """What its steps do where they go beyond the theorem: one sentence for assumptions that fail
+        for the same reason."""
         alike: dict[tuple[str, str], list[str]] = {}
         for name, finding in self.beyond.items():
             assumed = f"{assumptions.ALL[name].meaning} ({self.record.requires[name]})"
             alike.setdefault((finding.why, self._practice(name, finding)), []).append(assumed)
         return [
-            f"{why}: {practice}; the theorem assumes {', and '.join(assumed)}" for (why, practice), assumed in alike.items()
+            f"{why}: {practice}; the theorem assumes {', and '.join(assumed)}"
+            for (why, practice), assumed in alike.items()
         ]
 
 
@@ -178,21 +200,32 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
 
     @cache
     def setting(penalty: str | None) -> Setting:
-        return free if penalty is None else dataclasses.replace(free, penalty=penalty, free=free)
+        if penalty is None:
+            return free
+        return dataclasses.replace(free, penalty=penalty, free=free)
 
     @cache
     def finding(penalty: str | None, needed: str) -> Finding:
         return assumptions.ALL[needed].decide(setting(penalty))
 
-    taken = {name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()}
+    taken = {
+        name: record.penalty if problem.constraints else None for name, record in algorithms.all().items()
+    }
     return {
-        name: Candidate(record=record, setting=setting(taken[name]), forms=forms, find=partial(finding, taken[name]), count=count)
+        name: Candidate(
+            record=record,
+            setting=setting(taken[name]),
+            forms=forms,
+            find=partial(finding, taken[name]),
+            count=count,
+        )
         for name, record in algorithms.all().items()
     }
 
 
 def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[str, float]]:
-    """n, B1, B2, rows, eps and, where the problem is strongly convex, mu, by the batch sizes that an algorithm takes."""
+    """n, B1, B2, rows, eps and, where the problem is strongly convex, mu, by the batch sizes that an
+    algorithm takes."""
     normal, bound = setting.normal, setting.bound
     eps, (mu, _) = float(settings.value(options, "epsilon", settings.EPSILON)), modulus(setting)
 
@@ -221,5 +254,10 @@ def treatment(record: Algorithm) -> dict[str, Any]:
 
 def finishable(record: Algorithm) -> bool:
     """The smoothed problem that it works on, with centres that may move, has a gradient on all rows."""
-    penalty = reformulations.penalty(record.penalty) if record.penalty else None
-    return record.outer in ("moreau", "entropy", "smooth", "dual") and (penalty is None or penalty.smooth and penalty.bounded)
+    if record.penalty:
+        penalty = reformulations.penalty(record.penalty)
+    else:
+        penalty = None
+    return record.outer in ("moreau", "entropy", "smooth", "dual") and (
+        penalty is None or penalty.smooth and penalty.bounded
+    )

@@ -1,4 +1,5 @@
-"""Which algorithm solves a problem: the one that the options name, checked all the same, or the first that suits."""
+"""Which algorithm solves a problem: the one that the options name, checked all the same, or the first
+that suits."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from fccomodel.plan.candidates import Candidate, candidates
 from fccomodel.plan.ranking import Ranking, nearest, rank
 from fccomodel.structure import Analysis
 
-#: in the place of an algorithm: several take a share of the budget each, and the one that came furthest goes on
+#: in the place of an algorithm: several take a share of the budget each, and the one that came
+#: furthest goes on
 RACE = "race"
 ENTRANTS = 4
 #: options that only some algorithms have, besides those by which these declare their own
@@ -26,11 +28,13 @@ OWN = {"step", "gradient_batch"}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Choice:
-    """The algorithm for a problem, what it was chosen among (by name), and the options given, with their origins.
+    """The algorithm for a problem, what it was chosen among (by name), and the options given, with
+    their origins.
 
     refusal   what the problem lacks, where none suits or the one named does not: nothing is chosen then
     entrants  of a race, if one was asked for
-    interior  how the problem meets the assumptions of the interior-point method, where the plan rests on that one
+    interior  how the problem meets the assumptions of the interior-point method, where the plan
+              rests on that one
     ranked    finds the order of those that suit
     unused    the user's own default algorithm, where this model cannot take it
     """
@@ -59,9 +63,11 @@ class Choice:
 
 
 def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) -> Choice:
-    """The algorithm that the options name, or the first that suits; F06xx where the problem has no form for any.
+    """The algorithm that the options name, or the first that suits; F06xx where the problem has no
+    form for any.
 
-    like   what was chosen for other numbers in the same model: it is kept where it has the same guarantee here
+    like   what was chosen for other numbers in the same model: it is kept where it has the same
+           guarantee here
     """
     problem = analysis.problem
     settings.refuse_unknown(options, problem)
@@ -72,41 +78,74 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
 
     @cache
     def ranked() -> Ranking:
-        return rank(considered, settings.finishing(options), str(settings.value(options, "schedule", "practical")))
+        return rank(
+            considered, settings.finishing(options), str(settings.value(options, "schedule", "practical"))
+        )
 
     unverified = bool(settings.value(options, "unverified", False))
-    name = None if named in (None, "auto", RACE) else str(named)
-    kept = None if like is None or named == RACE or name is not None else considered[like.record.name]
-    found = kept if like and kept and equal(kept, like) else select(considered, ranked, name, unverified, problem)
+    if named in (None, "auto", RACE):
+        name = None
+    else:
+        name = str(named)
+    kept: Candidate | tuple[Diagnostic, ...] | None
+    if like is None or named == RACE or name is not None:
+        kept = None
+    else:
+        kept = considered[like.record.name]
+    found = (
+        kept if like and kept and equal(kept, like) else select(considered, ranked, name, unverified, problem)
+    )
     unused: tuple[Unused, ...] = ()
     if name is not None and not isinstance(found, Candidate) and options["algorithm"][1] == USER:
         unused = (Unused("algorithm", name, USER, f"{found[0].message[:1].upper()}{found[0].message[1:]}."),)
         options = {key: entry for key, entry in options.items() if key != "algorithm"}
         found = select(considered, ranked, None, unverified, problem)
-    selected, refusal = (found, ()) if isinstance(found, Candidate) else (None, found)
-    entered = entrants(considered, ranked(), options) if named == RACE and selected is not None else ()
+    selected: Candidate | None = None
+    refusal: tuple[Diagnostic, ...] = ()
+    if isinstance(found, Candidate):
+        selected = found
+    else:
+        refusal = found
+    if named == RACE and selected is not None:
+        entered = entrants(considered, ranked(), options)
+    else:
+        entered = ()
     return Choice(
-        analysis=analysis, options=options, candidates=considered, selected=selected, refusal=refusal, entrants=entered,
-        ranked=ranked, unused=unused,
-    )  # fmt: skip
+        analysis=analysis,
+        options=options,
+        candidates=considered,
+        selected=selected,
+        refusal=refusal,
+        entrants=entered,
+        ranked=ranked,
+        unused=unused,
+    )
 
 
 def equal(one: Candidate, other: Candidate) -> bool:
     """The same algorithm covers two problems equally: the same assumptions hold, and so the same theorem."""
-    return one.admitted and other.admitted and one.broken.keys() == other.broken.keys() and one.promise == other.promise
+    return (
+        one.admitted
+        and other.admitted
+        and one.broken.keys() == other.broken.keys()
+        and one.promise == other.promise
+    )
 
 
 def refuse_alone(options: Origins, problem: ir.Problem) -> None:
-    """F0615 for options of a race that only some of the algorithms have, or by which steps fall with the budget."""
+    """F0615 for options of a race that only some of the algorithms have, or by which steps fall with
+    the budget."""
     every = [set(record.hyper) for record in algorithms.all().values()]
     own = (OWN | set().union(*every)) - set(settings.COMMON)
-    if wrong := [name for name in options if name in own or name == "schedule" and options[name][0] == "decay"]:
+    if wrong := [
+        name for name in options if name in own or name == "schedule" and options[name][0] == "decay"
+    ]:
         refuse(*(errors.option_of_one(name, options[name][0]) for name in wrong), source=problem.source)
 
 
 def entrants(considered: Mapping[str, Candidate], ranking: Ranking, options: Origins) -> tuple[str, ...]:
-    """Who takes part in a race: the first few in the order, the theorems' first among them, of those whose steps are the same in
-    practice one; of schedules by theorems those that have one."""
+    """Who takes part in a race: the first few in the order, the theorems' first among them, of those
+    whose steps are the same in practice one; of schedules by theorems those that have one."""
     suited = [*ranking.order[:1], *ranking.theorems[:1], *ranking.order]
     suited = suited or [c for c in nearest(considered, ENTRANTS) if c.can_run]
     if settings.value(options, "schedule") == "theory":
@@ -117,12 +156,16 @@ def entrants(considered: Mapping[str, Candidate], ranking: Ranking, options: Ori
     return tuple(different.values())[:ENTRANTS]
 
 
-# --------------------------------------------------------------------------------------------------------------- choosing
+# ----------------------------------------------------------------------------------------- choosing
 def select(
-    considered: Mapping[str, Candidate], ranked: Callable[[], Ranking], name: str | None, unverified: bool, problem: ir.Problem
+    considered: Mapping[str, Candidate],
+    ranked: Callable[[], Ranking],
+    name: str | None,
+    unverified: bool,
+    problem: ir.Problem,
 ) -> Candidate | tuple[Diagnostic, ...]:
-    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else the first that can run.
-    Where that is none, what the problem lacks."""
+    """The one named, checked all the same; else the first whose theorem holds; ``unverified``: else
+    the first that can run. Where that is none, what the problem lacks."""
     if name is not None and name not in considered:
         refuse(errors.unknown_algorithm(name, list(considered)), source=problem.source)
     if name is not None:
@@ -133,7 +176,9 @@ def select(
     if order := ranked().order:
         return order[0]
     near = nearest(considered)
-    return near[0] if unverified and near[0].can_run else (_none(considered),)
+    if unverified and near[0].can_run:
+        return near[0]
+    return (_none(considered),)
 
 
 def _refusals(one: Candidate, unverified: bool) -> list[Diagnostic]:

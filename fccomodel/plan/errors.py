@@ -24,7 +24,7 @@ RACE = Code("F0615", "race")
 LACKING = (REQUIREMENTS.id, STEP.id)
 
 
-# --------------------------------------------------------------------------------------------------------------- algorithms
+# --------------------------------------------------------------------------------------- algorithms
 def unknown_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     """An algorithm is one of those there are."""
     return ALGORITHM.error(
@@ -34,15 +34,19 @@ def unknown_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
     )
 
 
-def requirement(record: Algorithm, assumption: str, meaning: str, why: str, span: Span, *, form: bool) -> Diagnostic:
-    """The assumptions of an algorithm hold on the model; ``form``: without this one it has no text for such a model."""
+def requirement(
+    record: Algorithm, assumption: str, meaning: str, why: str, span: Span, *, form: bool
+) -> Diagnostic:
+    """The assumptions of an algorithm hold on the model; ``form``: without this one it has no text for
+    such a model."""
     return REQUIREMENTS.error(
         f"{record.name} needs {meaning}",
         span=span,
         reason=f"{record.requires[assumption]} asks for it; {why}.",
         fix="Leave the choice to the compiler: there is no form of it for such a model."
         if form
-        else "Change the model so that it holds, leave the choice to the compiler, or run it without a theorem: --unverified.",
+        else "Change the model so that it holds, leave the choice to the compiler, or run it without a "
+        "theorem: --unverified.",
     )
 
 
@@ -50,17 +54,23 @@ def not_conic() -> Diagnostic:
     """The interior-point method needs a conic program, all of its data, and a budget in seconds."""
     return REQUIREMENTS.error(
         "the interior-point method needs a conic program of moderate size",
-        reason="The model is not known to be convex and made of linear, second-order, exponential, power and semidefinite cones, "
+        reason="The model is not known to be convex and made of linear, second-order, exponential, power "
+        "and semidefinite cones, "
         "or its data are not given, or the budget is not one of seconds with a finish.",
         fix="Leave the choice to the compiler.",
     )
 
 
-def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()) -> Diagnostic:
-    """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of ``total``; ``fixes``: rewrites
-    by which one would."""
+def no_algorithm(
+    nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes: Sequence[str] = ()
+) -> Diagnostic:
+    """Some theorem covers the model; ``nearest``: the names of algorithms with what they lack, of
+    ``total``; ``fixes``: rewrites by which one would."""
     lines = "; ".join(f"{name} needs {', '.join(lacks)}" for name, lacks in nearest)
-    more = f"; {total - 3} more in `fccomodel algorithms --model`" if total > 3 else ""
+    if total > 3:
+        more = f"; {total - 3} more in `fccomodel algorithms --model`"
+    else:
+        more = ""
     return NO_ALGORITHM.error(
         "no algorithm's theorem covers this model",
         reason=f"Nearest: {lines}{more}.",
@@ -69,11 +79,13 @@ def no_algorithm(nearest: Sequence[tuple[str, Sequence[str]]], total: int, fixes
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ options
+# ------------------------------------------------------------------------------------------ options
 def unknown_option(name: str, given: Any, known: Sequence[str], params: Collection[str] = ()) -> Diagnostic:
     """An option is one that `fccomodel options` lists; values of the model's params are not options."""
     if name in params:
-        return OPTION.error(f"`{name}` is a param of this model, not an option", fix=f"{_as_param(name, given)}.")
+        return OPTION.error(
+            f"`{name}` is a param of this model, not an option", fix=f"{_as_param(name, given)}."
+        )
     return OPTION.error(
         f"there is no option `{name}`",
         reason=f"Options are {', '.join(known)}.",
@@ -81,16 +93,26 @@ def unknown_option(name: str, given: Any, known: Sequence[str], params: Collecti
     )
 
 
-def unused_option(one: Unused, record: Algorithm, having: Sequence[str], is_param: bool, compared: bool) -> Diagnostic:
-    """An option that somebody gives is used by the run; ``having``: the algorithms that have it, ``is_param``: the model has a
-    param of this name, ``compared``: several algorithms run with it."""
+def unused_option(
+    one: Unused, record: Algorithm, having: Sequence[str], is_param: bool, compared: bool
+) -> Diagnostic:
+    """An option that somebody gives is used by the run; ``having``: the algorithms that have it,
+    ``is_param``: the model has a param of this name, ``compared``: several algorithms run with it."""
     name, given = one.name, one.value
-    others = [] if record.name in having else list(having)
-    fixes = [f"`{name}` is a param of this model: {_as_param(name, given)}"] if is_param else []
+    if record.name in having:
+        others = []
+    else:
+        others = list(having)
+    if is_param:
+        fixes = [f"`{name}` is a param of this model: {_as_param(name, given)}"]
+    else:
+        fixes = []
     if others and compared:
         fixes.append(f"Give it to the algorithms that have it: {others[0]}({name}={given})")
     elif others:
-        fixes.append(f"{', '.join(others)} {'has' if len(others) == 1 else 'have'} it: name {others[0]} (--algorithm)")
+        fixes.append(
+            f"{', '.join(others)} {'has' if len(others) == 1 else 'have'} it: name {others[0]} (--algorithm)"
+        )
     fixes.append("Or remove it" if fixes else "Remove it")
     return OPTION.error(
         f"{record.name} does not use the option `{name}` = {given} ({one.origin})",
@@ -123,10 +145,14 @@ def no_schedule(record: Algorithm) -> Diagnostic:
 
 
 def no_finite_schedule(record: Algorithm, constants: Sequence[str], values: Sequence[str]) -> Diagnostic:
-    """The numbers of a theorem's schedule are finite and positive. ``constants``: those that are infinite or 0, in words;
+    """The numbers of a theorem's schedule are finite and positive. ``constants``: those that are
+    infinite or 0, in words;
     ``values``: what the schedule comes to, in words."""
     why = "; ".join(constants) or "its constants leave no step of a finite size"
-    made = f" Its formula gives {', '.join(values)}." if values else ""
+    if values:
+        made = f" Its formula gives {', '.join(values)}."
+    else:
+        made = ""
     return SCHEDULE.error(
         f"the theorem of {record.name} gives no schedule for this model",
         reason=f"{why}.{made}",
@@ -145,7 +171,7 @@ def no_steps_to_divide(budget: Any) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------------- races
+# -------------------------------------------------------------------------------------------- races
 def option_of_one(name: str, given: Any) -> Diagnostic:
     """Options of a race mean the same for all that take part."""
     falls = name == "schedule"

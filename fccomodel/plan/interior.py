@@ -1,7 +1,8 @@
-"""The interior-point method as a method of the table: what it assumes of a model, and what it promises.
+"""The interior-point method as a method of the table: what it assumes of a model, and what it
+promises.
 
-It is no stochastic algorithm and has no steps of its own in an emitted program. It is planned where no stochastic algorithm's
-theorem covers a model that is a conic program, or where it is named.
+It is no stochastic algorithm and has no steps of its own in an emitted program. It is planned where
+no stochastic algorithm's theorem covers a model that is a conic program, or where it is named.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ REQUIRES = {
 }
 MEANINGS = {
     "convex": "a convex problem",
-    "conic form": "a conic program of moderate size (linear, second-order, exponential, power and semidefinite cones), "
+    "conic form": "a conic program of moderate size (linear, second-order, exponential, power and "
+    "semidefinite cones), "
     "with its data",
 }
 THEOREM = Theorem(

@@ -1,4 +1,5 @@
-"""What a run does that the theorem of its algorithm does not speak of, each in words: steps, proxes, sizes, samples."""
+"""What a run does that the theorem of its algorithm does not speak of, each in words: steps, proxes,
+sizes, samples."""
 
 from __future__ import annotations
 
@@ -11,18 +12,24 @@ from fccomodel.plan.settings import budget, value
 from fccomodel.plan.sharing import Strata
 
 SIZES = {
-    "practical": "step sizes, smoothing and weights: adapted stage by stage, where the theorem fixes them (schedule = theory)",
+    "practical": "step sizes, smoothing and weights: adapted stage by stage, where the theorem fixes "
+    "them (schedule = theory)",
     "decay": "step sizes: by the budget, where the theorem fixes them (schedule = theory)",
 }
 
 
 FINISH = (
-    "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for them, and often "
+    "finish: full passes over all rows by proximal L-BFGS follow the steps where the budget has room for "
+    "them, and often "
     "give the answer (--no-polish leaves them out)"
 )
-RESTORATION = "restoration: full passes that lower the violation of constraints may follow the steps (--no-polish: none)"
+RESTORATION = (
+    "restoration: full passes that lower the violation of constraints may follow the steps "
+    "(--no-polish: none)"
+)
 INTERIOR = (
-    "interior-point method: gives the answer where the problem is a conic program of moderate size and the rest has not "
+    "interior-point method: gives the answer where the problem is a conic program of moderate size and "
+    "the rest has not "
     "converged soon (--no-polish leaves it out)"
 )
 
@@ -41,19 +48,37 @@ def added(
     said = [*chosen.adds(), *_smooth_proxes(chosen)]
     if step == "adam":
         said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
-    said += [SIZES[schedule]] if schedule in SIZES else []
+    if schedule in SIZES:
+        said += [SIZES[schedule]]
+    else:
+        said += []
     if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
-        said.append("estimates: moving averages, where the theorem adds differences of values at two iterates (gamma_prime)")
-    said += record.practice if schedule != "theory" else ()
+        said.append(
+            "estimates: moving averages, where the theorem adds differences of values at two iterates "
+            "(gamma_prime)"
+        )
+    if schedule != "theory":
+        said += record.practice
+    else:
+        said += ()
     said += _endings(chosen, settled, convex)
-    return (*said, *([*map(_together, shared), *_samples(settled, counts)] if record.oracle == "blocks" else ()))
+    return (
+        *said,
+        *([*map(_together, shared), *_samples(settled, counts)] if record.oracle == "blocks" else ()),
+    )
 
 
 def _endings(chosen: Candidate, settled: Origins, convex: bool) -> list[str]:
-    """What may follow the steps, or come in their place, where a budget in seconds and the option ``polish`` let it."""
+    """What may follow the steps, or come in their place, where a budget in seconds and the option
+    ``polish`` let it."""
     if not value(settled, "polish") or budget(settled).seconds is None:
         return []
-    said = [FINISH] if finishable(chosen.record) else [RESTORATION] if chosen.setting.constrained else []
+    if finishable(chosen.record):
+        said = [FINISH]
+    elif chosen.setting.constrained:
+        said = [RESTORATION]
+    else:
+        said = []
     return said + ([INTERIOR] if convex else [])
 
 
@@ -62,12 +87,20 @@ def _smooth_proxes(chosen: Candidate) -> list[str]:
     if "unregularised" not in chosen.findings:
         return []
     texts = [p.text for p in chosen.setting.normal.prox if regularisers.all()[p.name].smooth]
-    return [f"{', '.join(texts)}: by the prox after each step, where the theorem has the gradient of the whole"] if texts else []
+    if texts:
+        return [
+            f"{', '.join(texts)}: by the prox after each step, where the theorem has the gradient of the "
+            "whole"
+        ]
+    return []
 
 
 def _together(strata: Strata) -> str:
     """One batch of rows for several expectations: each is unbiased, but they depend on one another."""
-    kinds = f" in {len(strata.sizes)} strata" if len(strata.sizes) > 1 else ""
+    if len(strata.sizes) > 1:
+        kinds = f" in {len(strata.sizes)} strata"
+    else:
+        kinds = ""
     shared = f"{len(strata.cells)} expectations share {strata.size} rows of {strata.table}{kinds}"
     return f"samples: {shared}, where the theorem's are drawn for each apart (draws = separate)"
 
@@ -78,7 +111,12 @@ def _samples(settled: Origins, counts: Mapping[str, int] | None) -> list[str]:
         return []
     said = []
     if value(settled, "sampling") == "epochs":
-        said.append("samples: each pass takes all of them once, where the theorem's are independent (sampling = iid)")
+        said.append(
+            "samples: each pass takes all of them once, where the theorem's are independent (sampling = iid)"
+        )
     if value(settled, "inner_sampling") == "shared" and (counts is None or counts["n"] > 1):
-        said.append("inner samples: blocks share them, where the theorem's have their own (inner_sampling = per_block)")
+        said.append(
+            "inner samples: blocks share them, where the theorem's have their own (inner_sampling = "
+            "per_block)"
+        )
     return said

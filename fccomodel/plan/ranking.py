@@ -1,8 +1,10 @@
-"""The order in which the compiler chooses among the algorithms that suit a problem, and why each other one comes later.
+"""The order in which the compiler chooses among the algorithms that suit a problem, and why each other
+one comes later.
 
-No condition names an algorithm. Where a run ends with passes over all rows, those go first after which there can be any, of them
-those that smooth all of the problem's kinks, and of these those whose theorem covers the problem, or would but for a smoothing
-that no theorem has. Among these the theorems decide (``candidates``), a guarantee before none, unless algorithms were measured on
+No condition names an algorithm. Where a run ends with passes over all rows, those go first after
+which there can be any, of them those that smooth all of the problem's kinks, and of these those
+whose theorem covers the problem, or would but for a smoothing that no theorem has. Among these the
+theorems decide (``candidates``), a guarantee before none, unless algorithms were measured on
 problems of the same class and the theorems' first was far from the best there (``measured``).
 """
 
@@ -18,14 +20,17 @@ from fccomodel.plan import measured
 from fccomodel.plan.candidates import GUARANTEES, Candidate, finishable
 
 FINISHED = "after which there can be no finish by passes over all rows (--no-polish asks for none)"
-KINKED = "with kinks left to subgradients, which passes over all rows do not finish (--no-polish asks for none)"
+KINKED = (
+    "with kinks left to subgradients, which passes over all rows do not finish (--no-polish asks for none)"
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranking:
     """Algorithms that suit a problem, the best first.
 
-    theorems   by their theorems alone          order   as they are chosen: ``row`` is what was measured against that, if anything
+    theorems   by their theorems alone          order   as they are chosen: ``row`` is what was
+               measured against that, if anything
     finishing  a finish by passes over all rows is wanted
     """
 
@@ -35,7 +40,8 @@ class Ranking:
     finishing: bool = False
 
     def reasons(self) -> list[str]:
-        """Why the first one is: its worth, or the row of measurements that decided, and what the theorems alone would choose."""
+        """Why the first one is: its worth, or the row of measurements that decided, and what the
+        theorems alone would choose."""
         if not self.order:
             return []
         first, alone = self.order[0], self.theorems[0]
@@ -47,11 +53,15 @@ class Ranking:
             said = [f"the rate of its theorem, which does not cover all of the model: {first.worth()}"]
         if first is not alone:
             lost = self._unfinished(alone, first)
-            said.append(f"by the theorems alone it would be {alone.record.name}: {alone.worth()}{lost and ', ' + lost}")
+            said.append(
+                f"by the theorems alone it would be {alone.record.name}: "
+                f"{alone.worth()}{lost and ', ' + lost}"
+            )
         return said
 
     def _unfinished(self, other: Candidate, chosen: Candidate) -> str:
-        """Why a finish that is wanted is none after ``other``, as it is after the one chosen; "" where it is."""
+        """Why a finish that is wanted is none after ``other``, as it is after the one chosen; "" where
+        it is."""
         if not self.finishing or not finishable(chosen.record):
             return ""
         if not finishable(other.record):
@@ -64,10 +74,21 @@ class Ranking:
         return [c.record.name for c in self.order if not self._unfinished(c, self.order[0])]
 
     def to_json(self) -> dict[str, Any]:
-        """``order``, what the ``theorems`` alone would choose, and the class and times that were ``measured`` against that."""
-        worth = {c.record.name: {"guarantee": c.guarantee, "rate": c.promise.rate, "calls": c.calls} for c in self.order}
-        row = self.row and {"class": dict(self.row.problems), "models": list(self.row.models), "times": dict(self.row.times)}
-        alone = self.theorems[0].record.name if self.theorems else None
+        """``order``, what the ``theorems`` alone would choose, and the class and times that were
+        ``measured`` against that."""
+        worth = {
+            c.record.name: {"guarantee": c.guarantee, "rate": c.promise.rate, "calls": c.calls}
+            for c in self.order
+        }
+        row = self.row and {
+            "class": dict(self.row.problems),
+            "models": list(self.row.models),
+            "times": dict(self.row.times),
+        }
+        if self.theorems:
+            alone = self.theorems[0].record.name
+        else:
+            alone = None
         return {"order": worth, "theorems": alone, "measured": row, "finishing": self.finishing}
 
     def later(self, other: Candidate, chosen: Candidate | None) -> str:
@@ -81,7 +102,11 @@ class Ranking:
             return f"{suits}, {lost}"
         if other.biased and not chosen.biased:
             return f"{suits}, but one minibatch of draws at a time is a biased estimate, however long the run"
-        if self.row is not None and self.row.place(chosen.record.name) < inf and other.covered == chosen.covered:
+        if (
+            self.row is not None
+            and self.row.place(chosen.record.name) < inf
+            and other.covered == chosen.covered
+        ):
             slower = self.row.place(other.record.name)
             if slower == inf:
                 return f"{suits}, but not measured on problems of its class"
@@ -93,11 +118,18 @@ class Ranking:
         return f"{suits}, and preferred where none is named"
 
 
-def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule: str = "practical") -> Ranking:
-    """Those whose theorems hold, or whose steps go beyond them; ``finishing``: passes over all rows are wanted at the end. By a
-    theorem's ``schedule`` nothing was measured, and those go first that have one."""
+def rank(
+    considered: Mapping[str, Candidate], finishing: bool = False, schedule: str = "practical"
+) -> Ranking:
+    """Those whose theorems hold, or whose steps go beyond them; ``finishing``: passes over all rows
+    are wanted at the end. By a theorem's ``schedule`` nothing was measured, and those go first that
+    have one."""
     theorems = sorted((c for c in direct(considered) if c.admitted), key=lambda c: c.order)
-    finishing = finishing and any(finishable(c.record) for c in theorems) and not any(c.setting.problem.nets for c in theorems)
+    finishing = (
+        finishing
+        and any(finishable(c.record) for c in theorems)
+        and not any(c.setting.problem.nets for c in theorems)
+    )
     by_theory = schedule == "theory"
 
     def unfinished(c: Candidate) -> tuple[bool, bool]:
@@ -105,17 +137,27 @@ def rank(considered: Mapping[str, Candidate], finishing: bool = False, schedule:
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
-        return *unfinished(c), c.biased, by_theory and c.record.theory is None, not c.covered and (by_theory or not c.practised)
+        return (
+            *unfinished(c),
+            c.biased,
+            by_theory and c.record.theory is None,
+            not c.covered and (by_theory or not c.practised),
+        )
 
     least = min(map(late, theorems), default=())
     first = [c.record.name for c in theorems if late(c) == least]
-    row = measured.of(class_of(theorems)) if len(first) > 1 and not by_theory else None
+    if len(first) > 1 and not by_theory:
+        row = measured.of(class_of(theorems))
+    else:
+        row = None
     row = row if row is not None and row.best(first) else None
 
     def order(c: Candidate) -> tuple[Any, ...]:
         return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
 
-    return Ranking(theorems=tuple(theorems), order=tuple(sorted(theorems, key=order)), row=row, finishing=finishing)
+    return Ranking(
+        theorems=tuple(theorems), order=tuple(sorted(theorems, key=order)), row=row, finishing=finishing
+    )
 
 
 def class_of(suited: Sequence[Candidate]) -> measured.Class | None:
@@ -139,16 +181,22 @@ def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidat
     return (running or list(considered.values()))[:most]
 
 
-def rejected(considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking) -> dict[str, list[str]]:
-    """For every other algorithm what it lacks, or why it comes later; those that could be chosen first, in their order."""
+def rejected(
+    considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
+) -> dict[str, list[str]]:
+    """For every other algorithm what it lacks, or why it comes later; those that could be chosen
+    first, in their order."""
     place = {c.record.name: k for k, c in enumerate(ranking.order)}
     others = [c for c in considered.values() if c is not chosen]
     others.sort(key=lambda c: (place.get(c.record.name, len(place)), not c.admitted, c.order))
     return {c.record.name: c.lacks() or [f"{ranking.later(c, chosen)}: {c.worth()}"] for c in others}
 
 
-def alike(considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking) -> list[tuple[list[str], str]]:
-    """The same for a reader: algorithms with one reason together, of several reasons the one that most algorithms share."""
+def alike(
+    considered: Mapping[str, Candidate], chosen: Candidate | None, ranking: Ranking
+) -> list[tuple[list[str], str]]:
+    """The same for a reader: algorithms with one reason together, of several reasons the one that most
+    algorithms share."""
     shared = Counter(f.why for c in considered.values() for f in c.lacking.values())
     groups: dict[str, list[str]] = {}
     for name in rejected(considered, chosen, ranking):

@@ -1,4 +1,5 @@
-"""Rates of convergence as formulas in n, B1, B2, eps and mu: how fast they grow, and what they come to for a problem."""
+"""Rates of convergence as formulas in n, B1, B2, eps and mu: how fast they grow, and what they come to
+for a problem."""
 
 from __future__ import annotations
 
@@ -10,23 +11,37 @@ from decimal import Decimal, localcontext
 from functools import cache
 from math import inf, isfinite, log
 
-#: What formulas call, and their operators, on decimal numbers: exponents of n and eps show far out, where floats overflow.
-FUNCTIONS: dict[str, Callable[..., Decimal]] = {"max": max, "min": min, "sqrt": Decimal.sqrt, "log": Decimal.ln}
+#: What formulas call, and their operators, on decimal numbers: exponents of n and eps show far out,
+#: where floats overflow.
+FUNCTIONS: dict[str, Callable[..., Decimal]] = {
+    "max": max,
+    "min": min,
+    "sqrt": Decimal.sqrt,
+    "log": Decimal.ln,
+}
 OPERATORS: dict[type, Callable[..., Decimal]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.Pow: operator.pow,
-}  # fmt: skip
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 
 
 @cache
 def parse(rate: str) -> ast.expr:
     """``n / (B1 sqrt(B2) eps^5)`` as an expression."""
-    return ast.parse(re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate).replace("^", "**"), mode="eval").body
+    return ast.parse(
+        re.sub(r"(?<=[A-Za-z0-9)]) +(?=[A-Za-z(])", " * ", rate).replace("^", "**"), mode="eval"
+    ).body
 
 
 @cache
 def names(rate: str) -> frozenset[str]:
     """The quantities that a rate depends on."""
-    return frozenset(node.id for node in ast.walk(parse(rate)) if isinstance(node, ast.Name)) - FUNCTIONS.keys()
+    return (
+        frozenset(node.id for node in ast.walk(parse(rate)) if isinstance(node, ast.Name)) - FUNCTIONS.keys()
+    )
 
 
 def _at(node: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal:
@@ -45,7 +60,11 @@ def _at(node: ast.expr, numbers: Mapping[str, Decimal]) -> Decimal:
 @cache
 def order(rate: str) -> tuple[float, ...]:
     """Exponents by which rates are compared, the least first: of 1/eps, of n, of the batch sizes."""
-    return _exponent(rate, "eps", -1), _exponent(rate, "n", 1), -_exponent(rate, "B1", -1) - _exponent(rate, "B2", -1)
+    return (
+        _exponent(rate, "eps", -1),
+        _exponent(rate, "n", 1),
+        -_exponent(rate, "B1", -1) - _exponent(rate, "B2", -1),
+    )
 
 
 def _exponent(rate: str, name: str, sign: int) -> float:
@@ -68,15 +87,20 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
 
 
 def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
-    """Oracle calls: ``unit`` of them for each of what the rate counts; N and m are the rows of an expectation."""
+    """Oracle calls: ``unit`` of them for each of what the rate counts; N and m are the rows of an
+    expectation."""
     total = value(rate, {**numbers, **_finite_sums(numbers)})
-    return None if total is None else unit * total
+    if total is None:
+        return None
+    return unit * total
 
 
 def _finite_sums(numbers: Mapping[str, float]) -> dict[str, float]:
     """N and m of rates for finite sums, which no expectation over a distribution is."""
     rows = numbers.get("rows", inf)
-    return {"N": rows, "m": rows} if isfinite(rows) else {}
+    if isfinite(rows):
+        return {"N": rows, "m": rows}
+    return {}
 
 
 def _power(rate: str, numbers: Mapping[str, float]) -> tuple[float, Decimal] | None:
@@ -106,7 +130,9 @@ def in_numbers(rate: str, numbers: Mapping[str, float], eps: float) -> str:
         factor, power = fitted
         said += f" = {factor:.1e} / eps" + (f"^{power:f}" if power != 1 else "")
     total = value(rate, {**parameters, "eps": eps})
-    return said if total is None else f"{said}: {total:.1e} at eps = {eps:g}"
+    if total is None:
+        return said
+    return f"{said}: {total:.1e} at eps = {eps:g}"
 
 
 def _filled(rate: str, numbers: Mapping[str, float]) -> str:
@@ -121,4 +147,8 @@ def _filled(rate: str, numbers: Mapping[str, float]) -> str:
 
 def _number(number: float, grouped: bool) -> str:
     """Whole numbers with all their digits, by thousands where no comma stands between arguments."""
-    return f"{number:g}" if not isinstance(number, int) else f"{number:,}" if grouped else str(number)
+    if not isinstance(number, int):
+        return f"{number:g}"
+    if grouped:
+        return f"{number:,}"
+    return str(number)

@@ -1,4 +1,5 @@
-"""The options of a plan: those given, and what nobody gave by the algorithm, its theorem and the data. Each has its origin."""
+"""The options of a plan: those given, and what nobody gave by the algorithm, its theorem and the data.
+Each has its origin."""
 
 from __future__ import annotations
 
@@ -25,24 +26,32 @@ from fccomodel.structure import Analysis
 SECONDS = 25.0
 #: options that a plan reads, with their meaning
 OPTIONS = {
-    "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came furthest goes on",
+    "algorithm": "which algorithm; race: a few take a share of the budget each, and the one that came "
+    "furthest goes on",
     "step": "its update of w",
     "outer_batch": "blocks i sampled each step (B1)",
-    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where many blocks draw their own, "
+    "inner_batch": "samples per inner expectation (B2); of nets, nobody having given it, fewer where "
+    "many blocks draw their own, "
     "512 together where all share them",
-    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones from 16 on), or iid",
-    "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, as theorems assume)",
-    "draws": "whether expectations of a table's rows share one batch, which has some of every group (shared, of nets unless the "
+    "sampling": "how blocks and shared samples are drawn: epochs (each pass takes all once; inner ones "
+    "from 16 on), or iid",
+    "inner_sampling": "whether blocks meet the same inner samples (shared), or each its own (per_block, "
+    "as theorems assume)",
+    "draws": "whether expectations of a table's rows share one batch, which has some of every group "
+    "(shared, of nets unless the "
     "objective saturates), or each draws its own (separate, as theorems assume)",
-    "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the estimates' (same)",
+    "gradient_batch": "inner samples of gradients, in ALEXR, ALEXR2: fresh (as theorems assume), or the "
+    "estimates' (same)",
     "eta": "first step size; 0: the inverse of the estimated smoothness",
     "gamma": "weight of the new inner value",
     "gamma_prime": "weight of the inner difference",
     "beta": "weight of the new gradient",
     "beta_prime": "weight of the new squared gradient",
     "eps": "added to the root of the squared gradient",
-    "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values (NASA)",
-    "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate (HSCG)",
+    "tau": "weight of a block's dual variable y in its next value (ALEXR), of the averages' new values "
+    "(NASA)",
+    "theta": "weight of the extrapolation of inner values (ALEXR), of the prox point in the next iterate "
+    "(HSCG)",
     "fresh": "b / b0 in the weight of fresh samples; 0: b0 is a full pass (HSCG)",
     "mu": "weight of |w|^2 / 2 that is added to the objective (SOX-boost; theory: where it is merely convex)",
     "values": "minibatches by which values are estimated, to one of Jacobians (HSCG)",
@@ -56,7 +65,8 @@ OPTIONS = {
     "inner_steps": "steps of the inner loop (K), of each subproblem (prox-linear)",
     "last": "steps of the last stage; 0: as many as before it (ALEXR2 with a final ALEXR stage)",
     "finer": "1 - theta in the last stage, to one in the inner loop",
-    "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the inner steps reach",
+    "nu": "smoothing of the nested Moreau envelope, 1 / (weight of the proximal term); 0: as far as the "
+    "inner steps reach",
     "matrix": "entries of the largest Jacobian that is kept as a matrix; products with it are beyond",
     "probe": "samples by which the first step size is found (all, where they are fewer)",
     "pass_limit": "samples above which full passes are made where an algorithm is made of them alone",
@@ -69,7 +79,8 @@ OPTIONS = {
     "shrink": "factor on the step size after an epoch without progress",
     "gain": "relative gain of a stage that counts as progress",
     "lam": "smoothing of non-smooth outer functions, to begin with; 0: by the size of their arguments",
-    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from half of the budget on and a "
+    "schedule": "practical: stages that adapt; theory: the theorem's; decay: eta, a tenth of it from "
+    "half of the budget on and a "
     "hundredth from three quarters, all else constant, and the last iterate",
     "epsilon": "the accuracy that theory schedules and rates are for",
     "unverified": "run where no theorem covers the model",
@@ -82,7 +93,8 @@ SETTINGS = {
     "seed": "of every random choice: the same seed gives the same answer on the same machine",
     "device": "where it runs: auto takes an accelerator where there is one",
     "precision": "of the steps; reports are in float64",
-    "backend": "what runs the steps: auto is eager but where the budget has so many steps that another saves time",
+    "backend": "what runs the steps: auto is eager but where the budget has so many steps that another "
+    "saves time",
     "budget": "60s, 2m, 1h of the whole command; 5000it steps; 1e6oracles values g_i(w; xi)",
     "holdout": "rows left out, to judge the answer by: a condition on rows, or a share of them",
     "margin": "confidence with which constraints on expectations over rows shall hold for new rows",
@@ -98,7 +110,8 @@ SMOOTHING = 0.1
 
 
 def finishing(given: Origins) -> bool:
-    """Passes over all rows are wanted at the end: the default but where a schedule is the theorem's or decays."""
+    """Passes over all rows are wanted at the end: the default but where a schedule is the theorem's or
+    decays."""
     return bool(value(given, "polish", value(given, "schedule") not in ("theory", "decay")))
 
 
@@ -107,7 +120,10 @@ def refuse_unknown(given: Origins, problem: ir.Problem) -> None:
     unknown = [name for name in given if name not in OPTIONS and name not in SETTINGS]
     if unknown:
         known = [*OPTIONS, *SETTINGS]
-        refuse(*(errors.unknown_option(n, given[n][0], known, problem.params) for n in unknown), source=problem.source)
+        refuse(
+            *(errors.unknown_option(n, given[n][0], known, problem.params) for n in unknown),
+            source=problem.source,
+        )
 
 
 def value(settled: Origins, name: str, default: Any = None) -> Any:
@@ -122,24 +138,30 @@ def settle(settled: Origins, values: Mapping[str, Any], origin: str = AUTOMATIC)
 
 
 def applicable(given: Origins, record: Algorithm) -> tuple[Origins, tuple[Unused, ...]]:
-    """The options without those of the user's own defaults that this algorithm cannot take, and these with the reason."""
+    """The options without those of the user's own defaults that this algorithm cannot take, and these
+    with the reason."""
     aside = []
     step, step_origin = given.get("step", (None, ""))
     kind, origin = given.get("schedule", (None, ""))
     if step_origin == USER and step not in record.steps:
         aside.append(Unused("step", step, step_origin, f"{record.title} has {', '.join(record.steps)}."))
     if origin == USER and kind == "theory" and record.theory is None:
-        aside.append(Unused("schedule", kind, origin, f"No schedule of a theorem is written down for {record.title}."))
+        aside.append(
+            Unused("schedule", kind, origin, f"No schedule of a theorem is written down for {record.title}.")
+        )
     if origin == USER and kind == "decay" and budget(given).seconds is not None:
-        aside.append(Unused("schedule", kind, origin, "Its steps fall by parts of a budget of steps or oracle calls."))
+        aside.append(
+            Unused("schedule", kind, origin, "Its steps fall by parts of a budget of steps or oracle calls.")
+        )
     names = {one.name for one in aside}
     return {name: entry for name, entry in given.items() if name not in names}, tuple(aside)
 
 
 def by_algorithm(
     given: Origins, record: Algorithm, normal: NormalForm, problem: ir.Problem, shared: bool = False
-) -> Origins:  # fmt: skip
-    """The options with what follows from the algorithm and the kind of schedule: all but batch sizes and hyper-parameters."""
+) -> Origins:
+    """The options with what follows from the algorithm and the kind of schedule: all but batch sizes
+    and hyper-parameters."""
     settled = dict(given)
     settle(settled, {"algorithm": record.name, "schedule": WORDS["schedule"][0]})
     theory, decay = (settled["schedule"][0] == word for word in ("theory", "decay"))
@@ -166,8 +188,11 @@ def shared(settled: Origins, normal: NormalForm, bound: Bound | None, batch: Bat
     return strata(normal.objective, bound, batch, int(asked[0]) if asked[1] != AUTOMATIC else None)
 
 
-def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]) -> dict[str, float]:
-    """The numbers that the algorithm starts from: those given, else its theorem's, else the defaults; all are settled then."""
+def hyper_parameters(
+    settled: Origins, defaults: Mapping[str, float], scheduled: Mapping[str, float]
+) -> dict[str, float]:
+    """The numbers that the algorithm starts from: those given, else its theorem's, else the defaults;
+    all are settled then."""
     theorem = f"theory, epsilon = {float(value(settled, 'epsilon')):g}"
     hyper: dict[str, float] = {}
     for name, number in {**defaults, **scheduled}.items():
@@ -179,8 +204,9 @@ def hyper_parameters(settled: Origins, defaults: Mapping[str, float], scheduled:
 def defaults(
     record: Algorithm, normal: NormalForm, step: str, adam: float, between: float, waiting: bool, nets: bool
 ) -> dict[str, float]:
-    """Hyper-parameters without a theorem: ``adam`` is the size of an Adam-type step, ``between`` two visits of a block there are
-    so many steps; ``waiting``: blocks that are tracked by their logarithms wait for these."""
+    """Hyper-parameters without a theorem: ``adam`` is the size of an Adam-type step, ``between`` two
+    visits of a block there are so many steps; ``waiting``: blocks that are tracked by their
+    logarithms wait for these."""
     return {
         "eta": adam if step == "adam" else 0.0,
         "rho": RHO,
@@ -197,7 +223,11 @@ def defaults(
 def annealed(settled: Origins, record: Algorithm, nets: bool) -> bool:
     """Adam-type steps of nets fall over the budget too, where it is known how many there will be."""
     counted = budget(settled).seconds is None or bool(value(settled, "polish"))
-    practical = value(settled, "schedule") == "practical" and value(settled, "step") == "adam" and record.oracle == "blocks"
+    practical = (
+        value(settled, "schedule") == "practical"
+        and value(settled, "step") == "adam"
+        and record.oracle == "blocks"
+    )
     return nets and practical and counted
 
 
@@ -206,13 +236,17 @@ PLAIN, WIDE, SATURATING = 0.05, 2e-2, 4e-3
 
 
 def adam_step_size(analysis: Analysis) -> float:
-    """Of nets by their widest layer: each weight moves by the step's size, so that what a layer gives moves by as much as its
-    inputs are many. Where the objective saturates steps are shorter: scores that are moved too far have no slope to come back by
-    (``tests/bench/networks.py`` has what nets of 64 make of it)."""
+    """Of nets by their widest layer: each weight moves by the step's size, so that what a layer gives
+    moves by as much as its inputs are many. Where the objective saturates steps are shorter: scores
+    that are moved too far have no slope to come back by (``tests/bench/networks.py`` has what nets
+    of 64 make of it)."""
     problem, bound = analysis.problem, analysis.bound
     if not problem.nets:
         return PLAIN
-    weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1] if bound is not None else []
+    if bound is not None:
+        weights = [p for net in bound.nets.values() for p in net.parameters() if p.dim() > 1]
+    else:
+        weights = []
     widest = max((p[0].numel() for p in weights), default=0)
     most = SATURATING if saturating(analysis) else WIDE
     return most * 64 / min(max(widest, 64), 640)
@@ -231,8 +265,11 @@ def saturates(analysis: Analysis, node: ir.Expr) -> bool:
     return isfinite(whole.hi - whole.lo) and not all(isfinite(part.hi - part.lo) for part in parts)
 
 
-def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem) -> float:
-    """lam of the outer functions, less than one over their weak convexity, beyond which an envelope is not smooth."""
+def smoothing(
+    settled: Origins, scheduled: Mapping[str, float], setting: Setting, problem: ir.Problem
+) -> float:
+    """lam of the outer functions, less than one over their weak convexity, beyond which an envelope is
+    not smooth."""
     lam, theory = float(value(settled, "lam", 0.0)), value(settled, "schedule") == "theory"
     wanted = lam or scheduled.get("lam", SMOOTHING)
     weak = max((b.f.below.value.number for b in setting.blocks if b.f.weakly_convex), default=0.0)
@@ -244,18 +281,20 @@ def smoothing(settled: Origins, scheduled: Mapping[str, float], setting: Setting
 
 
 def exponentials(normal: NormalForm, bound: Bound | None) -> bool:
-    """Some expectations are tracked by their logarithms. Where blocks with one wait for their visits, gamma stays at its default:
-    the estimate of a block that has become smaller comes down by the factor 1 - gamma in each."""
+    """Some expectations are tracked by their logarithms. Where blocks with one wait for their visits,
+    gamma stays at its default: the estimate of a block that has become smaller comes down by the
+    factor 1 - gamma in each."""
     if bound is None:
         return False
     return any(logarithms.of(bound).stable(node) is not None for node in ir.walk(normal.objective))
 
 
 def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
-    """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma as of SONEX where B1 = n
-    (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's change, also of ALEXR2's, which goes back from z_K to w. Of
-    nets whose blocks each step visits all, gamma' = 0: to evaluate a net at the previous iterate too costs what a quarter more
-    steps do."""
+    """gamma such that estimates average over about ten steps, at most the default; gamma' = 1 - gamma
+    as of SONEX where B1 = n (sonex-alexr2-2025, Theorem 4.7): they then follow all of a step's
+    change, also of ALEXR2's, which goes back from z_K to w. Of nets whose blocks each step visits
+    all, gamma' = 0: to evaluate a net at the previous iterate too costs what a quarter more steps
+    do."""
     if "gamma_prime" not in record.hyper:
         return {}
     gamma = min(0.1 * rounds, record.hyper["gamma"])
@@ -263,8 +302,9 @@ def estimates(record: Algorithm, rounds: float, nets: bool) -> dict[str, float]:
 
 
 def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) -> str:
-    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act entry by entry, but for sets
-    alone that have a projection for steps of any sizes, where the algorithm projects on them after each.
+    """Adam-type, unless a prox or a projection would be wrong in its metric: those that do not act
+    entry by entry, but for sets alone that have a projection for steps of any sizes, where the
+    algorithm projects on them after each.
 
     Where the algorithm has neither form, its first; theorems are about momentum.
     """
@@ -286,4 +326,6 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
 def budget(settled: Origins) -> Budget:
     """What the run may use; ``SECONDS`` where nobody gave a budget."""
     given = value(settled, "budget")
-    return Budget(seconds=SECONDS) if given is None else parse_budget(given)
+    if given is None:
+        return Budget(seconds=SECONDS)
+    return parse_budget(given)

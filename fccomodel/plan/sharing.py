@@ -1,8 +1,10 @@
-"""Rows that expectations of one table share: one batch in each step, drawn stratum by stratum, serves all of them.
+"""Rows that expectations of one table share: one batch in each step, drawn stratum by stratum, serves
+all of them.
 
-Two rows are of one stratum where every one of these expectations, and every member of a family, takes both or neither. So many
-rows of each stratum are drawn that no expectation and no group is without any; an expectation is then the mean over its own rows
-of the batch, each weighted by the share of its stratum: unbiased, whatever the numbers drawn.
+Two rows are of one stratum where every one of these expectations, and every member of a family,
+takes both or neither. So many rows of each stratum are drawn that no expectation and no group is
+without any; an expectation is then the mean over its own rows of the batch, each weighted by the
+share of its stratum: unbiased, whatever the numbers drawn.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from fccomodel.evaluation.sets.selections import Selection
 from fccomodel.library import reductions
 from fccomodel.plan.sizes import LISTED, Batch
 
-#: strata of a table that are drawn from one by one, combinations of groups that are listed, rows that a step takes of a table
+#: strata of a table that are drawn from one by one, combinations of groups that are listed, rows
+#: that a step takes of a table
 STRATA, CELLS, TOGETHER = 64, 4096, 512
 
 
@@ -28,8 +31,10 @@ STRATA, CELLS, TOGETHER = 64, 4096, 512
 class Strata:
     """The rows of a table that some expectations take, stratum by stratum.
 
-    rows    ids, int64, those of a stratum together            sizes, counts  of rows in each stratum, and of those drawn
-    cells   by binder, per stratum: the cell of its parents' elements, flat, that it belongs to, -1 where it is left out
+    rows    ids, int64, those of a stratum together            sizes, counts  of rows in each
+            stratum, and of those drawn
+    cells   by binder, per stratum: the cell of its parents' elements, flat, that it belongs to, -1
+            where it is left out
     """
 
     table: str
@@ -61,7 +66,8 @@ class Strata:
         return int(np.bincount(cells[cells >= 0], self.counts[cells >= 0]).max())
 
     def weights(self, binder: ir.Binder) -> np.ndarray:
-        """Of each row of the batch that a binder takes: the share of its stratum in its cell, to that of its draws."""
+        """Of each row of the batch that a binder takes: the share of its stratum in its cell, to that
+        of its draws."""
         cells = self.cells[binder]
         here = cells >= 0
         ratio = np.ones(len(cells))
@@ -72,30 +78,39 @@ class Strata:
 
 
 def strata(objective: ir.Expr, bound: Bound | None, batch: Batch, given: int | None) -> tuple[Strata, ...]:
-    """What the expectations of a normal form share, table by table; nothing where fewer than two meet the same rows. ``given``:
-    rows that each is to have, where somebody asked for so many."""
+    """What the expectations of a normal form share, table by table; nothing where fewer than two meet
+    the same rows. ``given``: rows that each is to have, where somebody asked for so many."""
     if bound is None:
         return ()
     by_table: dict[str, list[Selection]] = {}
     for selection in alike(objective, bound, batch):
         assert isinstance(selection.binder.domain, ir.RowSet)
         by_table.setdefault(selection.binder.domain.table, []).append(selection)
-    made = (together(table, parts, bound, batch, given) for table, parts in by_table.items() if len(parts) > 1)
+    made = (
+        together(table, parts, bound, batch, given) for table, parts in by_table.items() if len(parts) > 1
+    )
     return tuple(part for part in made if part is not None)
 
 
 def alike(objective: ir.Expr, bound: Bound, batch: Batch) -> list[Selection]:
-    """Expectations over the rows of a table alone, those of groups that every step meets all of among them: around them nothing
-    is drawn, inside them nothing is reduced."""
+    """Expectations over the rows of a table alone, those of groups that every step meets all of among
+    them: around them nothing is drawn, inside them nothing is reduced."""
     nodes = [node for node in ir.walk(objective) if isinstance(node, ir.Reduce)]
     sampled = {b for node in nodes for b in node.binders if not _complete(b, bound, batch)}
     chosen = []
     for node in nodes:
         (binder, *more), kind = node.binders, reductions.of(node)
-        if more or binder.kind != "~" or not isinstance(binder.domain, ir.RowSet) or not (kind.linear and not kind.total):
+        if (
+            more
+            or binder.kind != "~"
+            or not isinstance(binder.domain, ir.RowSet)
+            or not (kind.linear and not kind.total)
+        ):
             continue
         (part,) = selections.split(node.binders, node.condition)
-        free = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)} - {binder}
+        free = {b for e in (node.body, node.condition) if e is not None for b in ir.free_binders(e)} - {
+            binder
+        }
         inside = any(isinstance(n, ir.Reduce | ir.Exists) for n in ir.walk(node.body))
         if not inside and not free & sampled and not (part.orders or part.excludes or part.masks):
             chosen.append(part)
@@ -109,9 +124,11 @@ def _complete(binder: ir.Binder, bound: Bound, batch: Batch) -> bool:
     return batch(binder, len(elements.ids(bound, binder.domain)), False) is None
 
 
-def together(table: str, parts: Sequence[Selection], bound: Bound, batch: Batch, given: int | None) -> Strata | None:
-    """The strata of a table by some selections of it; None where two of these have no row in common, the rows are few, or strata
-    are many."""
+def together(
+    table: str, parts: Sequence[Selection], bound: Bound, batch: Batch, given: int | None
+) -> Strata | None:
+    """The strata of a table by some selections of it; None where two of these have no row in common,
+    the rows are few, or strata are many."""
     length = elements.extent(bound, parts[0].binder.domain)
     found = [(part, cells) for part in parts if (cells := cells_of(part, bound, length)) is not None]
     found = [(part, cells) for part, cells in found if not _whole(part, cells, batch)]
@@ -141,8 +158,8 @@ def _whole(part: Selection, cells: np.ndarray, batch: Batch) -> bool:
 
 
 def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
-    """For each row of the table the cell that takes it, flat over the parents' ids, -1 for none; None where one is empty, two
-    take a row, or they are many."""
+    """For each row of the table the cell that takes it, flat over the parents' ids, -1 for none; None
+    where one is empty, two take a row, or they are many."""
     cells = np.full(length, -1)
     if not part.parents:
         rows = selections.realise(bound, members.alone(part)).rows
@@ -163,12 +180,16 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
 
 
 def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) -> np.ndarray:
-    """Rows to draw of each stratum: by its largest share in any expectation or group, ``TOGETHER`` in all, or so many that each
-    of these has the rows that it was ``given``; at least one, and no more than there are."""
+    """Rows to draw of each stratum: by its largest share in any expectation or group, ``TOGETHER`` in
+    all, or so many that each of these has the rows that it was ``given``; at least one, and no more
+    than there are."""
     share = np.zeros(len(sizes))
     groups = [of == cell for of in cells for cell in np.unique(of[of >= 0])]
     for here in groups:
         share[here] = np.maximum(share[here], sizes[here] / sizes[here].sum())
     least = min(share[here].sum() for here in groups)
-    whole = TOGETHER / share.sum() if given is None else given / least
+    if given is None:
+        whole = TOGETHER / share.sum()
+    else:
+        whole = given / least
     return np.minimum(np.maximum(np.rint(whole * share), 1), sizes).astype(np.int64)

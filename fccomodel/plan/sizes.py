@@ -16,7 +16,8 @@ from fccomodel.normal_form import NormalForm
 Batch = Callable[[ir.Binder, int, bool], int | None]
 #: sets whose elements can be listed
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
-#: draws of a distribution in a step, where no batch size says how many; the number of elements that a distribution is asked with
+#: draws of a distribution in a step, where no batch size says how many; the number of elements that
+#: a distribution is asked with
 DRAWN = 256
 ENDLESS = 1 << 30
 
@@ -29,15 +30,31 @@ TUPLES = 1 << 18
 def batches(
     settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None = None, deep: int = 0
 ) -> tuple[Batch, dict[str, int]]:
-    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step itself; of nets, whose
-    samples cost more, fewer where so many blocks draw ``apart``, by binder; fewer of triples and the like, in which so many
-    binders of rows are ``deep``."""
-    inner = settled["inner_batch"][0] if "inner_batch" in settled else (128 if nets else 512)
-    outer = settled["outer_batch"][0] if "outer_batch" in settled else (64 if nets else 512)
+    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step
+    itself; of nets, whose samples cost more, fewer where so many blocks draw ``apart``, by binder;
+    fewer of triples and the like, in which so many binders of rows are ``deep``."""
+    if "inner_batch" in settled:
+        inner = settled["inner_batch"][0]
+    elif nets:
+        inner = 128
+    else:
+        inner = 512
+    if "outer_batch" in settled:
+        outer = settled["outer_batch"][0]
+    elif nets:
+        outer = 64
+    else:
+        outer = 512
     if deep >= 3:
         most = round(TUPLES ** (1 / deep))
-        inner = inner if "inner_batch" in settled else min(inner, most)
-        outer = outer if "outer_batch" in settled else min(outer, most)
+        if "inner_batch" in settled:
+            inner = inner
+        else:
+            inner = min(inner, most)
+        if "outer_batch" in settled:
+            outer = outer
+        else:
+            outer = min(outer, most)
     fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
@@ -45,8 +62,15 @@ def batches(
         size = int(inner if drawn else outer)
         if drawn and not fixed_inner and apart and binder in apart:
             size = min(size, max(TOGETHER // apart[binder], LEAST))
-        whole = size if (fixed_inner if drawn else fixed_outer) else 2 * size
-        if isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= 4096 and not (fixed_outer and not drawn):
+        if fixed_inner if drawn else fixed_outer:
+            whole = size
+        else:
+            whole = 2 * size
+        if (
+            isinstance(binder.domain, ir.ValueSet | ir.LabelSet)
+            and n <= 4096
+            and not (fixed_outer and not drawn)
+        ):
             return None
         return None if n <= whole else size
 
@@ -54,7 +78,8 @@ def batches(
 
 
 def depth(roots: Iterable[ir.Expr]) -> int:
-    """The most binders of rows that go over their elements together, in one reduction or in those around it."""
+    """The most binders of rows that go over their elements together, in one reduction or in those
+    around it."""
     known: dict[int, int] = {}
 
     def of(root: ir.Expr) -> int:
@@ -64,7 +89,10 @@ def depth(roots: Iterable[ir.Expr]) -> int:
             if missing := [child for child in node.children if id(child) not in known]:
                 stack += missing
                 continue
-            rows = [b for b in node.binders if isinstance(b.domain, ir.RowSet)] if isinstance(node, ir.Reduce) else []
+            if isinstance(node, ir.Reduce):
+                rows = [b for b in node.binders if isinstance(b.domain, ir.RowSet)]
+            else:
+                rows = []
             known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
         return known[id(root)]
 
@@ -73,7 +101,7 @@ def depth(roots: Iterable[ir.Expr]) -> int:
 
 def counted(
     normal: NormalForm, bound: Bound, batch: Batch, drawn: Mapping[ir.Binder, int] | None = None
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation (inf of one
     over a distribution): the largest of each. ``drawn``: samples of binders that share them."""
     together = drawn or {}
@@ -110,7 +138,8 @@ def draws(normal: NormalForm) -> bool:
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
-    """How many blocks of a step draw samples of their own, by the binders of these: blocks that the samples' condition names."""
+    """How many blocks of a step draw samples of their own, by the binders of these: blocks that the
+    samples' condition names."""
     if bound is None:
         return {}
 
@@ -122,13 +151,18 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
     for mean in (m for term in normal.terms for m in term.means):
         if mean.condition is None:
             continue
-        named = [b for b in ir.free_binders(mean.condition) if b not in mean.binders and isinstance(b.domain, LISTED)]
+        named = [
+            b
+            for b in ir.free_binders(mean.condition)
+            if b not in mean.binders and isinstance(b.domain, LISTED)
+        ]
         found |= dict.fromkeys(mean.binders, prod(map(visited, named)))
     return found
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
-    """n / B1, the steps between two visits of a block, of the outer reduction where they are most; infinite before binding."""
+    """n / B1, the steps between two visits of a block, of the outer reduction where they are most;
+    infinite before binding."""
     if bound is None:
         return inf
     most = 1.0
@@ -145,7 +179,8 @@ def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Bi
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:
-    """The reductions whose elements tell blocks apart: some reduction inside depends on them. Samples of f alone tell none."""
+    """The reductions whose elements tell blocks apart: some reduction inside depends on them. Samples
+    of f alone tell none."""
     return [node for node in ir.walk(root) if isinstance(node, ir.Reduce) and _indexes(node)]
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kept:
-    """What a run ends with, by the names of its program: all variables, those that reformulations added among them; the centres
-    of smoothed functions; the estimates u of inner expectations; settings that it found; ``pairs`` (2, m, entries of w): changes
-    of w and of the residual, by which a finish knew the curvature."""
+    """What a run ends with, by the names of its program: all variables, those that reformulations
+    added among them; the centres of smoothed functions; the estimates u of inner expectations;
+    settings that it found; ``pairs`` (2, m, entries of w): changes of w and of the residual, by
+    which a finish knew the curvature."""
 
     variables: Mapping[str, np.ndarray] = field(default_factory=dict)
     centres: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -28,8 +29,10 @@ class Start:
     values       variables of its program by name; others begin as ever
     multipliers  by label of the constraints
     kept         what else a run of the same program ended with
-    found        it is the answer of a run, of this model or of one like it: passes over all rows go on from there at once
-    answered     it is the answer to this very problem, as far as the model and its params say: a report may find nothing to gain
+    found        it is the answer of a run, of this model or of one like it: passes over all rows go
+                 on from there at once
+    answered     it is the answer to this very problem, as far as the model and its params say: a
+                 report may find nothing to gain
     patience     counted seconds that this run had, where an interior-point method could take over
     """
 

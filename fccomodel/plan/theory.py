@@ -1,5 +1,5 @@
-"""The schedule of an algorithm's theorem: the problem's constants, each with how far it can be trusted; the hyper-parameters that
-they make, how many steps it asks for, and what fewer are worth."""
+"""The schedule of an algorithm's theorem: the problem's constants, each with how far it can be
+trusted; the hyper-parameters that they make, how many steps it asks for, and what fewer are worth."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ INFINITE = {
     "L_f": "L_f is infinite: outer functions have kinks",
     "L_g": "L_g is infinite: expectations have kinks inside",
 }
-#: hyper-parameters that are positive; a schedule whose step sizes change by this factor with what stands for 0 is none
+#: hyper-parameters that are positive; a schedule whose step sizes change by this factor with what
+#: stands for 0 is none
 POSITIVE = ("eta", "inner_eta", "nu", "lam", "beta", "gamma", "stage", "inner_steps")
 DEPENDS = 2.0
 #: accuracies between which the one that some steps are worth is looked for
@@ -67,8 +68,8 @@ class TheoremSchedule:
         return self._values.get("iterations")
 
     def _steps_to(self, eps: float) -> float:
-        """The steps that the theorem asks for to reach eps: infinitely many where eps is too small for floating-point numbers,
-        none where it is too large."""
+        """The steps that the theorem asks for to reach eps: infinitely many where eps is too small for
+        floating-point numbers, none where it is too large."""
         steps = (numbers_of(self.record, replace(self.constants, eps=eps)) or {}).get("iterations")
         if steps is None or not isfinite(steps):
             return inf if eps <= self.constants.eps else 0.0
@@ -79,11 +80,15 @@ class TheoremSchedule:
         low, high = log(FINEST), log(COARSEST)
         for _ in range(60):
             middle = (low + high) / 2
-            low, high = (low, middle) if self._steps_to(exp(middle)) <= steps else (middle, high)
+            if self._steps_to(exp(middle)) <= steps:
+                low, high = (low, middle)
+            else:
+                low, high = (middle, high)
         return exp(high)
 
     def sentences(self, taken: int | None = None) -> list[str]:
-        """``by the theorem 3.1e+09 steps to eps = 0.001; ...``: what it asks for, and what the steps taken are worth."""
+        """``by the theorem 3.1e+09 steps to eps = 0.001; ...``: what it asks for, and what the steps
+        taken are worth."""
         if self.steps is None:
             return []
         said = f"the theorem asks for {self.steps:.2g} steps to eps = {self.constants.eps:g}"
@@ -102,11 +107,15 @@ def numbers_of(record: Algorithm, constants: Constants) -> dict[str, float] | No
 
 
 def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> TheoremSchedule:
-    """The schedule of the algorithm's theorem; F0613 where there is none, or none with finite and positive numbers."""
+    """The schedule of the algorithm's theorem; F0613 where there is none, or none with finite and
+    positive numbers."""
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
     values = numbers_of(record, numbers)
-    wrong = {} if values is None else _not_usable(values)
+    if values is None:
+        wrong = {}
+    else:
+        wrong = _not_usable(values)
     infinite = [words for name, words in INFINITE.items() if not isfinite(getattr(numbers, name))]
     if values is None or wrong:
         made = [f"{name} = {value:.3g}" for name, value in wrong.items()]
@@ -127,7 +136,8 @@ def _zeros(numbers: Constants) -> list[str]:
 
 
 def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str, float]) -> str:
-    """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where there is none."""
+    """A hyper-parameter that tends to infinity as what stands for zero constants tends to 0; "" where
+    there is none."""
     smaller: dict[str, Any] = {name: LEAST**2 for name in ZERO if getattr(numbers, name) <= LEAST}
     others = numbers_of(record, replace(numbers, **smaller))
     if others is None:
@@ -135,15 +145,21 @@ def _depends_on_zeros(record: Algorithm, numbers: Constants, values: Mapping[str
     return next((n for n in POSITIVE if n in values and others[n] > DEPENDS * values[n]), "")
 
 
-def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False) -> Constants:
-    """The numbers of a setting: the analysis's where it has one, else estimated where ``sample``, else 1 and assumed."""
+def constants(
+    setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: int = 1, sample: bool = False
+) -> Constants:
+    """The numbers of a setting: the analysis's where it has one, else estimated where ``sample``, else
+    1 and assumed."""
     bound = setting.bound if sample else None
     seen: dict[ir.Expr, Seen] = {
         g.expr: structure.estimate(setting.reformed, bound, g.expr) if bound is not None else {}
         for b in setting.blocks
         for g in b.inner
     }
-    inner, over = [g for b in setting.blocks for g in b.inner], [_over(setting, b, seen) for b in setting.blocks]
+    inner, over = (
+        [g for b in setting.blocks for g in b.inner],
+        [_over(setting, b, seen) for b in setting.blocks],
+    )
     numbers: dict[str, Known] = {
         "C_f": _largest([b.f.lipschitz for b in setting.blocks], [f.get("lipschitz") for f in over]),
         "L_f": _largest([b.f.gradient for b in setting.blocks], [f.get("gradient") for f in over]),
@@ -161,14 +177,22 @@ def constants(setting: Setting, *, n: int, B1: int, B2: int, eps: float, rows: i
         numbers["L_f"] = (inf, Standing.PROVED)
     if any(not g.mean.smooth for g in inner):
         numbers["L_g"] = (inf, Standing.PROVED)
-    numbers["delta0"] = UNKNOWN if bound is None else _to_fall(setting, bound)
+    if bound is None:
+        numbers["delta0"] = UNKNOWN
+    else:
+        numbers["delta0"] = _to_fall(setting, bound)
     numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(
-        n=n, B1=B1, B2=B2, eps=eps, rows=rows, d1=max((b.arguments for b in setting.blocks), default=1) or 1,
+        n=n,
+        B1=B1,
+        B2=B2,
+        eps=eps,
+        rows=rows,
+        d1=max((b.arguments for b in setting.blocks), default=1) or 1,
         standing={name: str(standing) for name, (_, standing) in numbers.items()},
         **{name: max(value, LEAST) if name in floor else value for name, (value, _) in numbers.items()},
-    )  # fmt: skip
+    )
 
 
 def _over(setting: Setting, block: Block, seen: Mapping[ir.Expr, Seen]) -> dict[str, Fact]:
@@ -182,10 +206,14 @@ def _over(setting: Setting, block: Block, seen: Mapping[ir.Expr, Seen]) -> dict[
 
 
 def _to_fall(setting: Setting, bound: Bound) -> Known:
-    """F(w_0) - inf F of the objective with its penalties: the start's value above the range that is proved, or, where it is
-    strongly convex without constraints, |grad F(w_0)|^2 / (2 mu); the smaller."""
+    """F(w_0) - inf F of the objective with its penalties: the start's value above the range that is
+    proved, or, where it is strongly convex without constraints, |grad F(w_0)|^2 / (2 mu); the
+    smaller."""
     objective, penalties = setting.reformed.objective.expr, list(_penalties(setting, bound))
-    at = [structure.estimate(setting.reformed, bound, e, radius=0.0) for e in (objective, *(p for p, _ in penalties))]
+    at = [
+        structure.estimate(setting.reformed, bound, e, radius=0.0)
+        for e in (objective, *(p for p, _ in penalties))
+    ]
     if any("interval" not in facts for facts in at):
         return UNKNOWN
     values = [facts["interval"].value.hi for facts in at]
@@ -193,12 +221,17 @@ def _to_fall(setting: Setting, bound: Bound) -> Known:
     bounds, mu = [start - _least(setting)], modulus(setting)[0]
     if mu and not penalties and "lipschitz" in at[0]:
         bounds.append(at[0]["lipschitz"].value.value ** 2 / (2 * mu))
-    return (min(bounds), Standing.ESTIMATED) if isfinite(min(bounds)) else UNKNOWN
+    if isfinite(min(bounds)):
+        return (min(bounds), Standing.ESTIMATED)
+    return UNKNOWN
 
 
 def _least(setting: Setting) -> float:
     """A value that the minimised objective is proved never to be below."""
-    stated, reformed = setting.analysis.objective.interval.value, setting.see.see(setting.reformed.objective.expr).interval.value
+    stated, reformed = (
+        setting.analysis.objective.interval.value,
+        setting.see.see(setting.reformed.objective.expr).interval.value,
+    )
     return max(reformed.lo, stated.lo if setting.problem.objective.sense == "minimize" else -stated.hi)
 
 
@@ -210,10 +243,15 @@ def _penalties(setting: Setting, bound: Bound) -> Iterable[tuple[ir.Expr, int]]:
 
 def _far(setting: Setting, mu: float, fall: Known) -> Known:
     """A bound of |w_0 - w*|: twice the size of a bounded domain, or by strong convexity."""
-    sizes = [setting.analysis.see(ir.Var(name=name, shape=v.shape)).size.value for name, v in setting.problem.variables.items()]
+    sizes = [
+        setting.analysis.see(ir.Var(name=name, shape=v.shape)).size.value
+        for name, v in setting.problem.variables.items()
+    ]
     if sizes and all(s.known and s.finite for s in sizes):
         return 2 * sqrt(sum(s.value**2 for s in sizes)), Standing.PROVED
-    return (sqrt(2 * fall[0] / mu), fall[1]) if mu else UNKNOWN
+    if mu:
+        return (sqrt(2 * fall[0] / mu), fall[1])
+    return UNKNOWN
 
 
 def _largest(proved: Iterable[Fact | None], estimated: Iterable[Fact | None]) -> Known:

@@ -1,8 +1,9 @@
 """Which of the options that a plan was given its run uses, and why it does not use the others.
 
-An option of the user's own defaults that does not apply is said; any other is refused. Options that belong to no algorithm
-(``settings.SETTINGS``) are used by every solve. A setting of steps is used if the functions of the algorithm read it, which
-``Algorithm.reads`` finds in their source: a new algorithm or a new option needs no entry here.
+An option of the user's own defaults that does not apply is said; any other is refused. Options that
+belong to no algorithm (``settings.SETTINGS``) are used by every solve. A setting of steps is used
+if the functions of the algorithm read it, which ``Algorithm.reads`` finds in their source: a new
+algorithm or a new option needs no entry here.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ OF_BLOCKS = ("sampling", "inner_sampling", "draws")
 
 
 #: why no expectation is estimated, of a model where some could be
-ALL_SAMPLES = "Each step has all samples of each expectation: none is estimated over steps. A smaller inner_batch draws some."
+ALL_SAMPLES = (
+    "Each step has all samples of each expectation: none is estimated over steps. A smaller "
+    "inner_batch draws some."
+)
 #: why no expectations share their draws where that was asked for
 ALONE = "No two expectations of one table meet the same rows in every step, so that none can share its draws."
 
@@ -47,8 +51,9 @@ ALONE = "No two expectations of one table meet the same rows in every step, so t
 class Made:
     """What decides which options are used.
 
-    record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal form that it takes
-    interior the interior-point method alone is to give the answer
+    record, step, schedule, normal  the algorithm, its update of w, its schedule, and the normal
+                                    form that it takes interior the interior-point method alone is
+                                    to give the answer
     hyper    the settings that its program begins with
     rated    a rate at the accuracy ``epsilon`` is stated
     tracked  some expectation is estimated over steps
@@ -77,9 +82,13 @@ def without(made: Made, name: str) -> str:
     if made.interior and name in settings.OPTIONS and name not in OF_EVERY_METHOD:
         return "The interior-point method has no steps, and no options of steps."
     if name == "tol":
-        return "" if made.polish else "Only the finish by passes over all rows stops at it, and this run has none."
+        if made.polish:
+            return ""
+        return "Only the finish by passes over all rows stops at it, and this run has none."
     if name == "epsilon":
-        return "" if made.rated else "Nothing here depends on it: only schedule = theory and rates of theorems do."
+        if made.rated:
+            return ""
+        return "Nothing here depends on it: only schedule = theory and rates of theorems do."
     if name in settings.SETTINGS or name in (*OF_EVERY_METHOD, "step", "schedule"):
         return ""
     if name in settings.BATCHES:
@@ -87,7 +96,9 @@ def without(made: Made, name: str) -> str:
     if name in OF_BLOCKS:
         return _without_draws(made) or ("" if made.shared or name != "draws" else ALONE)
     if name == "gradient_batch":
-        return "" if record.independent else f"Gradients of {record.title} have no samples of their own."
+        if record.independent:
+            return ""
+        return f"Gradients of {record.title} have no samples of their own."
     return _without_setting(made, name)
 
 
@@ -115,12 +126,19 @@ def _without_setting(made: Made, name: str) -> str:
     if name in record.estimates:
         return _without_estimates(made)
     adapted = name in record.adapts(made.step, schedule)
-    return "" if adapted else f"{record.title} does not use it with step = {made.step} and schedule = {schedule}."
+    if adapted:
+        return ""
+    return f"{record.title} does not use it with step = {made.step} and schedule = {schedule}."
 
 
 def _scaled(node: ir.Expr) -> bool:
     """Whether the node is a penalty, or an envelope of one, that ``rho`` scales."""
-    return isinstance(node, Penalty) and node.scale == "rho" or isinstance(node, Smoothed) and node.bound == "rho"
+    return (
+        isinstance(node, Penalty)
+        and node.scale == "rho"
+        or isinstance(node, Smoothed)
+        and node.bound == "rho"
+    )
 
 
 def _without_estimates(made: Made) -> str:
@@ -128,7 +146,10 @@ def _without_estimates(made: Made) -> str:
     if made.tracked:
         return ""
     if not any(term.kind == "composition" for term in made.normal.terms):
-        return "No expectation of this model stands under a nonlinear function, so that none is estimated over steps."
+        return (
+            "No expectation of this model stands under a nonlinear function, so that none is "
+            "estimated over steps."
+        )
     return ALL_SAMPLES
 
 
@@ -148,7 +169,8 @@ def draws(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
 
 
 def tracked(normal: NormalForm, bound: Bound | None, batch: Batch) -> bool:
-    """Whether steps draw some of the samples of an expectation under a nonlinear function, whose value is estimated then."""
+    """Whether steps draw some of the samples of an expectation under a nonlinear function, whose value
+    is estimated then."""
     if not any(term.kind == "composition" for term in normal.terms):
         return False
     roots = normal.reformed.roots
@@ -168,16 +190,23 @@ def _without_samples(made: Made, name: str) -> str:
     drawn = name == "inner_batch"
     if not drawn and made.record.oracle == "vector" and not made.record.samples_outer:
         return f"Each step of {made.record.title} has all blocks."
-    nodes = [node for root in made.normal.reformed.roots for node in ir.walk(root) if isinstance(node, ir.Reduce)]
+    nodes = [
+        node for root in made.normal.reformed.roots for node in ir.walk(root) if isinstance(node, ir.Reduce)
+    ]
     parts = [part for node in nodes for part in selections.split(node.binders, node.condition)]
-    parts += [part for c in made.normal.reformed.constraints for part in selections.split(c.binders, c.condition)]
+    parts += [
+        part for c in made.normal.reformed.constraints for part in selections.split(c.binders, c.condition)
+    ]
     if any((part.binder.kind == "~") == drawn for part in parts):
         return ""
-    return "No expectation of this model draws samples." if drawn else "This model has no mean or sum over blocks to sample."
+    if drawn:
+        return "No expectation of this model draws samples."
+    return "This model has no mean or sum over blocks to sample."
 
 
 def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
-    """The options that somebody gave and that the plan does not use, each with the reason; F0606 for those that are refused."""
+    """The options that somebody gave and that the plan does not use, each with the reason; F0606 for
+    those that are refused."""
     reasons = {name: without(made, name) for name, (_, origin) in given.items() if origin != AUTOMATIC}
     found = [Unused(name, *given[name], reason) for name, reason in reasons.items() if reason]
     if refused := [one for one in found if not forgiven(given, one.name)]:
@@ -187,8 +216,9 @@ def unused(made: Made, given: Origins) -> tuple[Unused, ...]:
 
 
 def forgiven(given: Origins, name: str) -> bool:
-    """Whether an option that is not used is said and not refused: one of the user's defaults for all models, one that the model's
-    options block has for its own algorithm, in whose place another was asked for, and those that races and tuning set."""
+    """Whether an option that is not used is said and not refused: one of the user's defaults for all
+    models, one that the model's options block has for its own algorithm, in whose place another was
+    asked for, and those that races and tuning set."""
     origin, asked = given[name][1], given.get("algorithm", (None, AUTOMATIC))[1]
     elsewhere = origin == BLOCK and asked not in (BLOCK, AUTOMATIC, USER)
     by_hand = origin in (COMMAND, KEYWORD, BLOCK) or asked == COMPARED and origin not in (USER, TUNED)
@@ -197,5 +227,8 @@ def forgiven(given: Origins, name: str) -> bool:
 
 def _refusal(made: Made, one: Unused, compared: bool) -> Diagnostic:
     """The error for an option that is not used."""
-    having = [] if one.name in settings.COMMON else [k for k, record in algorithms.all().items() if one.name in record.hyper]
+    if one.name in settings.COMMON:
+        having = []
+    else:
+        having = [k for k, record in algorithms.all().items() if one.name in record.hyper]
     return errors.unused_option(one, made.record, having, one.name in made.problem.params, compared)

@@ -36,7 +36,8 @@ def backward(graph: Graph, roots: Mapping[Val, Val]) -> list[Pull]:
 
 
 class Sweep:
-    """One pass from the roots back to the variables: every value's adjoint is complete before it is handed on."""
+    """One pass from the roots back to the variables: every value's adjoint is complete before it is
+    handed on."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -60,14 +61,20 @@ class Sweep:
         if val.varying:
             part = self.summed(val, adjoint)
             before = self.adjoints.get(val.id)
-            self.adjoints[val.id] = part if before is None else self.graph.apply("add", before, part)
+            if before is None:
+                self.adjoints[val.id] = part
+            else:
+                self.adjoints[val.id] = self.graph.apply("add", before, part)
 
     def summed(self, val: Val, adjoint: Val) -> Val:
         """An adjoint on the axes and event dims of its value."""
         source = self.source if self.source is not None and self.source.op.spreads else adjoint
         if missing := [a for a in in_order([*adjoint.axes, *source.axes]) if a not in val.axes]:
             without = self.graph.weighed(adjoint, missing)
-            adjoint = self.graph.total(adjoint, missing) if without is None else without
+            if without is None:
+                adjoint = self.graph.total(adjoint, missing)
+            else:
+                adjoint = without
         if len(adjoint.event) > len(val.event):
             return self.graph.sum_event(adjoint)
         if source.op is entrywise and len(source.event) > len(val.event):

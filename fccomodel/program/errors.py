@@ -1,5 +1,5 @@
-"""F0608, F0609, F0616, F0704, F0711, F0713, F0817, F0818: what cannot be in a solver or over ranks, runs that find nothing,
-checkpoints that are of no use, and backends that cannot take steps."""
+"""F0608, F0609, F0616, F0704, F0711, F0713, F0817, F0818: what cannot be in a solver or over ranks,
+runs that find nothing, checkpoints that are of no use, and backends that cannot take steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EMPTY_SET = Code("F0609", "empty set of a variable")
 NOT_SHARED = Code("F0616", "not over ranks")
 
 
-# ----------------------------------------------------------------------------------------------------- parts without a text
+# ----------------------------------------------------------------------------- parts without a text
 def _not_solved(what: str, span: Span, reason: str, fix: str) -> Diagnostic:
     return NOT_EMITTED.error(f"{what} cannot be solved for", span=span, reason=reason, fix=fix)
 
@@ -25,7 +25,10 @@ def _not_solved(what: str, span: Span, reason: str, fix: str) -> Diagnostic:
 def no_value(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     """Every node of a model has a value that a program computes."""
     return _not_solved(
-        f"`{problem.text(node)}`", node.span, "It has no value that a solver could compute.", "Write it by other means."
+        f"`{problem.text(node)}`",
+        node.span,
+        "It has no value that a solver could compute.",
+        "Write it by other means.",
     )
 
 
@@ -37,7 +40,9 @@ def no_atom(op: str, span: Span) -> Diagnostic:
 def maximum_of_a_list(span: Span) -> Diagnostic:
     """An algorithm that weighs a family's members weighs those of a set."""
     fix = "Write it as a max over a set, or choose another algorithm."
-    return _not_solved("a maximum of a list by weights", span, "Its weights are those of a family over a set.", fix)
+    return _not_solved(
+        "a maximum of a list by weights", span, "Its weights are those of a family over a set.", fix
+    )
 
 
 def not_one_family(kind: str, span: Span) -> Diagnostic:
@@ -55,14 +60,21 @@ def inner_problem(binder: ir.Binder) -> Diagnostic:
 def condition_on_draws(binder: ir.Binder) -> Diagnostic:
     """Random draws come without a condition."""
     fix = "Draw from the distribution that the condition leaves, or bind a table of draws."
-    return _not_solved(f"a condition on `{binder.name}`", binder.span, "Draws are not sorted or filtered.", fix)
+    return _not_solved(
+        f"a condition on `{binder.name}`", binder.span, "Draws are not sorted or filtered.", fix
+    )
 
 
 def sampler_of_an_index(family: str, span: Span) -> Diagnostic:
     """A sampler from Python is called with plain numbers."""
     reason = "A sampler from Python is called once, with plain numbers."
-    fix = f"Use one of {', '.join(distributions.all())}, or scale the draws in the formula: E[z ~ {family}(1)] f(rate[i] * z)."
-    return _not_solved(f"a draw from `{family}` whose parameters depend on an index around it", span, reason, fix)
+    fix = (
+        f"Use one of {', '.join(distributions.all())}, or scale the draws in the formula: E[z ~ "
+        f"{family}(1)] f(rate[i] * z)."
+    )
+    return _not_solved(
+        f"a draw from `{family}` whose parameters depend on an index around it", span, reason, fix
+    )
 
 
 def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
@@ -71,9 +83,13 @@ def all_in_every_step(kind: str, size: int, span: Span) -> Diagnostic:
     fix = "Use E, mean or sum, logmeanexp, cvar, or a smaller set."
     known = reductions.get(kind)
     if known is not None and (through := known.through_log) is not None:
-        reason = "It needs all of them at once, and of so many the result is beyond double precision unless all are nearly 1."
+        reason = (
+            "It needs all of them at once, and of so many the result is beyond double precision "
+            "unless all are nearly 1."
+        )
         fix = (
-            f"Of positive terms write `{through.name}` of their logarithms, which samples tell: it is optimal where the `{kind}` "
+            f"Of positive terms write `{through.name}` of their logarithms, which samples tell: it is "
+            f"optimal where the `{kind}` "
             f"is, and `{kind} >= c` says the same as `{through.name} of logarithms >= log(c)`."
         )
     return _not_solved(f"`{kind}` over {size} elements in every step", span, reason, fix)
@@ -89,7 +105,9 @@ def smoothed_in_every_step(size: int, span: Span) -> Diagnostic:
 def random_vector(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
     """An algorithm that estimates F as one vector has one vector."""
     fix = "Bind a table of draws, or use an algorithm that estimates block by block."
-    return _not_solved(f"`{problem.text(node)}`", node.span, "It depends on a random draw around it: F is no vector.", fix)
+    return _not_solved(
+        f"`{problem.text(node)}`", node.span, "It depends on a random draw around it: F is no vector.", fix
+    )
 
 
 def net(name: str, reason: str) -> Diagnostic:
@@ -97,7 +115,8 @@ def net(name: str, reason: str) -> Diagnostic:
     return NOT_EMITTED.error(
         f"the net `{name}` cannot be written into a solver's file",
         reason=reason,
-        fix="Solve in Python, which takes the module as it is; or build it of torch's own layers, without branches on values.",
+        fix="Solve in Python, which takes the module as it is; or build it of torch's own layers, "
+        "without branches on values.",
     )
 
 
@@ -122,11 +141,13 @@ def nothing_to_share(algorithm: str, whole: Mapping[str, str]) -> Diagnostic:
 
 
 def memory_foreseen(needed: float, left: float, largest: float, of: str, span: Span) -> Diagnostic:
-    """What a run will take fits into the memory that is left; bytes, of all and of the ``largest`` array, that ``of`` has."""
+    """What a run will take fits into the memory that is left; bytes, of all and of the ``largest``
+    array, that ``of`` has."""
     return TOO_LARGE.error(
         f"a run would take {in_words(needed)} of memory",
         span=span,
         reason=f"The largest array, {in_words(largest)}, is that of `{of}`; {in_words(left)} are available.",
-        fix="Use fewer rows, or a condition by equal keys (`j.g == i.g`) or an order; means are taken block by block, tails and "
+        fix="Use fewer rows, or a condition by equal keys (`j.g == i.g`) or an order; means are taken "
+        "block by block, tails and "
         "products over pairs are not.",
     )

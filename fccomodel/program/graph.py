@@ -1,7 +1,7 @@
 """The target program before it is text: a graph of values with named axes.
 
-Gradients are built from the same operations as values, down to the scores ``X @ w`` (and net outputs), which are the only places
-where the variables are met.
+Gradients are built from the same operations as values, down to the scores ``X @ w`` (and net
+outputs), which are the only places where the variables are met.
 """
 
 from __future__ import annotations
@@ -43,22 +43,32 @@ class Graph(Builder):
         key = (op, tuple(a.id for a in args), tuple(sorted((k, _key(v)) for k, v in attrs.items())))
         if key not in self.known:
             val = Val(
-                id=len(self.vals), op=op, args=args, attrs=attrs, axes=op.axes(args, attrs), event=op.event(args, attrs),
-                varying=op.varying(args, attrs), static=op.static(args, attrs),
-            )  # fmt: skip
+                id=len(self.vals),
+                op=op,
+                args=args,
+                attrs=attrs,
+                axes=op.axes(args, attrs),
+                event=op.event(args, attrs),
+                varying=op.varying(args, attrs),
+                static=op.static(args, attrs),
+            )
             self.vals.append(val)
             self.known[key] = val
         return self.known[key]
 
-    # --------------------------------------------------------------------------------------------------------------- atoms
+    # ---------------------------------------------------------------------------------------- atoms
     def const(self, value: float) -> Val:
         return self.make(const, value=float(value))
 
     def number(self, value: Val) -> float | None:
-        return value.attrs["value"] if value.op is const else None
+        if value.op is const:
+            return value.attrs["value"]
+        return None
 
     def parts(self, value: Val) -> tuple[str, tuple[Val, ...]]:
-        return (value.attrs["atom"], value.args) if value.op is entrywise else ("", ())
+        if value.op is entrywise:
+            return (value.attrs["atom"], value.args)
+        return ("", ())
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
         if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
@@ -66,9 +76,13 @@ class Graph(Builder):
         return self.make(entrywise, args, atom=name)
 
     def scaled(self, u: Val, v: Val) -> Val | None:
-        """The product of u and a constant times v, whose constant stands with what has fewer numbers; None of another v."""
+        """The product of u and a constant times v, whose constant stands with what has fewer numbers;
+        None of another v."""
         name, parts = self.parts(v)
-        c = self.number(parts[0]) if name == "mul" else None
+        if name == "mul":
+            c = self.number(parts[0])
+        else:
+            c = None
         if c is None or self.number(u) is not None or not entries(self.lightest(u)) < entries(parts[1]):
             return None
         return self.apply("mul", self.with_factor(c, u), parts[1])
@@ -76,7 +90,9 @@ class Graph(Builder):
     def lightest(self, u: Val, deep: int = 4) -> Val:
         """The factor of a product, of products in it too, that has the fewest numbers."""
         name, parts = self.parts(u)
-        return min((self.lightest(part, deep - 1) for part in parts), key=entries) if deep and name == "mul" else u
+        if deep and name == "mul":
+            return min((self.lightest(part, deep - 1) for part in parts), key=entries)
+        return u
 
     def with_factor(self, c: float, u: Val, deep: int = 4) -> Val:
         """c u, the constant at that factor."""
@@ -99,13 +115,14 @@ class Graph(Builder):
         event = (n if isinstance(n, int) else self.number(self.evaluate(n, names)) for n in sizes)
         return self.make(array, args, event=tuple(int(n or 0) for n in event), atom=atom.name)
 
-    # ---------------------------------------------------------------------------------------------------------- reductions
+    # ----------------------------------------------------------------------------------- reductions
     def total(self, val: Val, axes: Iterable[Axis]) -> Val:
         """The sum over axes; those that the value lacks count by their size."""
         return sums.total(self, val, tuple(axes))
 
     def weighed(self, val: Val, axes: Iterable[Axis]) -> Val | None:
-        """The same of vectors times numbers that have more axes, without the products; None of another value."""
+        """The same of vectors times numbers that have more axes, without the products; None of another
+        value."""
         return sums.weighed(self, val, tuple(axes))
 
     def average(self, val: Val, axes: Iterable[Axis]) -> Val:
@@ -114,7 +131,9 @@ class Graph(Builder):
 
     def sum_event(self, val: Val) -> Val:
         """The sum of all entries."""
-        return self.make(sums.sum_event, [val]) if val.event else val
+        if val.event:
+            return self.make(sums.sum_event, [val])
+        return val
 
 
 def entries(val: Val) -> int:
@@ -137,4 +156,6 @@ def below(roots: Iterable[Val]) -> dict[int, Val]:
 def _key(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_key(v) for v in value)
-    return value if isinstance(value, (str, int, float, bool, type(None))) else id(value)
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    return id(value)

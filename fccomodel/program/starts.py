@@ -1,4 +1,5 @@
-"""A program that begins where another ended: what it reads in place of zeros, and what it leaves for the next."""
+"""A program that begins where another ended: what it reads in place of zeros, and what it leaves for
+the next."""
 
 from __future__ import annotations
 
@@ -25,14 +26,19 @@ ROOM = 4.0
 
 
 def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
-    """What a run ended with; estimates only where no passes came after the steps, since they belong to the last of these. Centres
-    ``inside`` expectations, of each row, are found again."""
+    """What a run ended with; estimates only where no passes came after the steps, since they belong to
+    the last of these. Centres ``inside`` expectations, of each row, are found again."""
     w, h = final.w.double().numpy(), final.h
-    estimates = vars(final.u) if hasattr(final, "u") and getattr(final, "way", "") != "finish" else {}
+    if hasattr(final, "u") and getattr(final, "way", "") != "finish":
+        estimates = vars(final.u)
+    else:
+        estimates = {}
     found = {name: float(getattr(h, name)) for name in vars(h) if name in FOUND or name.startswith("lam_y")}
     return Kept(
         variables={name: w[a:b].reshape(shape) for name, (a, b, shape) in layout.items()},
-        centres={name: value.cpu().double().numpy() for name, value in vars(final.c).items() if name not in inside},
+        centres={
+            name: value.cpu().double().numpy() for name, value in vars(final.c).items() if name not in inside
+        },
         estimates={name: value.cpu().double().numpy() for name, value in estimates.items()},
         settings={name: value for name, value in found.items() if math.isfinite(value)},
         pairs=_paired(getattr(final, "pairs", []), w.size),
@@ -41,12 +47,18 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
 
 def _paired(pairs: Sequence[Any], size: int) -> np.ndarray | None:
     """The last pairs as arrays."""
-    pairs = pairs[-(MOST_PAIRED // (2 * max(size, 1))) :] if 2 * size <= MOST_PAIRED else []
-    return np.stack([[s.cpu().numpy(), y.cpu().numpy()] for s, y, _ in pairs], axis=1) if pairs else None
+    if 2 * size <= MOST_PAIRED:
+        pairs = pairs[-(MOST_PAIRED // (2 * max(size, 1))) :]
+    else:
+        pairs = []
+    if pairs:
+        return np.stack([[s.cpu().numpy(), y.cpu().numpy()] for s, y, _ in pairs], axis=1)
+    return None
 
 
 def first(lowered: Lowered) -> np.ndarray | None:
-    """The first w, where somebody gave some of it: all variables as one vector, others at zero, nets at their initialisation."""
+    """The first w, where somebody gave some of it: all variables as one vector, others at zero, nets
+    at their initialisation."""
     start, problem = lowered.plan.start, lowered.bound
     if start is None:
         return None
@@ -56,7 +68,9 @@ def first(lowered: Lowered) -> np.ndarray | None:
         if name in start.values:
             w[a:b] = np.asarray(start.values[name], dtype=float).reshape(-1)
         elif net is not None:
-            w[a:b] = np.concatenate([p.detach().cpu().double().numpy().reshape(-1) for p in problem.nets[net].parameters()])
+            w[a:b] = np.concatenate(
+                [p.detach().cpu().double().numpy().reshape(-1) for p in problem.nets[net].parameters()]
+            )
     return w
 
 
@@ -65,7 +79,10 @@ def centres(lowered: Lowered) -> dict[str, np.ndarray]:
     start, shapes = lowered.plan.start, lowered.steps.state.centres
     if start is None or lowered.plan.pace != "practical":
         return {}
-    by_label = dict(_of_penalties(lowered)) if start.multipliers else {}
+    if start.multipliers:
+        by_label = dict(_of_penalties(lowered))
+    else:
+        by_label = {}
     whole = {name: value for name, value in start.kept.centres.items() if value.shape == shapes.get(name)}
     return {name: value for name, value in {**by_label, **whole}.items() if name in shapes}
 
@@ -89,21 +106,28 @@ def pairs(lowered: Lowered) -> np.ndarray | None:
 
 
 def settings(lowered: Lowered) -> dict[str, Any]:
-    """Settings that a run found before, or a penalty that is strong enough for the multipliers to begin with."""
+    """Settings that a run found before, or a penalty that is strong enough for the multipliers to
+    begin with."""
     start = lowered.plan.start
     if start is None or lowered.plan.pace != "practical":
         return {}
     names, values = lowered.steps.state.centres, start.kept.settings
     if values and all(f"lam_{s.name}" in values for s in lowered.centred):
         known = {f"lam_{name}" for name in names}
-        return {**{name: value for name, value in values.items() if name in FOUND or name in known}, "kept": True}
+        return {
+            **{name: value for name, value in values.items() if name in FOUND or name in known},
+            "kept": True,
+        }
     largest = ROOM * max(map(abs, start.multipliers.values()), default=0.0)
     rho = float(lowered.plan.hyper.get("rho", 0.0))
-    return {"rho": largest} if rho and largest > rho else {}
+    if rho and largest > rho:
+        return {"rho": largest}
+    return {}
 
 
 def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
-    """By centre the slopes of penalties that are the multipliers of their constraints; of members without one, 0."""
+    """By centre the slopes of penalties that are the multipliers of their constraints; of members
+    without one, 0."""
     assert lowered.plan.start is not None
     for constraint in lowered.normal.reformed.constraints:
         penalty = lowered.normal.penalties.get(constraint.label)
@@ -114,11 +138,19 @@ def _of_penalties(lowered: Lowered) -> Iterator[tuple[str, np.ndarray]]:
             yield penalty.name, array
 
 
-def _slopes(bound: Bound, constraint: ir.Constraint, penalty: Smoothed, multipliers: Any) -> tuple[Any, np.ndarray]:
+def _slopes(
+    bound: Bound, constraint: ir.Constraint, penalty: Smoothed, multipliers: Any
+) -> tuple[Any, np.ndarray]:
     """Where the members of a family are in the array of their centres, and their slopes there."""
     family = members.of(bound, constraint)
-    order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in penalty.args for b in ir.free_binders(a))]
+    order = [
+        constraint.binders.index(b)
+        for b in dict.fromkeys(b for a in penalty.args for b in ir.free_binders(a))
+    ]
     values = np.array([multipliers.get(label, 0.0) for label in family.labels(constraint.label)])
-    low, high = penalty.function.graph.slopes if isinstance(penalty.function, Piecewise) else (-math.inf, math.inf)
+    if isinstance(penalty.function, Piecewise):
+        low, high = penalty.function.graph.slopes
+    else:
+        low, high = (-math.inf, math.inf)
     (below, above), up = penalty.units, values >= 0 if low < 0 < high else np.full(values.shape, high > 0)
     return tuple(family.ids[k] for k in order) or (...,), np.where(up, values * above, values * below)

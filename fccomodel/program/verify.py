@@ -1,4 +1,5 @@
-"""What every graph of values satisfies: operations that exist, used as they say, and values of the shapes that they give."""
+"""What every graph of values satisfies: operations that exist, used as they say, and values of the
+shapes that they give."""
 
 from __future__ import annotations
 
@@ -18,7 +19,9 @@ def verify(graph: Graph) -> list[str]:
     declared = set(operations.all().values())
     faults = []
     for place, val in enumerate(graph.vals):
-        wrong = list(_place(graph, place, val)) or (list(_use(val)) if val.op in declared else ["there is no such operation"])
+        wrong = list(_place(graph, place, val)) or (
+            list(_use(val)) if val.op in declared else ["there is no such operation"]
+        )
         faults += [f"{val.id} {val.op}: {fault}" for fault in wrong or _shape(val)]
     return faults
 
@@ -38,7 +41,11 @@ def _use(val: Val) -> Iterator[str]:
     if len(val.args) < least or (len(val.args) > least == len(val.op.arguments)):
         yield f"{len(val.args)} arguments for {', '.join(val.op.arguments) or 'none'}"
     for name in {*val.op.attributes} ^ {*val.attrs}:
-        yield f"its attribute {name} is missing" if name in val.op.attributes else f"it takes no attribute {name}"
+        yield (
+            f"its attribute {name} is missing"
+            if name in val.op.attributes
+            else f"it takes no attribute {name}"
+        )
     for name, kind in val.op.attributes.items():
         if name in val.attrs and not fits(val.attrs[name], kind):
             yield f"its attribute {name} is {val.attrs[name]!r}"

@@ -1,9 +1,11 @@
-"""How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all bound rows, in float64.
+"""How good is a point? The Karush-Kuhn-Tucker conditions of the problem as the user wrote it, over all
+bound rows, in float64.
 
-For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025, Proposition 5.2) if there are
-multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <= epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The
-multipliers, and the subgradients of functions with kinks, are those that make the residual least. Nothing here knows how the
-point was found.
+For ``minimise f(w) s.t. c_k(w) <= 0, w in X`` a point is epsilon-KKT (sonex-alexr2-2025,
+Proposition 5.2) if there are multipliers nu_k >= 0 with ``dist(0, df + sum nu_k dc_k + N_X) <=
+epsilon``, ``c_k <= epsilon`` and ``|nu_k c_k| <= epsilon``. The multipliers, and the subgradients
+of functions with kinks, are those that make the residual least. Nothing here knows how the point
+was found.
 """
 
 from __future__ import annotations
@@ -46,7 +48,17 @@ from fccomodel.report.point.rows import constraint_rows, gradients
 from fccomodel.report.point.scales import Scales, scales
 from fccomodel.report.point.system import System, inward, norm
 from fccomodel.report.verdicts import FEASIBLE as FEASIBLE
-from fccomodel.report.verdicts import GOOD, at_bound, cancelling, counted, counting, judge, loose, notes_of, verdict
+from fccomodel.report.verdicts import (
+    GOOD,
+    at_bound,
+    cancelling,
+    counted,
+    counting,
+    judge,
+    loose,
+    notes_of,
+    verdict,
+)
 from fccomodel.report.verdicts import failed as failed
 from fccomodel.report.verdicts import unfinished as unfinished
 from fccomodel.report.verdicts import unmet as unmet
@@ -54,17 +66,22 @@ from fccomodel.structure import Analysis, analyse
 
 #: Counted seconds of a report by itself; what is said of one that the clock has cut short, or a person.
 BUDGET_S = 60.0
-#: The share of a report's work that each search for better points beside a point may take, and counted seconds in any case.
+#: The share of a report's work that each search for better points beside a point may take, and
+#: counted seconds in any case.
 BESIDE_SHARE = 0.25
 BESIDE_S = 0.05
-AT_BOUNDS = "A function has no value or gradient on a variable's bound: entries there are taken to be the nearest numbers inside"
+AT_BOUNDS = (
+    "A function has no value or gradient on a variable's bound: entries there are taken to be "
+    "the nearest numbers inside"
+)
 LATE = "the time for this report was used up: multipliers that leave less may exist"
 CUT = "this report was interrupted: multipliers that leave less may exist"
 
 
 class Row(NamedTuple):
-    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``; both sides as written and
-    the relation between them, where one of them has no expectation, sum or net."""
+    """One constraint: its value (left minus right side), its multiplier, and ``|multiplier * value|``;
+    both sides as written and the relation between them, where one of them has no expectation, sum
+    or net."""
 
     value: float
     multiplier: float
@@ -79,21 +96,29 @@ class KKTReport:
     """What holds at a point.
 
     objective         as the user wrote it (of a ``maximize`` too)
-    constraints       by label: value (feasible when <= 0, of an equality when 0), best multiplier, complementarity
-    stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple sets, with what its
+    constraints       by label: value (feasible when <= 0, of an equality when 0), best multiplier,
+                      complementarity
+    stationarity      the least norm of a (sub)gradient of the Lagrangian less the normals of simple
+                      sets, with what its
                       subgradients miss of the functions' values (``slack``)
     feasibility       the largest violation, of the variables' simple sets too
     complementarity   the largest ``|nu_k c_k|``
-    residual          the Euclidean norm of stationarity and complementarities, or the violation where that is larger
+    residual          the Euclidean norm of stationarity and complementarities, or the violation
+                      where that is larger
     epsilon           the least number for which the point is known to be epsilon-KKT
-    relative          stationarity, feasibility, complementarity and epsilon relative to the scales of objective, constraints and
+    relative          stationarity, feasibility, complementarity and epsilon relative to the scales
+                      of objective, constraints and
                       variables (``report/point/scales.py``): by these the verdict judges
     solved            the verdict is that the point is a solution, at least roughly
     failure           why the problem has no solution, where the solver found so and the point bears it out
-    own               stationarity and complementarity with the solver's own multipliers, and those; None where some are not given
-    gradient          the norm of the objective's gradient (or of the subgradient that attains it) alone, for scale
-    exact             every expectation is over all rows of its table; else ``notes`` say which are sampled, and how accurately
-    gap               how far the objective can be from the optimum, where the problem is convex; None on other rows
+    own               stationarity and complementarity with the solver's own multipliers, and those;
+                      None where some are not given
+    gradient          the norm of the objective's gradient (or of the subgradient that attains it)
+                      alone, for scale
+    exact             every expectation is over all rows of its table; else ``notes`` say which are
+                      sampled, and how accurately
+    gap               how far the objective can be from the optimum, where the problem is convex;
+                      None on other rows
     qualification     whether the active constraints' gradients are independent; None without constraints
     sensitivity       how the optimum moves with the constraints' right sides, where it was asked for
     error             the standard error of the objective, by draws of distributions; 0 where nothing is drawn
@@ -152,32 +177,50 @@ def report(
     """The KKT report of a point (variables by the model's names; a net's parameters flat).
 
     multipliers   the solver's own, by constraint label; they are judged separately
-    limits        the largest multipliers that the solver's penalties allow, by constraint (a family as a whole)
-    judging       the rows are not those that the point was found on: the verdict states epsilon, and advises nothing
+    limits        the largest multipliers that the solver's penalties allow, by constraint (a family
+                  as a whole)
+    judging       the rows are not those that the point was found on: the verdict states epsilon,
+                  and advises nothing
     ended         how the run ended that found the point; None: nothing ran
     analysis      the problem's structure with the same data, where it is known already
     sensitive     find how the optimum moves with the constraints' right sides too
-    afford        counted seconds that passes over all rows may take: where they would take more, and where the rows cannot be
+    afford        counted seconds that passes over all rows may take: where they would take more,
+                  and where the rows cannot be
                   held together, the report is on a random part of them, with its error
     most          counted seconds that the passes alone which it needs may take (see ``estimated.part_for``)
-    work          what the search for the best multipliers may take (60 counted seconds unless given); then, the best found so far
+    work          what the search for the best multipliers may take (60 counted seconds unless
+                  given); then, the best found so far
 
-    Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries at their bounds are taken to
-    be the nearest numbers inside.
+    Where a value is not finite on a bound (w log w, of a weight that has underflowed to 0), entries
+    at their bounds are taken to be the nearest numbers inside.
 
-    Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point that does not fit.
+    Raises F0701 where the objective, a constraint or a gradient is not finite, F0702 for a point
+    that does not fit.
     """
 
     def at(point: Mapping[str, np.ndarray]) -> KKTReport:
         return _reported(
-            bound, point, multipliers, limits or {}, work or Meter(BUDGET_S), afford, most, seed, judging, ended, analysis,
+            bound,
+            point,
+            multipliers,
+            limits or {},
+            work or Meter(BUDGET_S),
+            afford,
+            most,
+            seed,
+            judging,
+            ended,
+            analysis,
             sensitive,
-        )  # fmt: skip
+        )
 
     try:
         return at(point)
     except FccoError as error:
-        if not any(d.code == NOT_FINITE.id for d in error.diagnostics) or (inside := inward(bound, point)) is None:
+        if (
+            not any(d.code == NOT_FINITE.id for d in error.diagnostics)
+            or (inside := inward(bound, point)) is None
+        ):
             raise
         found = at(inside)
         return dataclasses.replace(found, notes=(*found.notes, AT_BOUNDS))
@@ -197,7 +240,9 @@ def _reported(
     analysis: Analysis | None,
     sensitive: bool,
 ) -> KKTReport:
-    threads = nullcontext() if bound.nets else one_thread()  # many small operations: a second thread costs more than it gives
+    threads = (
+        nullcontext() if bound.nets else one_thread()
+    )  # many small operations: a second thread costs more than it gives
     with threads, np.errstate(all="ignore"):  # residuals beyond double precision are infinite
         began, written = time.perf_counter(), bound
         bound = memory.remember(written, "report", lambda: _ordered(written)) or written
@@ -210,26 +255,37 @@ def _reported(
                     system.state(float(exact[0]), exact[1:])
                 return _report(system, multipliers, limits, meter, judging, ended, analysis, sensitive)
             finally:
-                vars(system).clear()  # its graphs refer to it, and the data would be held until they are collected
+                vars(
+                    system
+                ).clear()  # its graphs refer to it, and the data would be held until they are collected
 
         part = subsample.part_for(bound, point, seed=seed, afford=afford, most=most)
         try:
-            found = on(bound, judging) if part is None else on(part.bound, True, part.values)
+            if part is None:
+                found = on(bound, judging)
+            else:
+                found = on(part.bound, True, part.values)
         except FccoError as error:
             if part is not None or (part := subsample.part_after(bound, error, seed=seed)) is None:
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = () if part.values is not None else (subsample.errors_of(part.bound, point, seed, max(afford, most)),)
+            errors = (
+                ()
+                if part.values is not None
+                else (subsample.errors_of(part.bound, point, seed, max(afford, most)),)
+            )
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
 
 def _ordered(bound: Bound) -> Bound | None:
-    """The same functions, with one tail of means for means of tails in one order: kinks that all change at once are one kink.
-    None where there is nothing of this kind."""
+    """The same functions, with one tail of means for means of tails in one order: kinks that all
+    change at once are one kink. None where there is nothing of this kind."""
     problem = identities.after(bound.problem, comonotone_tails)
-    return None if problem is bound.problem else memory.akin(dataclasses.replace(bound, problem=problem), bound)
+    if problem is bound.problem:
+        return None
+    return memory.akin(dataclasses.replace(bound, problem=problem), bound)
 
 
 def _report(
@@ -244,14 +300,21 @@ def _report(
 ) -> KKTReport:
     shared = gradients(system, meter)
     complete = bool(system.labels) and set(system.labels) <= (multipliers or {}).keys()
-    solvers = optimum(system, shared, meter, multipliers) if complete else None
-    optimal = optimum(system, shared, meter, start=None if solvers is None or shared.c is not None else solvers.unknowns)
+    if complete:
+        solvers = optimum(system, shared, meter, multipliers)
+    else:
+        solvers = None
+    optimal = optimum(
+        system, shared, meter, start=None if solvers is None or shared.c is not None else solvers.unknowns
+    )
     if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
         # Many dependent gradients: the search ended early.
         optimal = solvers
     rows = {
         label: Row(float(value), float(nu), float(abs(value * nu)), *written)
-        for label, value, nu, written in zip(system.labels, system.values, optimal.multipliers, _written(system), strict=True)
+        for label, value, nu, written in zip(
+            system.labels, system.values, optimal.multipliers, _written(system), strict=True
+        )
     }
     complementarity = max((row.complementarity for row in rows.values()), default=0.0)
     feasibility = max([0.0, *system.violations, system.outside])
@@ -265,14 +328,22 @@ def _report(
         errors = _errors(system, optimal, scale, drawn)
     gap, convex, rounded = None, False, rounding(system, meter)
     if not judging:
-        candidates = [optimal] if solvers is None else [optimal, solvers]
+        if solvers is None:
+            candidates = [optimal]
+        else:
+            candidates = [optimal, solvers]
         analysis = analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
-    judged = judge(relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex)
+    judged = judge(
+        relative, gap, scale.size, _beyond(system, optimal) / scale.objective, drawn, errors, convex=convex
+    )
     lost = 0.0 if rounded is None else rounded.objective
     judged = judged.rounded(counted(lost) / max(scale.size, abs(system.objective)))
-    least_gain = 0.0 if drawn is None else max(GOOD * scale.objective, ERRORS * drawn.objective)
+    if drawn is None:
+        least_gain = 0.0
+    else:
+        least_gain = max(GOOD * scale.objective, ERRORS * drawn.objective)
     gain = max(GOOD * scale.ordinary_size, least_gain)
     counts = max(counting(scale.objective, system.objective), least_gain)
     if not judging and judged.unsure(gap, scale.size):
@@ -282,9 +353,18 @@ def _report(
         seen = examined(system, optimal, gradients_of_constraints, counts, _beside(meter), convex=convex)
         judged = judged.after(seen, counts, convex=convex)
     sentence, advice = verdict(
-        system, rows, parts, relative, judged, solvers, judging=judging, ended=ended, convex=convex,
-        loose=loose(system, optimal, meter), noise=drawn,
-    )  # fmt: skip
+        system,
+        rows,
+        parts,
+        relative,
+        judged,
+        solvers,
+        judging=judging,
+        ended=ended,
+        convex=convex,
+        loose=loose(system, optimal, meter),
+        noise=drawn,
+    )
     return KKTReport(
         objective=system.objective,
         constraints=rows,
@@ -302,7 +382,9 @@ def _report(
         gradient=optimal.plain,
         gap=gap,
         qualification=qualification(system, gradients_of_constraints, optimal) if system.labels else None,
-        sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter) if sensitive and system.labels else None,
+        sensitivity=sensitivity(system, gradients_of_constraints, optimal, meter)
+        if sensitive and system.labels
+        else None,
         better=None if judged.better is None or judged.better.pole is not None else judged.better.point,
         exact=drawn is None,
         error=0.0 if drawn is None else drawn.objective,
@@ -316,13 +398,16 @@ def _report(
 
 
 def _beside(meter: Meter) -> Meter:
-    """A share of the work left for one of the searches beside a point, and a little in any case, also after the clock's end."""
+    """A share of the work left for one of the searches beside a point, and a little in any case, also
+    after the clock's end."""
     return Meter(max(BESIDE_SHARE * meter.left, BESIDE_S), stop=meter.stop)
 
 
 def _cut(meter: Meter) -> list[str]:
     """That the search has not come to its end, and why."""
-    return [CUT if meter.stop() else LATE] if meter.timed else []
+    if meter.timed:
+        return [CUT if meter.stop() else LATE]
+    return []
 
 
 def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]:
@@ -335,7 +420,10 @@ def _written(system: System) -> Iterator[tuple[float | None, str, float | None]]
         if found is None:
             yield from ((None, "", None) for _ in values)
         else:
-            yield from ((left, found[0], right) for left, right in zip(found[1].tolist(), found[2].tolist(), strict=True))
+            yield from (
+                (left, found[0], right)
+                for left, right in zip(found[1].tolist(), found[2].tolist(), strict=True)
+            )
 
 
 def _residual(system: System, optimal: Optimum) -> float:
@@ -345,7 +433,8 @@ def _residual(system: System, optimal: Optimum) -> float:
 
 
 def _beyond(system: System, optimal: Optimum) -> float:
-    """What violations are worth by their multipliers: by so much the objective is better than feasible points allow."""
+    """What violations are worth by their multipliers: by so much the objective is better than feasible
+    points allow."""
     worth = np.abs(np.maximum(np.array(system.violations), 0.0) * optimal.multipliers)
     return float(np.nan_to_num(worth).sum())
 
@@ -378,5 +467,7 @@ def _with_solvers(system: System, optimal: Optimum) -> dict[str, Any]:
     return {
         "stationarity": math.hypot(optimal.gradient, optimal.slack),
         "complementarity": max(products, default=0.0),
-        "multipliers": {label: float(nu) for label, nu in zip(system.labels, optimal.multipliers, strict=True)},
+        "multipliers": {
+            label: float(nu) for label, nu in zip(system.labels, optimal.multipliers, strict=True)
+        },
     }

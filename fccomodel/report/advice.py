@@ -1,4 +1,5 @@
-"""What would lower a residual, by how the run ended that found the point: nothing is advised that cannot help there."""
+"""What would lower a residual, by how the run ended that found the point: nothing is advised that
+cannot help there."""
 
 from __future__ import annotations
 
@@ -13,9 +14,15 @@ BEYOND = "Numbers at this point are beyond double precision: scale the data, or 
 CANCELLING = "Rounding of terms that cancel is as large as what is left of them: {scaling}."
 POLE = "Keep it away from 0 by a constraint or a set: where it may come near 0, there may be no optimum."
 SADDLE = "Conditions of first order hold at saddles too: begin elsewhere (--start, `start=` in Python)."
-CHOICE = "Not all subgradients were chosen (see the notes), so that the point may be better than its stationarity says."
+CHOICE = (
+    "Not all subgradients were chosen (see the notes), so that the point may be better than its "
+    "stationarity says."
+)
 LATER = "The time for the report was used up: a longer one (--budget) may find subgradients that leave less."
-DRAWS = "The run's own tests were met: the report's draws differ from the run's, by the standard errors in the notes."
+DRAWS = (
+    "The run's own tests were met: the report's draws differ from the run's, by the standard errors "
+    "in the notes."
+)
 #: what is missing, by what decides
 MISSING: Mapping[str, str] = {
     "feasibility": "Constraints are still violated",
@@ -29,11 +36,13 @@ MISSING: Mapping[str, str] = {
 class Ending:
     """How a run ended.
 
-    how      ``budget``, ``interrupted``, ``stalled`` (a longer run gains nothing), or ``converged`` by its own tests
+    how      ``budget``, ``interrupted``, ``stalled`` (a longer run gains nothing), or ``converged``
+             by its own tests
     way      what ended it: ``steps``, ``passes`` over all rows, or an ``interior``-point method
     tol      the tolerance of its tests
     sampled  steps saw some of the rows
-    biased   steps estimate expectations under nonlinear functions by one minibatch each, which no number of steps mends
+    biased   steps estimate expectations under nonlinear functions by one minibatch each, which no
+             number of steps mends
     passes   how to have passes over all rows after the steps, where there were none and can be
     """
 
@@ -48,15 +57,30 @@ class Ending:
     def remedy(self) -> str:
         """What another run does differently; empty where none would end elsewhere."""
         if self.way == "steps" and self.biased:
-            ways = [self.passes] if self.passes else []
-            others = ["larger batches (--option inner_batch)", "an algorithm that keeps estimates (--algorithm race)"]
-            return f"one minibatch at a time is a biased estimate, however long the run; try {' or '.join(ways + others)}"
-        batches = ["larger batches (--option inner_batch, outer_batch)"] if self.way == "steps" and self.sampled else []
+            if self.passes:
+                ways = [self.passes]
+            else:
+                ways = []
+            others = [
+                "larger batches (--option inner_batch)",
+                "an algorithm that keeps estimates (--algorithm race)",
+            ]
+            return (
+                "one minibatch at a time is a biased estimate, however long the run; try "
+                f"{' or '.join(ways + others)}"
+            )
+        if self.way == "steps" and self.sampled:
+            batches = ["larger batches (--option inner_batch, outer_batch)"]
+        else:
+            batches = []
         match self.how:
             case "budget" | "interrupted":
                 return "run longer (--budget)" + "".join(f", with {text}" for text in batches)
             case "stalled":
-                ways = [self.passes] if self.passes else []
+                if self.passes:
+                    ways = [self.passes]
+                else:
+                    ways = []
                 others = ["another algorithm (--algorithm race)"]
                 return f"a longer run gains nothing; try {' or '.join(ways + batches + others)}"
             case "converged" if self.way != "interior" and self.tol > ROUNDING:
@@ -65,8 +89,13 @@ class Ending:
 
 
 def towards(ended: Ending | None, missing: str, bound: Bound, loose: str = "") -> str:
-    """What to do about what is ``missing``, a key of ``MISSING``; ``loose`` says why more may be missing here than is."""
-    if loose and missing == "stationarity" and (ended is None or ended.how == "converged" or not ended.remedy):
+    """What to do about what is ``missing``, a key of ``MISSING``; ``loose`` says why more may be
+    missing here than is."""
+    if (
+        loose
+        and missing == "stationarity"
+        and (ended is None or ended.how == "converged" or not ended.remedy)
+    ):
         return loose
     if ended is None:
         return f"{MISSING[missing]}: solve with this point as the start (--start, `start=` in Python)."
@@ -88,7 +117,9 @@ def little_curvature(bound: Bound) -> str:
 def squares(bound: Bound) -> str:
     """A regulariser of the first variable, as one writes it."""
     name, variable = next(iter(bound.problem.variables.items()))
-    return f"sumsq({name})" if variable.shape or variable.net else f"{name}^2"
+    if variable.shape or variable.net:
+        return f"sumsq({name})"
+    return f"{name}^2"
 
 
 def scaling(bound: Bound) -> str:

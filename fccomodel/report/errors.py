@@ -47,7 +47,8 @@ def nothing_sampled(without: Mapping[str, str], span: Span) -> Diagnostic:
     return MARGIN.error(
         "no constraint can have a margin",
         span=span,
-        reason=f"Margins are for inequalities on expectations over rows: {others or 'the model has no constraints'}.",
+        reason="Margins are for inequalities on expectations over rows: "
+        f"{others or 'the model has no constraints'}.",
         fix="Leave --margin out.",
     )
 
@@ -55,7 +56,9 @@ def nothing_sampled(without: Mapping[str, str], span: Span) -> Diagnostic:
 def no_errors(why: str, span: Span) -> Diagnostic:
     """A margin is made of a constraint's standard error."""
     reason = f"{why[0].upper()}{why[1:]}."
-    return MARGIN.error("the constraints' standard errors are not known", span=span, reason=reason, fix="Leave --margin out.")
+    return MARGIN.error(
+        "the constraints' standard errors are not known", span=span, reason=reason, fix="Leave --margin out."
+    )
 
 
 def no_answers(failed: int, draws: int, factor: float, span: Span) -> Diagnostic:
@@ -63,7 +66,8 @@ def no_answers(failed: int, draws: int, factor: float, span: Span) -> Diagnostic
     return MARGIN.error(
         "constraints this tight cannot be promised for new rows",
         span=span,
-        reason=f"With margins of {factor:.3g} standard errors {failed} of {draws} problems on resampled rows have no answer: "
+        reason=f"With margins of {factor:.3g} standard errors {failed} of {draws} problems on resampled "
+        "rows have no answer: "
         "those that have one are the lucky ones.",
         fix="Loosen the constraints, bind more rows, or ask for less confidence.",
     )

@@ -1,5 +1,5 @@
-"""A convex function as a sum of its parts: quadratic ones, whose Hessian is a constant, others whose curvature near a point is
-known, and norms that bound the variables."""
+"""A convex function as a sum of its parts: quadratic ones, whose Hessian is a constant, others whose
+curvature near a point is known, and norms that bound the variables."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ class Parts:
     plain      only squares of whole variables count as quadratic, so that the Hessian is diagonal
     leaves     ids of the parts           convex   each of them is proved to be convex
     higher     some part is neither quadratic nor affine
-    radius     parts that are not quadratic count too, as functions that have at a point no more curvature than they have within
+    radius     parts that are not quadratic count too, as functions that have at a point no more
+               curvature than they have within
                this distance of it; None: they do not
-    steepest   the largest of their constants: of the Lipschitz ones of these affine functions, and of ``steady``
+    steepest   the largest of their constants: of the Lipschitz ones of these affine functions, and
+               of ``steady``
     """
 
     see: Analyser
@@ -44,20 +46,32 @@ class Parts:
         match node:
             case ir.LetRef(let=let):
                 if self.radius is not None and let.binders:
-                    return self.quadratic(substitute(let.body, dict(zip(let.binders, node.args, strict=True))), sign)
+                    return self.quadratic(
+                        substitute(let.body, dict(zip(let.binders, node.args, strict=True))), sign
+                    )
                 q = self.quadratic(let.body, sign)
                 return None if let.binders else q
             case ir.Apply() if (terms := atoms.signed(node)) is not None:
-                inside = [(sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms]
+                inside = [
+                    (sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms
+                ]
                 kept = [_signed(q, sign_of_term) for sign_of_term, q in inside if q is not None]
-                return kept[0] if len(kept) == 1 else apply("add", *kept) if kept else None
+                if len(kept) == 1:
+                    return kept[0]
+                if kept:
+                    return apply("add", *kept)
+                return None
             case ir.Apply(op="mul" | "div", args=(a, b)) if (factor := self._factor(node)) is not None:
                 inner = b if factor is a else a
                 q = self.quadratic(inner, sign * (1 if self.see(factor).interval.value.lo >= 0 else -1))
-                return None if q is None else dataclasses.replace(node, args=(a, q) if factor is a else (q, b))
+                if q is None:
+                    return None
+                return dataclasses.replace(node, args=(a, q) if factor is a else (q, b))
             case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
                 q = self.quadratic(body, sign)
-                return None if q is None or self.plain else dataclasses.replace(node, body=q)
+                if q is None or self.plain:
+                    return None
+                return dataclasses.replace(node, body=q)
         return self._leaf(node, sign)
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
@@ -67,7 +81,11 @@ class Parts:
         squared = self._squared(node)
         self.convex &= good
         self.higher |= not squared and not facts.affine
-        return None if not good else node if squared else self._near(node)
+        if not good:
+            return None
+        if squared:
+            return node
+        return self._near(node)
 
     def _near(self, node: ir.Expr) -> ir.Expr | None:
         if self.radius is None or node.shape:
@@ -77,7 +95,11 @@ class Parts:
             self.steepest = max(self.steepest, constant)
             return apply("mul", const(math.exp(-constant * self.radius)), node)
         atom = atoms.of(node)
-        if not isinstance(atom, atoms.ScalarAtom) or not atom.near or any(map(ir.variables_of, node.children[1:])):
+        if (
+            not isinstance(atom, atoms.ScalarAtom)
+            or not atom.near
+            or any(map(ir.variables_of, node.children[1:]))
+        ):
             return None
         if (slope := slope_of(node.children[0], self.see)) == math.inf:
             return None
@@ -89,7 +111,8 @@ class Parts:
         return near
 
     def _factor(self, node: ir.Apply) -> ir.Expr | None:
-        """The side of a product that no variable is in, where its sign is known; of a quotient the divisor."""
+        """The side of a product that no variable is in, where its sign is known; of a quotient the
+        divisor."""
         for side in node.args[1:] if node.op == "div" else node.args:
             low, high = self.see(side).interval.value[:2]
             if not ir.variables_of(side) and (low >= 0 or high <= 0):
@@ -104,7 +127,9 @@ class Parts:
 
 
 def _signed(node: ir.Expr, sign: float) -> ir.Expr:
-    return node if sign > 0 else apply("neg", node)
+    if sign > 0:
+        return node
+    return apply("neg", node)
 
 
 def _conditional(node: ir.Reduce) -> bool:
@@ -113,9 +138,10 @@ def _conditional(node: ir.Reduce) -> bool:
 
 
 def steady(node: ir.Expr, see: Analyser) -> float | None:
-    """c with ``|D^3 f[v, v, v]| <= c |v| D^2 f[v, v]`` everywhere, for a convex f: within r of a point, its Hessian is at least
-    exp(-c r) that at the point. Of a sum it is the largest; of the log-mean-exp of rows h, whose second derivative is E_q h'' +
-    Var_q h', c of h and three times the range of h', 2 Lip h. None where none is known.
+    """c with ``|D^3 f[v, v, v]| <= c |v| D^2 f[v, v]`` everywhere, for a convex f: within r of a
+    point, its Hessian is at least exp(-c r) that at the point. Of a sum it is the largest; of the
+    log-mean-exp of rows h, whose second derivative is E_q h'' + Var_q h', c of h and three times
+    the range of h', 2 Lip h. None where none is known.
     """
     facts = see(node)
     if facts.affine or facts.degree == 2 and facts.convex:
@@ -125,20 +151,45 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
             return steady(substitute(let.body, dict(zip(let.binders, node.args, strict=True))), see)
         case ir.Reduce(body=body) if reductions.of(node).additive and not _conditional(node):
             return steady(body, see)
-        case ir.Reduce(body=body) if reductions.of(node).name in ("logmeanexp", "logsumexp") and not _conditional(node):
-            theta = see(node.options["theta"]).interval.value.lo if "theta" in node.options else 1.0
-            known = steady(body, see) if see(body).convex and theta > 0 else None
-            return None if known is None else known + 6 * _constant(see(body)) / theta
-        case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (rows := _exponentials(inner)) is not None:
-            known = steady(rows, see) if see(rows).convex else None
-            return None if known is None else known + 6 * _constant(see(rows))
+        case ir.Reduce(body=body) if reductions.of(node).name in (
+            "logmeanexp",
+            "logsumexp",
+        ) and not _conditional(node):
+            if "theta" in node.options:
+                theta = see(node.options["theta"]).interval.value.lo
+            else:
+                theta = 1.0
+            if see(body).convex and theta > 0:
+                known = steady(body, see)
+            else:
+                known = None
+            if known is None:
+                return None
+            return known + 6 * _constant(see(body)) / theta
+        case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (
+            rows := _exponentials(inner)
+        ) is not None:
+            if see(rows).convex:
+                known = steady(rows, see)
+            else:
+                known = None
+            if known is None:
+                return None
+            return known + 6 * _constant(see(rows))
         case ir.Apply() if (terms := atoms.signed(node)) is not None:
             each = [steady(part, see) if sign > 0 or see(part).affine else None for sign, part in terms]
-            return None if None in each else max(known for known in each if known is not None)
+            if None in each:
+                return None
+            return max(known for known in each if known is not None)
         case ir.Apply(op="mul", args=(a, b)):
-            factor, u = (a, b) if not ir.variables_of(a) else (b, a)
+            if not ir.variables_of(a):
+                factor, u = (a, b)
+            else:
+                factor, u = (b, a)
             positive = not ir.variables_of(factor) and see(factor).interval.value.lo >= 0
-            return steady(u, see) if positive and not u.shape else None
+            if positive and not u.shape:
+                return steady(u, see)
+            return None
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ScalarAtom) or atom.steady == math.inf or node.shape:
         return None
@@ -150,12 +201,17 @@ def _exponentials(node: ir.Expr) -> ir.Expr | None:
     inner = node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else node
     if not isinstance(inner, ir.Reduce) or not reductions.of(inner).additive or _conditional(inner):
         return None
-    return inner.body.args[0] if isinstance(inner.body, ir.Apply) and inner.body.op == "exp" else None
+    if isinstance(inner.body, ir.Apply) and inner.body.op == "exp":
+        return inner.body.args[0]
+    return None
 
 
 def slope_of(u: ir.Expr, see: Analyser) -> float:
-    """The Lipschitz constant of an affine function; inf where it is not known, or the function is not affine."""
-    return _constant(see(u)) if see(u).affine else math.inf
+    """The Lipschitz constant of an affine function; inf where it is not known, or the function is not
+    affine."""
+    if see(u).affine:
+        return _constant(see(u))
+    return math.inf
 
 
 def _constant(facts: Facts) -> float:
@@ -164,7 +220,8 @@ def _constant(facts: Facts) -> float:
 
 
 class Size(NamedTuple):
-    """``|variable| <= radius`` in the norm whose dual's unit ball has this shape, wherever a sum of parts is at most a level."""
+    """``|variable| <= radius`` in the norm whose dual's unit ball has this shape, wherever a sum of
+    parts is at most a level."""
 
     variable: str
     ball: str
@@ -172,7 +229,8 @@ class Size(NamedTuple):
 
 
 def sizes(expr: ir.Expr, sign: float, level: float, see: Analyser) -> Iterator[Size]:
-    """What ``sign * expr <= level`` says of the variables: one part is a multiple of a norm, and the others are bounded below."""
+    """What ``sign * expr <= level`` says of the variables: one part is a multiple of a norm, and the
+    others are bounded below."""
     terms = list(terms_of(expr, sign))
     lows = []
     for node, s in terms:
@@ -201,7 +259,10 @@ def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, flo
     """(variable, the shape of the ball, the norm's power, a positive lower bound of the factor)."""
     factor = sign
     while isinstance(node, ir.Apply) and node.op == "mul":
-        a, b = node.args if not ir.variables_of(node.args[0]) else node.args[::-1]
+        if not ir.variables_of(node.args[0]):
+            a, b = node.args
+        else:
+            a, b = node.args[::-1]
         ends = see(a).interval.value
         if ir.variables_of(a) or a.shape or ends.lo < 0:
             return None
@@ -209,7 +270,10 @@ def _norm(node: ir.Expr, sign: float, see: Analyser) -> tuple[str, str, int, flo
     atom = atoms.of(node)
     if factor <= 0 or not isinstance(atom, atoms.ArrayAtom) or not isinstance(node.children[0], ir.Var):
         return None
-    for norm, power in ((atom, 1), *((root, 2) for root in atoms.all().values() if root.squared == atom.name)):
+    for norm, power in (
+        (atom, 1),
+        *((root, 2) for root in atoms.all().values() if root.squared == atom.name),
+    ):
         if isinstance(norm, atoms.ArrayAtom) and norm.ball is not None and not norm.in_groups:
             return node.children[0].name, norm.ball.kind, power, factor
     return None

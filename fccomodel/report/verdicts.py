@@ -1,4 +1,5 @@
-"""The report in words: one line of verdict, what to do if it is not good enough, and what was sampled, assumed or bounded."""
+"""The report in words: one line of verdict, what to do if it is not good enough, and what was sampled,
+assumed or bounded."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ FEASIBLE = 1e-6
 OPEN = "Nearly stationary, but perhaps not solved"
 #: The grade of a point that meets the conditions where a better one was found.
 BEATEN = "Stationary, but not best"
-#: The grade of a point that meets the conditions of first order and that a direction of descent of higher order leaves.
+#: The grade of a point that meets the conditions of first order and that a direction of descent of
+#: higher order leaves.
 SADDLE = "A saddle point"
 #: The grades of a problem that is not convex where its curvature could not be examined.
 FIRST_ORDER: Mapping[str, str] = {
@@ -61,20 +63,26 @@ NEARLY = 0.99
 NO_GAP = 1e-12
 #: What is below a root counts as 0 from here on.
 NO_ROOT = 1e-12
-#: The standard errors of the objective, relative to its size, and of constraints, up to which an estimate is called so.
-ESTIMATES: tuple[tuple[float, str], ...] = ((1e-2, "Solved"), (1e-1, "Solved roughly"), (math.inf, "Not solved yet"))
+#: The standard errors of the objective, relative to its size, and of constraints, up to which an
+#: estimate is called so.
+ESTIMATES: tuple[tuple[float, str], ...] = (
+    (1e-2, "Solved"),
+    (1e-1, "Solved roughly"),
+    (math.inf, "Not solved yet"),
+)
 #: What to do about an objective without a bound.
 UNBOUNDED = "Bound the variable by a constraint or a set, or add a regulariser; check the objective's sign."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and a better point; ``by_gap``
-    where the gap decides in its favour.
+    """The grade of a point, by how much the optimum may be better where that decides it (else 0), and
+    a better point; ``by_gap`` where the gap decides in its favour.
 
     first_order  why only first-order conditions are known of a problem that is not convex; "" otherwise
     estimated    expectations are over draws: nothing is proved of the distribution
-    loose        by how much the optimum may be better, where the only bound of that leaves much open and decides nothing; else 0
+    loose        by how much the optimum may be better, where the only bound of that leaves much
+                 open and decides nothing; else 0
     lost         rounding decides the grade
     """
 
@@ -93,7 +101,9 @@ class Judged:
 
     def unsure(self, gap: Gap | None, size: float) -> bool:
         """The conditions call it solved, and no gap says as much of an objective of this size."""
-        proved = gap is not None and gap.value is not None and (gap.value < 0 or counted(gap.value) <= GOOD * size)
+        proved = (
+            gap is not None and gap.value is not None and (gap.value < 0 or counted(gap.value) <= GOOD * size)
+        )
         return (self.solved or self.grade == OPEN) and not proved
 
     def beside(self, better: Better | None) -> Judged:
@@ -111,24 +121,31 @@ class Judged:
         return replace(self, grade=allowed, by_gap=False, lost=True)
 
     def after(self, examined: Examined, counts: float, *, convex: bool) -> Judged:
-        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back alone, and is nothing beside
-        the errors of draws."""
+        """With what curvature says of the point; a gain below ``counts`` takes high accuracy back
+        alone, and is nothing beside the errors of draws."""
         grades = [text for _, text in GRADES]
         if examined.why and not convex:
             return replace(self, first_order=examined.why)
         if examined.why and self.loose:
-            return replace(self, grade=self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index))
+            return replace(
+                self, grade=self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+            )
         if examined.better is None or examined.better.gain >= counts:
             return self.beside(examined.better)
         if self.estimated:
             return self
-        least = self.grade if self.grade == OPEN else max(self.grade, grades[1], key=grades.index)
+        if self.grade == OPEN:
+            least = self.grade
+        else:
+            least = max(self.grade, grades[1], key=grades.index)
         return replace(self, grade=least, better=examined.better)
 
     @property
     def words(self) -> str:
         """The grade as the verdict has it."""
-        return FIRST_ORDER.get(self.grade, self.grade) if self.first_order else self.grade
+        if self.first_order:
+            return FIRST_ORDER.get(self.grade, self.grade)
+        return self.grade
 
 
 def counting(weight: float, objective: float) -> float:
@@ -137,18 +154,27 @@ def counting(weight: float, objective: float) -> float:
 
 
 def judge(
-    relative: Mapping[str, float], gap: Gap | None, size: float, beyond: float = 0.0, noise: Noise | None = None,
-    errors: Mapping[str, float] | None = None, *, convex: bool = False,
-) -> Judged:  # fmt: skip
+    relative: Mapping[str, float],
+    gap: Gap | None,
+    size: float,
+    beyond: float = 0.0,
+    noise: Noise | None = None,
+    errors: Mapping[str, float] | None = None,
+    *,
+    convex: bool = False,
+) -> Judged:
     """The grade by the residuals relative to the scales, and by the gap.
 
-    A gap that leaves much open takes a good grade back, one that leaves little makes a grade good. One that is loose is no
-    evidence against the point of a ``convex`` problem, and the verdict says so.
+    A gap that leaves much open takes a good grade back, one that leaves little makes a grade good.
+    One that is loose is no evidence against the point of a ``convex`` problem, and the verdict says
+    so.
 
     size    of the objective: what a gap is compared with
-    beyond  what violations are worth, relative too; where gradients of constraints nearly vanish it is much, and perhaps more
+    beyond  what violations are worth, relative too; where gradients of constraints nearly vanish it
+            is much, and perhaps more
             than it says
-    noise   the standard errors of a problem that draws, with ``errors``, those of the residuals as ``relative`` has these. What
+    noise   the standard errors of a problem that draws, with ``errors``, those of the residuals as
+            ``relative`` has these. What
             draws leave of a residual that is 0 counts as 0, and no grade is better than the errors allow.
     """
     if noise is not None:
@@ -161,7 +187,13 @@ def judge(
             return Judged(grade=by_gap, by_gap=True)
     if beyond > GOOD:
         return Judged(grade=grades[-1])
-    if gap is None or gap.value is None or counted(gap.value) <= GOOD * size or gap.value < 0 or grade == grades[-1]:
+    if (
+        gap is None
+        or gap.value is None
+        or counted(gap.value) <= GOOD * size
+        or gap.value < 0
+        or grade == grades[-1]
+    ):
         return Judged(grade=grade)
     if gap.loose:
         return Judged(grade=grade, loose=gap.value if convex else 0.0)
@@ -180,7 +212,12 @@ def _grade(epsilon: float, grades: tuple[tuple[float, str], ...] = GRADES) -> st
 
 
 def _judged_on_draws(
-    relative: Mapping[str, float], gap: Gap | None, size: float, beyond: float, noise: Noise, errors: Mapping[str, float]
+    relative: Mapping[str, float],
+    gap: Gap | None,
+    size: float,
+    beyond: float,
+    noise: Noise,
+    errors: Mapping[str, float],
 ) -> Judged:
     """The grade of an estimate: by what exceeds the standard errors, and no better than these allow."""
     grades = [text for _, text in GRADES]
@@ -191,7 +228,13 @@ def _judged_on_draws(
         of_gap = _grade(max(abs(gap.value) / size, excess["feasibility"]))
         by_gap = grades.index(of_gap) < grades.index(grade)
         grade = of_gap if by_gap else grade
-        if not by_gap and not gap.loose and gap.value > 0 and counted(gap.value) > GOOD * size and grade != grades[-1]:
+        if (
+            not by_gap
+            and not gap.loose
+            and gap.value > 0
+            and counted(gap.value) > GOOD * size
+            and grade != grades[-1]
+        ):
             return Judged(grade=OPEN, missing=gap.value, estimated=True)
     if beyond > GOOD and not by_gap and excess["feasibility"] > 0:
         grade = grades[-1]
@@ -212,14 +255,20 @@ def verdict(
     loose: str = "",
     noise: Noise | None = None,
 ) -> tuple[str, str]:
-    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what would lower it; ``loose``:
-    why the stationarity may be less than it says."""
+    """(one line, advice): the epsilon for which the point is epsilon-KKT, what decides it, and what
+    would lower it; ``loose``: why the stationarity may be less than it says."""
     epsilon, share = max(parts.values()), max(relative.values())
     grade = "On these rows" if judging else judged.words
     name = max(relative, key=lambda key: relative[key])
     where = _where(system, rows, name)
-    decided = f", decided by {name}{where}" if system.labels or system.projected else ""
-    scaled = "" if _alike(epsilon, share) else f", {share:.1e} relative to the problem's scales"
+    if system.labels or system.projected:
+        decided = f", decided by {name}{where}"
+    else:
+        decided = ""
+    if _alike(epsilon, share):
+        scaled = ""
+    else:
+        scaled = f", {share:.1e} relative to the problem's scales"
     opened = ""
     if judged.missing and not judging:
         opened = f"; the optimum may be up to {judged.missing:.1e} better"
@@ -237,7 +286,10 @@ def verdict(
         opened += f"; of {noise.count:,} draws, the standard error of the objective is {noise.objective:.1e}"
     sentence = f"{grade}: an ε-KKT point with ε = {epsilon:.1e}{scaled}{decided}{opened}."
     good = judged.solved and (share <= GOOD or judged.by_gap or judged.estimated) and not judged.lost
-    advice = "" if judging or good else _advice(system, name, solvers, parts["stationarity"], judged, ended, convex, loose)
+    if judging or good:
+        advice = ""
+    else:
+        advice = _advice(system, name, solvers, parts["stationarity"], judged, ended, convex, loose)
     if advice and math.isinf(max(epsilon, share)):
         advice = advising.BEYOND
     return (f"{sentence} {advice}" if advice else sentence), advice
@@ -248,7 +300,10 @@ def _beaten(system: System, better: Better) -> str:
     if better.saddle:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; {better.where} the objective {falls} by {better.gain:.1e}"
-    near = "" if better.pole is None else f" ({_quoted(system, better.pole)})"
+    if better.pole is None:
+        near = ""
+    else:
+        near = f" ({_quoted(system, better.pole)})"
     if better.endless:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; the objective {falls} without end {better.where}{near}"
@@ -264,13 +319,21 @@ def _where(system: System, rows: Mapping[str, Row], name: str) -> str:
         if system.outside >= max(system.violations, default=0.0):
             return " (a variable is outside its set)"
         return f" ({system.labels[int(np.argmax(system.violations))]})"
-    return f" ({max(rows, key=lambda label: rows[label].complementarity)})" if name == "complementarity" else ""
+    if name == "complementarity":
+        return f" ({max(rows, key=lambda label: rows[label].complementarity)})"
+    return ""
 
 
 def _advice(
-    system: System, name: str, solvers: Optimum | None, stationarity: float, judged: Judged, ended: Ending | None, convex: bool,
+    system: System,
+    name: str,
+    solvers: Optimum | None,
+    stationarity: float,
+    judged: Judged,
+    ended: Ending | None,
+    convex: bool,
     loose: str,
-) -> str:  # fmt: skip
+) -> str:
     if judged.lost:
         return advising.CANCELLING.format(scaling=advising.scaling(system.bound))
     if judged.better is not None and judged.better.pole is not None:
@@ -290,23 +353,32 @@ def loose(system: System, optimal: Optimum, meter: Meter) -> str:
     """Why other subgradients may leave less, or ""."""
     if meter.timed or not optimal.weighed:
         return advising.LATER
-    return advising.CHOICE if system.left or system.refused or any(_below_roots(system)) else ""
+    if system.left or system.refused or any(_below_roots(system)):
+        return advising.CHOICE
+    return ""
 
 
 def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool = False) -> KKTReport:
-    """The report of a point where the solver found that there is no solution; ``convex``: the constraints are; ``feasible``: a
-    point elsewhere meets them all. Where there is no optimal value either, it has no gap."""
+    """The report of a point where the solver found that there is no solution; ``convex``: the
+    constraints are; ``feasible``: a point elsewhere meets them all. Where there is no optimal value
+    either, it has no gap."""
     match failure.kind:
         case "infeasible" if feasible:
             sentence = (
-                f"Not solved yet: the run ended where a small step lowers no violation (the largest: {report.feasibility:.1e}), "
+                "Not solved yet: the run ended where a small step lowers no violation (the largest: "
+                f"{report.feasibility:.1e}), "
                 "but elsewhere points meet all constraints, which are not convex."
             )
             advice = "Bound the variables by sets to where the constraints hold."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "infeasible" if failure.fixed:
-            words = ("has", "is", "") if len(failure.conflict) == 1 else ("have", "are", "up to ")
-            worst = "{} no variable, and {} violated by {}{:.3g}".format(*words, max(failure.conflict.values()))
+            if len(failure.conflict) == 1:
+                words = ("has", "is", "")
+            else:
+                words = ("have", "are", "up to ")
+            worst = "{} no variable, and {} violated by {}{:.3g}".format(
+                *words, max(failure.conflict.values())
+            )
             sentence = f"Infeasible, {_standing(report)}: {_shown(failure)} {worst}."
             advice = "Correct the data and params of what has no variable, or leave it out."
         case "infeasible" if report.relative.get("feasibility", report.feasibility) <= FEASIBLE:
@@ -315,32 +387,42 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             return _conflicting(report, failure, convex)
         case _ if report.relative.get("feasibility", report.feasibility) > FEASIBLE:
             sentence = (
-                f"Not solved yet: the run took the objective for one that falls without end, but where it ended "
-                f"({report.objective:.1e}) constraints are violated by {report.feasibility:.1e}, which proves nothing."
+                "Not solved yet: the run took the objective for one that falls without end, but where it "
+                "ended "
+                f"({report.objective:.1e}) constraints are violated by {report.feasibility:.1e}, which "
+                "proves nothing."
             )
             advice = "Bound the variables by sets, or take a larger penalty (--option rho)."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "unbounded" if failure.proved:
             sentence = (
-                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes on without end "
+                f"Unbounded, {_standing(report)}: the objective is {report.objective:.1e} here and goes "
+                "on without end "
                 f"along a ray of feasible points, as {_moving(failure)}."
             )
             advice = UNBOUNDED
         case "unbounded":
             sentence = (
-                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, still improves "
+                f"Unbounded as far as was seen, not proved: the objective, {report.objective:.1e} here, "
+                "still improves "
                 f"{_seen(failure)}as {_moving(failure)}."
             )
             advice = UNBOUNDED
         case _:
             sentence = (
-                "No solution is attained, as far as was seen: the objective still improves, ever more slowly, "
+                "No solution is attained, as far as was seen: the objective still improves, ever more "
+                "slowly, "
                 f"{_seen(failure)}as {_moving(failure)}."
             )
-            advice = "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. (Separable data do this.)"
+            advice = (
+                "Add a regulariser, such as 1e-4 * sumsq(w), or a bound, such as `in ball(100)`. "
+                "(Separable data do this.)"
+            )
     gap = report.gap if failure.kind == "unattained" else None
     whole = f"{sentence} {advice}"
-    return dataclasses.replace(report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind)
+    return dataclasses.replace(
+        report, verdict=whole, advice=advice, gap=gap, solved=False, failure=failure.kind
+    )
 
 
 def _standing(report: KKTReport) -> str:
@@ -349,8 +431,8 @@ def _standing(report: KKTReport) -> str:
 
 
 def unfinished(report: KKTReport, reason: str) -> KKTReport:
-    """The report of a point where a run took the objective for one that falls for ever, which is known to be false; a solved one
-    as it is."""
+    """The report of a point where a run took the objective for one that falls for ever, which is known
+    to be false; a solved one as it is."""
     if report.solved:
         return report
     sentence = f"{report.verdict} The run ended where the objective still fell, but {reason}."
@@ -358,18 +440,33 @@ def unfinished(report: KKTReport, reason: str) -> KKTReport:
 
 
 def _conflicting(report: KKTReport, failure: Failure, convex: bool) -> KKTReport:
-    """The report of a point where constraints conflict: everywhere, within a radius, or as far as a local search tells."""
+    """The report of a point where constraints conflict: everywhere, within a radius, or as far as a
+    local search tells."""
     shown, name = _shown(failure), "infeasible_nearby"
-    least = f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
+    least = (
+        f"Least squares of violations leave {report.feasibility:.3g}; the constraints that conflict: {shown}."
+    )
     if failure.proved:
-        least = f"Constraints that conflict, by multipliers: {shown}. Violations here reach {report.feasibility:.3g}."
+        least = (
+            f"Constraints that conflict, by multipliers: {shown}. Violations here reach "
+            f"{report.feasibility:.3g}."
+        )
     if max(failure.radius, failure.nearest) <= 0 or not (convex or failure.proved):
         sentence = f"Infeasible near this point, and constraints are not convex. {least}"
     elif math.isinf(failure.radius):
-        sentence, name = f"Infeasible, {_standing(report)}: every point violates a constraint. {least}", "infeasible"
+        sentence, name = (
+            f"Infeasible, {_standing(report)}: every point violates a constraint. {least}",
+            "infeasible",
+        )
     else:
-        where = f"has |w| <= {_down(failure.radius)}" if failure.radius > 0 else f"is within {_down(failure.nearest)} of this one"
-        sentence = f"Not solved: no feasible point {where}, {_standing(report)}; further away there may be some. {least}"
+        if failure.radius > 0:
+            where = f"has |w| <= {_down(failure.radius)}"
+        else:
+            where = f"is within {_down(failure.nearest)} of this one"
+        sentence = (
+            f"Not solved: no feasible point {where}, {_standing(report)}; further away there may "
+            f"be some. {least}"
+        )
     advice = "Loosen one of them, or give them a weight in the objective instead."
     whole = f"{sentence} {advice}"
     return dataclasses.replace(report, verdict=whole, advice=advice, gap=None, solved=False, failure=name)
@@ -388,23 +485,33 @@ def _shown(failure: Failure) -> str:
 
 
 def unmet(bound: Bound, report: KKTReport) -> Failure | None:
-    """Constraints without a variable that the data violate, by more than rounding of their sides: no point meets them. None
-    where expectations are estimated, which prove nothing."""
+    """Constraints without a variable that the data violate, by more than rounding of their sides: no
+    point meets them. None where expectations are estimated, which prove nothing."""
     found = {}
     for constraint in (c for c in bound.problem.constraints if report.exact and not ir.variables_of(c.body)):
         for label in members.of(bound, constraint).labels(constraint.label):
             row = report.constraints[label]
-            violation = abs(row.value) if constraint.kind == "eq" else row.value
-            size = max(abs(row.left or 0.0), abs(row.right or 0.0)) if row.relation else 1.0
+            if constraint.kind == "eq":
+                violation = abs(row.value)
+            else:
+                violation = row.value
+            if row.relation:
+                size = max(abs(row.left or 0.0), abs(row.right or 0.0))
+            else:
+                size = 1.0
             if violation > FEASIBLE * size:
                 found[label] = violation
     ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
-    return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf) if found else None
+    if found:
+        return Failure(kind="infeasible", conflict=ordered, fixed=True, nearest=math.inf)
+    return None
 
 
 def _seen(failure: Failure) -> str:
     """How far the objective was seen to fall."""
-    return f"at |w| = {failure.far:.0e} " if failure.far else ""
+    if failure.far:
+        return f"at |w| = {failure.far:.0e} "
+    return ""
 
 
 def _moving(failure: Failure) -> str:
@@ -413,18 +520,24 @@ def _moving(failure: Failure) -> str:
     return f"`{name}` {'grows' if rises else 'falls'}"
 
 
-# ------------------------------------------------------------------------------------------------------------------- notes
+# -------------------------------------------------------------------------------------------- notes
 def cancelling(system: System, lost: float) -> Iterator[str]:
     """That terms cancel so far that rounding shows, and the column whose numbers are the largest there."""
     if lost <= GRADES[0][0] * abs(system.objective) or lost <= NO_GAP:
         return
-    columns = {(n.binder.domain.table, n.name) for n in ir.walk(*system.problem.roots)
-               if isinstance(n, ir.Column) and n.name is not None and isinstance(n.binder.domain, ir.RowSet)}  # fmt: skip
+    columns = {
+        (n.binder.domain.table, n.name)
+        for n in ir.walk(*system.problem.roots)
+        if isinstance(n, ir.Column) and n.name is not None and isinstance(n.binder.domain, ir.RowSet)
+    }
     sizes = {(t, c): float(np.abs(system.bound.tables[t].columns[c]).max(initial=0.0)) for t, c in columns}
     table, column = max(sizes, key=lambda key: sizes[key], default=("", ""))
     named = ""
     if column and sizes[table, column] > LARGE_COLUMN:
-        named = f": `{column}` of {table} is as large as {sizes[table, column]:.1e}; subtract its mean, or scale it"
+        named = (
+            f": `{column}` of {table} is as large as {sizes[table, column]:.1e}; subtract its mean, "
+            "or scale it"
+        )
     yield f"Terms cancel: the objective may be off by {lost:.1e} by rounding{named}"
 
 
@@ -436,11 +549,15 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
     yield from recording.notes(system.left, system.refused, used, lambda node: _quoted(system, node))
     if not optimal.weighed:
         yield (
-            "The weights of the maxima were not chosen, for want of time: each subgradient is that of the largest terms, and the "
+            "The weights of the maxima were not chosen, for want of time: each subgradient is that of "
+            "the largest terms, and the "
             "stationarity is an upper bound"
         )
     if any(system.equal[k] and slopes for k, slopes in zip(system.kept, system.slopes[1:], strict=True)):
-        yield "An equality contains a function with a kink: one subgradient of it is taken; the stationarity is an upper bound"
+        yield (
+            "An equality contains a function with a kink: one subgradient of it is taken; the "
+            "stationarity is an upper bound"
+        )
     yield from _below_roots(system)
     for name, net in system.problem.nets.items():
         facts = nets.walk(system.bound.nets[name])
@@ -448,13 +565,20 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
         if declared:
             yield f"Net `{name}` is taken to be {', '.join(declared)}: your assumption"
         elif not facts.smooth:
-            reason = f" ({facts.reasons[0]})" if facts.reasons else ""
+            if facts.reasons:
+                reason = f" ({facts.reasons[0]})"
+            else:
+                reason = ""
             yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
 
 
 def _below_roots(system: System) -> Iterator[str]:
     """Roots of nearly 0, which have no gradient there."""
-    roots = (n for n in ir.walk(*system.problem.roots) if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape)
+    roots = (
+        n
+        for n in ir.walk(*system.problem.roots)
+        if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape
+    )
     weighed = {id(record.kink.node) for record in system.records}
     for node in roots:
         if not ir.variables_of(node) or ir.free_binders(node) or id(node) in weighed:
@@ -462,7 +586,8 @@ def _below_roots(system: System) -> Iterator[str]:
         u = float(system.evaluator.value(node.args[0], {}).data.detach())
         if u < NO_ROOT:
             yield (
-                f"{_quoted(system, node)} is the root of {u:.1g} here, and a root has no gradient at 0: an optimum there is not "
+                f"{_quoted(system, node)} is the root of {u:.1g} here, and a root has no gradient at 0: "
+                "an optimum there is not "
                 "recognised (`sqrt(1e-6 + u)` has one)"
             )
 
@@ -470,11 +595,18 @@ def _below_roots(system: System) -> Iterator[str]:
 def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> Iterator[str]:
     """Which of the solver's multipliers are as large as its penalties allow."""
     for name, limit in limits.items():
-        labels = [label for label, nu in multipliers.items() if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0]
+        labels = [
+            label
+            for label, nu in multipliers.items()
+            if label.partition("[")[0] == name and abs(nu) >= NEARLY * limit > 0
+        ]
         if labels:
-            shown = ", ".join(f"`{label}`" for label in labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")
+            shown = ", ".join(f"`{label}`" for label in labels[:4]) + (
+                f" and {len(labels) - 4} more" if len(labels) > 4 else ""
+            )
             yield (
-                f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is too weak to hold the "
+                f"{shown}: the solver's multiplier is at the penalty's bound, {limit:.3g}: the penalty is "
+                "too weak to hold the "
                 f"constraint (--option rho={4 * limit:.3g})"
             )
 
@@ -482,15 +614,24 @@ def at_bound(multipliers: Mapping[str, float], limits: Mapping[str, float]) -> I
 def _quoted(system: System, node: ir.Expr) -> str:
     text = system.problem.text(node)
     if node.span is ir.NOWHERE or not text:
-        return f"`{node.op}`" if isinstance(node, ir.Apply) else "a reduction"
-    short = text if len(text) <= 40 else text[:37] + "..."
+        if isinstance(node, ir.Apply):
+            return f"`{node.op}`"
+        return "a reduction"
+    if len(text) <= 40:
+        short = text
+    else:
+        short = text[:37] + "..."
     return f"`{short}` (line {system.problem.source.place(node.span)[0]})"
 
 
 def _sampled(noise: Noise) -> str:
     """Which expectations are represented by draws, and what that costs in accuracy."""
-    constraints = f", of the constraints at most {noise.worst:.1e}" if len(noise.constraints) else ""
+    if len(noise.constraints):
+        constraints = f", of the constraints at most {noise.worst:.1e}"
+    else:
+        constraints = ""
     return (
-        f"{noise.names}: {noise.count:,} draws, others than those of the run, stand for the distribution; standard error of the "
+        f"{noise.names}: {noise.count:,} draws, others than those of the run, stand for the distribution; "
+        "standard error of the "
         f"objective {noise.objective:.1e}{constraints}"
     )

@@ -1,4 +1,5 @@
-"""Structure: curvature, monotonicity, smoothness and constants of every expression, each with the rule that gave it."""
+"""Structure: curvature, monotonicity, smoothness and constants of every expression, each with the rule
+that gave it."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ __all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Analysis:
-    """The facts of a problem: of its objective as the user wrote it, and of each constraint's body c(w) in c(w) <= 0.
+    """The facts of a problem: of its objective as the user wrote it, and of each constraint's body
+    c(w) in c(w) <= 0.
 
     ``see`` gives the facts of any other expression of the problem (a family's body holds for every member);
     ``left_to_binding`` says what is asked of params and data that are not bound, which binding will check.
@@ -36,7 +38,9 @@ class Analysis:
     @property
     def minimised(self) -> Facts:
         """The objective in the direction that is minimised: the negative of a ``maximize``."""
-        return self.objective if self.problem.objective.sense == "minimize" else self.objective.negated()
+        if self.problem.objective.sense == "minimize":
+            return self.objective
+        return self.objective.negated()
 
     @property
     def convex(self) -> bool:
@@ -51,18 +55,27 @@ class Analysis:
 
 
 def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
-    """The facts of every part of a problem; with data, constants that the text alone leaves open become numbers.
+    """The facts of every part of a problem; with data, constants that the text alone leaves open
+    become numbers.
 
-    The cost does not depend on the number of rows or on the size of families: a family is one expression, and a column's
-    ends and norms are computed once. One fact takes passes over the data, and is sought only for what is below a root, a
-    logarithm or a fraction's bar: its least value.
+    The cost does not depend on the number of rows or on the size of families: a family is one
+    expression, and a column's ends and norms are computed once. One fact takes passes over the
+    data, and is sought only for what is below a root, a logarithm or a fraction's bar: its least
+    value.
     """
     see = Analyser(Declarations(problem=problem))
     if bound is not None:
         see = Analyser(Declarations(problem=problem, bound=bound), base=see)
     constraints, objective = {c.label: see(c.body) for c in problem.constraints}, see(problem.objective.expr)
     left = dict(see.left_to_binding)
-    return Analysis(problem=problem, bound=bound, objective=objective, constraints=constraints, see=see, left_to_binding=left)
+    return Analysis(
+        problem=problem,
+        bound=bound,
+        objective=objective,
+        constraints=constraints,
+        see=see,
+        left_to_binding=left,
+    )
 
 
 def facts_of(
@@ -88,13 +101,18 @@ def seer(
     params: Mapping[str, Any] | None = None,
     within: Mapping[ir.Expr, Interval] | None = None,
 ) -> Analyser:
-    """What gives the facts of any expression of a problem, computing those of common parts once; arguments as of ``facts_of``.
+    """What gives the facts of any expression of a problem, computing those of common parts once;
+    arguments as of ``facts_of``.
 
     within  where some expressions are taken to lie
     """
-    context = Declarations(problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {}))
+    context = Declarations(
+        problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {})
+    )
     see = Analyser(context)
-    return see if bound is None else Analyser(replace(context, bound=bound), base=see)
+    if bound is None:
+        return see
+    return Analyser(replace(context, bound=bound), base=see)
 
 
 def estimate(
@@ -107,21 +125,28 @@ def estimate(
     points: Sequence[Mapping[str, Any]] = (),
     radius: float = 1.0,
 ) -> dict[str, Fact]:
-    """Constants of an expression on the bound data, by seeded sampling, as facts of standing ``estimated``.
+    """Constants of an expression on the bound data, by seeded sampling, as facts of standing
+    ``estimated``.
 
-    expr     a tracked expectation ``E[..] g`` (or mean, sum, prob) with its node, or any other expression g. Binders free in it
-             are its blocks i, of which a few are drawn; larger reductions inside are made of ``samples`` draws each, so that
-             the cost depends neither on the number of rows nor on the number of blocks
-    points   where to look, variables by name; by default the start: zero, inside the simple sets, nets as they are bound
+    expr     a tracked expectation ``E[..] g`` (or mean, sum, prob) with its node, or any other
+             expression g. Binders free in it
+             are its blocks i, of which a few are drawn; larger reductions inside are made of
+             ``samples`` draws each, so that the cost depends neither on the number of rows nor on
+             the number of blocks
+    points   where to look, variables by name; by default the start: zero, inside the simple sets,
+             nets as they are bound
     radius   points are drawn in the ball of this radius around each, inside the variables' simple sets
 
-    Returns, by name (what could not be evaluated anywhere, and ``gradient`` of what has kinks there, is left out):
+    Returns, by name (what could not be evaluated anywhere, and ``gradient`` of what has kinks
+    there, is left out):
 
     interval        where the values g_i(w) were
     lipschitz       C_g, the largest |grad g_i(w)| (Frobenius norm of the Jacobian)
     gradient        L_g, the largest |grad g_i(w) - grad g_i(v)| / |w - v|, the direction by power iteration
-    value noise     sigma^2 (sigma_0^2), the largest E |g_i(w; xi) - g_i(w)|^2; ``E`` and ``mean`` nodes only, as the next
-    gradient noise  zeta^2 (sigma_1^2), the largest E |grad g_i(w; xi) - grad g_i(w)|^2 (sox-2022, Assumption 2; alexr-2025,
+    value noise     sigma^2 (sigma_0^2), the largest E |g_i(w; xi) - g_i(w)|^2; ``E`` and ``mean``
+                    nodes only, as the next
+    gradient noise  zeta^2 (sigma_1^2), the largest E |grad g_i(w; xi) - grad g_i(w)|^2 (sox-2022,
+                    Assumption 2; alexr-2025,
                     Assumption 4; of a mean over blocks it is their delta^2)
 
     They are maxima over what was seen, hence lower bounds of the true ones.

@@ -57,7 +57,7 @@ class Declarations:
     free: bool = False
     stats: dict[int, tuple[np.ndarray, Leaf]] = field(default_factory=dict)
 
-    # ------------------------------------------------------------------------------------------------------------- sizes
+    # ---------------------------------------------------------------------------------------- sizes
     def dim(self, dim: ir.Dim) -> float:
         """The number that a dim stands for; inf where it is not known."""
         if isinstance(dim, int):
@@ -79,11 +79,15 @@ class Declarations:
     def count(self, domain: ir.Set) -> float:
         """At most so many elements; inf where it is not known."""
         if isinstance(domain, ir.RowSet):
-            return self.bound.tables[domain.table].n if self.bound is not None and domain.table in self.bound.tables else inf
+            if self.bound is not None and domain.table in self.bound.tables:
+                return self.bound.tables[domain.table].n
+            return inf
         if isinstance(domain, ir.LabelSet):
             if domain.labels is not None:
                 return len(domain.labels)
-            return len(self.bound.labels[domain.name]) if self.bound is not None and domain.name in self.bound.labels else inf
+            if self.bound is not None and domain.name in self.bound.labels:
+                return len(self.bound.labels[domain.name])
+            return inf
         if isinstance(domain, ir.ValueSet):
             if domain.items is not None:
                 return len(domain.items)
@@ -94,7 +98,8 @@ class Declarations:
         return inf
 
     def number(self, expr: ir.Expr | None) -> float | None:
-        """The value of a literal, a size, a scalar param with a value, or of sums and products of these; else None."""
+        """The value of a literal, a size, a scalar param with a value, or of sums and products of
+        these; else None."""
         match expr:
             case ir.Const(value=value):
                 return value
@@ -103,16 +108,20 @@ class Declarations:
                 return n if n < inf else None
             case ir.Param(name=name):
                 value = self.value(name)
-                return float(value) if value is not None and np.ndim(value) == 0 else None
+                if value is not None and np.ndim(value) == 0:
+                    return float(value)
+                return None
             case ir.Apply(op="neg", args=(arg,)):
                 inner = self.number(arg)
                 return None if inner is None else -inner
             case ir.Apply(op="add" | "sub" | "mul" as op, args=(left, right)):
                 one, other = self.number(left), self.number(right)
-                return None if one is None or other is None else {"add": one + other, "sub": one - other, "mul": one * other}[op]
+                if one is None or other is None:
+                    return None
+                return {"add": one + other, "sub": one - other, "mul": one * other}[op]
         return None
 
-    # ------------------------------------------------------------------------------------------------------------ leaves
+    # --------------------------------------------------------------------------------------- leaves
     def value(self, name: str) -> Any:
         if self.bound is not None:
             if name in self.bound.params:
@@ -145,10 +154,14 @@ class Declarations:
         domain = node.binder.domain
         if not isinstance(domain, ir.RowSet) or node.name is None:
             return self.element(node.binder)
-        table = self.problem.tables.get(domain.table) if self.problem is not None else None
-        declared = (
-            self._typed(table.columns[node.name], node.shape) if table is not None and node.name in table.columns else Leaf()
-        )
+        if self.problem is not None:
+            table = self.problem.tables.get(domain.table)
+        else:
+            table = None
+        if table is not None and node.name in table.columns:
+            declared = self._typed(table.columns[node.name], node.shape)
+        else:
+            declared = Leaf()
         if (
             self.bound is None
             or domain.table not in self.bound.tables
@@ -158,7 +171,9 @@ class Declarations:
         data = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
         if data.interval.inside(declared.interval) and not declared.interval.inside(data.interval):
             return data
-        return replace(data, interval=declared.interval) if node.shape else declared
+        if node.shape:
+            return replace(data, interval=declared.interval)
+        return declared
 
     def _typed(self, kind: ir.ColumnType, shape: ir.Shape) -> Leaf:
         """What a declared type says: the values' ends."""
@@ -175,7 +190,9 @@ class Declarations:
             if domain.items is not None:
                 numbers = [self.number(item) for item in domain.items]
                 finite = [n for n in numbers if n is not None]
-                return interval(min(finite), max(finite)) if finite and len(finite) == len(numbers) else REALS
+                if finite and len(finite) == len(numbers):
+                    return interval(min(finite), max(finite))
+                return REALS
             low, high = self.number(domain.low), self.number(domain.high)
             return interval(-inf if low is None else low, inf if high is None else high)
         return REALS
@@ -193,30 +210,46 @@ class Declarations:
         known = distributions.get(domain.family)
         if known is None:
             return Leaf(random=True, standing=Standing.ASSUMED)
-        return Leaf(interval=opened(known.range(*(self._end(a) for a in domain.args))), random=not known.bounded)
+        return Leaf(
+            interval=opened(known.range(*(self._end(a) for a in domain.args))), random=not known.bounded
+        )
 
     def _end(self, expr: ir.Expr) -> Interval:
         """Where an argument of a set or a distribution lies, of numbers, params and arrays."""
         value = self.number(expr)
-        return Interval.point(value) if value is not None else ranges.Ranges(self._fixed)(expr)
+        if value is not None:
+            return Interval.point(value)
+        return ranges.Ranges(self._fixed)(expr)
 
     def _fixed(self, node: ir.Expr) -> Interval:
-        return self.param(node).interval if isinstance(node, ir.Param) else REALS
+        if isinstance(node, ir.Param):
+            return self.param(node).interval
+        return REALS
 
-    # --------------------------------------------------------------------------------------------------------- variables
+    # ------------------------------------------------------------------------------------ variables
     def variable(self, name: str) -> Leaf:
         """Where a variable lies by its simple sets; its size is NONE where they leave it unbounded."""
         if name in self.holes:
-            where = REALS if self.free else opened(self.holes[name])
+            if self.free:
+                where = REALS
+            else:
+                where = opened(self.holes[name])
             return Leaf(interval=where, size=amount(where.mag))
-        declared = self.problem.variables.get(name) if self.problem is not None else None
+        if self.problem is not None:
+            declared = self.problem.variables.get(name)
+        else:
+            declared = None
         result = Leaf(size=amount(inf))
         if declared is None or self.free:
             return result
         for domain in declared.sets:
             leaf = self.vector(domain, declared.shape)
             size = min(leaf.size, result.size, key=lambda a: (not a.finite, not a.known, a.value))
-            result = Leaf(interval=leaf.interval.meet(result.interval), size=size, standing=max(result.standing, leaf.standing))
+            result = Leaf(
+                interval=leaf.interval.meet(result.interval),
+                size=size,
+                standing=max(result.standing, leaf.standing),
+            )
         return result
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
@@ -227,10 +260,15 @@ class Declarations:
         if domain.centre is not None:
             simple = sets.translated(simple, self._end(domain.centre))
         length = simple.longest(tuple(self.dim(n) for n in shape), *ends)
-        size = amount(length) if length < inf else SOME if simple.bounded(*ends) else amount(inf)
+        if length < inf:
+            size = amount(length)
+        elif simple.bounded(*ends):
+            size = SOME
+        else:
+            size = amount(inf)
         return Leaf(interval=opened(simple.entries(*ends)), size=size)
 
-    # -------------------------------------------------------------------------------------------------------------- data
+    # ----------------------------------------------------------------------------------------- data
     def __getstate__(self) -> dict[str, Any]:
         """Without what it remembers of arrays by where they lie in this process's memory."""
         return vars(self) | {"stats": {}}
@@ -241,7 +279,10 @@ class Declarations:
             if values.size == 0:
                 return Leaf(standing=Standing.BOUNDED)
             ends = interval(float(values.min()), float(values.max()))
-            flat = values.reshape(len(values), -1) if rows else values.reshape(1, -1)
+            if rows:
+                flat = values.reshape(len(values), -1)
+            else:
+                flat = values.reshape(1, -1)
             top = float(np.sqrt(np.einsum("ij,ij->i", flat, flat, dtype=float).max()))
             self.stats[id(values)] = values, Leaf(interval=ends, size=amount(top), standing=Standing.BOUNDED)
         return self.stats[id(values)][1]

@@ -1,4 +1,5 @@
-"""Facts in the making: rules propose candidates for each kind, the strongest is kept, and what follows from them is added."""
+"""Facts in the making: rules propose candidates for each kind, the strongest is kept, and what follows
+from them is added."""
 
 from __future__ import annotations
 
@@ -14,8 +15,14 @@ from fccomodel.structure.declarations import REALS, opened
 from fccomodel.structure.facts import Fact, Facts, Standing, make
 
 DEFAULTS: dict[str, Any] = {
-    "interval": REALS, "size": NONE, "below": NONE, "above": NONE, "lipschitz": NONE, "gradient": NONE, "differentiable": False,
-}  # fmt: skip
+    "interval": REALS,
+    "size": NONE,
+    "below": NONE,
+    "above": NONE,
+    "lipschitz": NONE,
+    "gradient": NONE,
+    "differentiable": False,
+}
 
 
 @dataclass(eq=False, kw_only=True)
@@ -53,10 +60,20 @@ class Draft:
     ) -> None:
         """A candidate; it replaces what is weaker."""
         fact = make(kind, value, self.expr, rule, reason, uses, standing=standing, lacks=lacks, fix=fix)
-        self.facts[kind] = self.facts[kind].better(fact) if kind in self.facts else fact
+        if kind in self.facts:
+            self.facts[kind] = self.facts[kind].better(fact)
+        else:
+            self.facts[kind] = fact
 
     def both(
-        self, value: Amount, rule: str, reason: str = "", uses: Iterable[Fact] = (), *, lacks: str = "", fix: str = ""
+        self,
+        value: Amount,
+        rule: str,
+        reason: str = "",
+        uses: Iterable[Fact] = (),
+        *,
+        lacks: str = "",
+        fix: str = "",
     ) -> None:
         """The same candidate for curvature from below and from above."""
         uses = tuple(uses)
@@ -65,17 +82,25 @@ class Draft:
 
     def value(self, kind: str) -> Any:
         """The strongest value proposed so far."""
-        return self.facts[kind].value if kind in self.facts else DEFAULTS[kind]
+        if kind in self.facts:
+            return self.facts[kind].value
+        return DEFAULTS[kind]
 
     @property
     def where(self) -> Interval:
         return self.value("interval")
 
-    # ------------------------------------------------------------------------------------------------------------ finish
+    # --------------------------------------------------------------------------------------- finish
     def finish(self) -> Facts:
         """The facts, with what follows from those proposed."""
-        random = any(a.random for a in self.args) if self.random is None else self.random
-        compact = all(a.compact for a in self.args) and not random if self.compact is None else self.compact
+        if self.random is None:
+            random = any(a.random for a in self.args)
+        else:
+            random = self.random
+        if self.compact is None:
+            compact = all(a.compact for a in self.args) and not random
+        else:
+            compact = self.compact
         self._complete_size(compact)
         if not self.leaves:
             self._constant()
@@ -108,7 +133,10 @@ class Draft:
     def _complete_size(self, compact: bool) -> None:
         ends = self.where
         if ends.mag < float("inf") and self.entries < float("inf"):
-            uses = [self.facts["interval"]] if "interval" in self.facts else []
+            if "interval" in self.facts:
+                uses = [self.facts["interval"]]
+            else:
+                uses = []
             self.propose("size", amount(ends.mag * sqrt(self.entries)), "bounded value", uses=uses)
         elif ends.mag < float("inf"):
             self.propose("size", SOME, "bounded value", uses=[self.facts["interval"]])
@@ -126,10 +154,13 @@ class Draft:
     def _constant(self) -> None:
         for kind in ("below", "above", "lipschitz", "gradient"):
             self.facts[kind] = make(kind, ZERO, self.expr, "constant", "it depends on no variable")
-        self.facts["differentiable"] = make("differentiable", True, self.expr, "constant", "it depends on no variable")
+        self.facts["differentiable"] = make(
+            "differentiable", True, self.expr, "constant", "it depends on no variable"
+        )
 
     def _complete_curvature(self) -> None:
-        """Affine functions are smooth, smooth ones weakly convex; the whole constant is no larger than its parts' norm."""
+        """Affine functions are smooth, smooth ones weakly convex; the whole constant is no larger than
+        its parts' norm."""
         below, above = self.value("below"), self.value("above")
         if below.zero and above.zero:
             uses = [self.facts["below"], self.facts["above"]]
@@ -147,9 +178,14 @@ class Draft:
                 if self._weaker(self.value(kind), bend):
                     old = self.facts.get(kind)
                     self.propose(
-                        kind, bend, "smooth", f"its gradient is Lipschitz, so it is weakly {side}",
-                        [self.facts["gradient"]], lacks=(old.lacks or old.reason) if old else "", fix=old.fix if old else "",
-                    )  # fmt: skip
+                        kind,
+                        bend,
+                        "smooth",
+                        f"its gradient is Lipschitz, so it is weakly {side}",
+                        [self.facts["gradient"]],
+                        lacks=(old.lacks or old.reason) if old else "",
+                        fix=old.fix if old else "",
+                    )
 
     @staticmethod
     def _weaker(a: Amount, b: Amount) -> bool:
@@ -158,6 +194,12 @@ class Draft:
 
 def settled(interval: Interval) -> Interval:
     """An interval of an atom's range, made consistent: infinite ends open, no nan."""
-    lo = interval.lo if interval.lo == interval.lo else float("-inf")
-    hi = interval.hi if interval.hi == interval.hi else float("inf")
+    if interval.lo == interval.lo:
+        lo = interval.lo
+    else:
+        lo = float("-inf")
+    if interval.hi == interval.hi:
+        hi = interval.hi
+    else:
+        hi = float("inf")
     return opened(Interval(lo, hi, interval.lo_open, interval.hi_open))

@@ -1,6 +1,8 @@
-"""Rows of variables that could change places: a model that treats all alike has a saddle where they are equal.
+"""Rows of variables that could change places: a model that treats all alike has a saddle where they
+are equal.
 
-Of mixtures, of the hidden units of a net that is written out, of factors: a run that begins with equal rows never leaves these.
+Of mixtures, of the hidden units of a net that is written out, of factors: a run that begins with
+equal rows never leaves these.
 """
 
 from __future__ import annotations
@@ -12,12 +14,18 @@ from fccomodel.library import atoms
 
 
 def exchangeable(problem: ir.Problem) -> frozenset[str]:
-    """The matrices outside simple sets whose rows are only ever iterated over, all of them alike, without a condition."""
+    """The matrices outside simple sets whose rows are only ever iterated over, all of them alike,
+    without a condition."""
     found: set[str] = set()
     for dim in {v.shape[0] for v in problem.variables.values() if v.shape and v.net is None}:
         names = {name for name, v in problem.variables.items() if v.net is None and v.shape[:1] == (dim,)}
         among = [problem.variables[name] for name in names]
-        plain = all(not isinstance(arg, ir.Expr) or not arg.shape for v in among for s in v.sets for arg in (*s.args, s.centre))
+        plain = all(
+            not isinstance(arg, ir.Expr) or not arg.shape
+            for v in among
+            for s in v.sets
+            for arg in (*s.args, s.centre)
+        )
         if plain and _alike(problem, names, dim):
             found |= {v.name for v in among if len(v.shape) > 1 and not v.sets}
     return frozenset(found)
@@ -25,7 +33,11 @@ def exchangeable(problem: ir.Problem) -> frozenset[str]:
 
 def _alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
     nodes = list(ir.walk(*problem.roots))
-    items = [node for node in nodes if isinstance(node, ir.Item) and isinstance(node.base, ir.Var) and node.base.name in names]
+    items = [
+        node
+        for node in nodes
+        if isinstance(node, ir.Item) and isinstance(node.base, ir.Var) and node.base.name in names
+    ]
     rows = {node.indices[0].binder for node in items if isinstance(node.indices[0], ir.Element)}
     if not rows or any(not isinstance(node.indices[0], ir.Element) for node in items):
         return False
@@ -44,7 +56,12 @@ def _alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
 def _told(node: ir.Expr, names: set[str], rows: set[ir.Binder]) -> Iterator[ir.Expr]:
     """Its children that are a variable as a whole, or a row's number."""
     for child in node.children:
-        if isinstance(child, ir.Var) and child.name in names or isinstance(child, ir.Element) and child.binder in rows:
+        if (
+            isinstance(child, ir.Var)
+            and child.name in names
+            or isinstance(child, ir.Element)
+            and child.binder in rows
+        ):
             yield child
 
 
@@ -53,8 +70,17 @@ def _blind(node: ir.Expr, child: ir.Expr, names: set[str], rows: set[ir.Binder])
     if isinstance(node, ir.Item):
         first = node.indices[0]
         of = isinstance(node.base, ir.Var) and node.base.name in names
-        return of and isinstance(first, ir.Element) and first.binder in rows and (child is node.base or child is first)
-    return isinstance(child, ir.Var) and isinstance(node, ir.Apply) and getattr(atoms.get(node.op), "symmetric", False)
+        return (
+            of
+            and isinstance(first, ir.Element)
+            and first.binder in rows
+            and (child is node.base or child is first)
+        )
+    return (
+        isinstance(child, ir.Var)
+        and isinstance(node, ir.Apply)
+        and getattr(atoms.get(node.op), "symmetric", False)
+    )
 
 
 def _whole(binder: ir.Binder, dim: ir.Dim) -> bool:
@@ -64,5 +90,8 @@ def _whole(binder: ir.Binder, dim: ir.Dim) -> bool:
         return False
     if isinstance(domain, ir.LabelSet):
         return domain.name == dim
-    high = domain.high if isinstance(domain, ir.ValueSet) and domain.items is None and domain.step is None else None
+    if isinstance(domain, ir.ValueSet) and domain.items is None and domain.step is None:
+        high = domain.high
+    else:
+        high = None
     return isinstance(high, ir.Size) and high.dim == dim or isinstance(high, ir.Const) and high.value == dim

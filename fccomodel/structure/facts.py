@@ -1,4 +1,5 @@
-"""What is known of an expression: facts with the rule that gave them, the facts they used, and how far they can be trusted."""
+"""What is known of an expression: facts with the rule that gave them, the facts they used, and how far
+they can be trusted."""
 
 from __future__ import annotations
 
@@ -60,10 +61,13 @@ class Fact:
         """It says something: a finite amount, True, an interval smaller than the line."""
         if isinstance(self.value, Amount):
             return self.value.finite
-        return self.value != Interval() if isinstance(self.value, Interval) else bool(self.value)
+        if isinstance(self.value, Interval):
+            return self.value != Interval()
+        return bool(self.value)
 
     def better(self, rival: Fact) -> Fact:
-        """The stronger of two facts of one kind about one expression; at a tie the better founded, then this one."""
+        """The stronger of two facts of one kind about one expression; at a tie the better founded,
+        then this one."""
         if isinstance(self.value, Interval):
             mine, theirs = self.value.inside(rival.value), rival.value.inside(self.value)
             if not mine and not theirs:  # each knows one end better
@@ -82,7 +86,9 @@ class Fact:
 
 
 def _strength(fact: Fact) -> tuple:
-    return rank(fact.value) if isinstance(fact.value, Amount) else (not fact.value,)
+    if isinstance(fact.value, Amount):
+        return rank(fact.value)
+    return (not fact.value,)
 
 
 def make(
@@ -99,26 +105,44 @@ def make(
 ) -> Fact:
     """A fact with the standing that its uses leave it, or a weaker one that is given.
 
-    A curvature that is found by that of parts which forgives rounding forgives rounding too: how much, its rule says, or nobody.
+    A curvature that is found by that of parts which forgives rounding forgives rounding too: how
+    much, its rule says, or nobody.
     """
     uses = tuple(uses)
     worst = max([standing, *(u.standing for u in uses)])
-    if kind in CURVATURES and not value.rounding and any(u.kind in CURVATURES and u.value.rounding for u in uses):
+    if (
+        kind in CURVATURES
+        and not value.rounding
+        and any(u.kind in CURVATURES and u.value.rounding for u in uses)
+    ):
         value = rounded(value, inf)
     return Fact(
-        kind=kind, value=value, subject=subject, rule=rule, reason=reason, uses=uses, standing=worst, lacks=lacks, fix=fix
+        kind=kind,
+        value=value,
+        subject=subject,
+        rule=rule,
+        reason=reason,
+        uses=uses,
+        standing=worst,
+        lacks=lacks,
+        fix=fix,
     )
 
 
 def describe(kind: str, value: Any) -> str:
     """A fact's content in words."""
     if kind in ("below", "above"):
-        good, weak = ("convex", "weakly convex") if kind == "below" else ("concave", "weakly concave")
+        if kind == "below":
+            good, weak = ("convex", "weakly convex")
+        else:
+            good, weak = ("concave", "weakly concave")
         if value.zero:
             return good
         if not value.finite:
             return f"not known to be {weak}"
-        return f"{value.value:.4g}-{weak}" if value.known else weak
+        if value.known:
+            return f"{value.value:.4g}-{weak}"
+        return weak
     if kind == "differentiable":
         return "continuously differentiable" if value else "not known to be differentiable"
     if kind == "gradient":
@@ -126,13 +150,11 @@ def describe(kind: str, value: Any) -> str:
     if kind == "lipschitz":
         return _constant(value)
     if kind == "size":
-        return (
-            "bounded"
-            if value.finite and not value.known
-            else f"of size at most {value}"
-            if value.finite
-            else "not known to be bounded"
-        )
+        if value.finite and not value.known:
+            return "bounded"
+        if value.finite:
+            return f"of size at most {value}"
+        return "not known to be bounded"
     if kind in ("value noise", "gradient noise"):
         return f"{kind.removesuffix(' noise')} of variance {value}"
     return f"in {value}"
@@ -141,7 +163,9 @@ def describe(kind: str, value: Any) -> str:
 def _constant(value: Amount) -> str:
     if not value.finite:
         return "not known to be Lipschitz"
-    return f"Lipschitz, constant {value.value:.4g}" if value.known else "Lipschitz"
+    if value.known:
+        return f"Lipschitz, constant {value.value:.4g}"
+    return "Lipschitz"
 
 
 INCREASING, DECREASING, NEITHER = 1, -1, 0
@@ -152,19 +176,23 @@ KINDS = ("interval", "size", "below", "above", "lipschitz", "gradient", "differe
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """All that is known of one expression as a function of the variables (and holes) it depends on, where they lie in their sets.
+    """All that is known of one expression as a function of the variables (and holes) it depends on,
+    where they lie in their sets.
 
     interval        where the value (each entry of an array) lies
     size            bound of its Euclidean norm
-    below, above    the least known rho such that f + rho/2 |w|^2 (for ``above``: -f + rho/2 |w|^2) is convex, entry by entry
+    below, above    the least known rho such that f + rho/2 |w|^2 (for ``above``: -f + rho/2 |w|^2)
+                    is convex, entry by entry
     lipschitz       constant of the value, all variables packed in one vector; ``parts`` has it per variable
     gradient        constant of the gradient (for an array: of the Jacobian, in the operator norm)
     differentiable  its gradient exists and is continuous
     leaves          per variable or hole it depends on: 1 non-decreasing, -1 non-increasing, 0 neither known
     log             the facts of its logarithm, where these are better known than from its own
     inner           for max(0, u) and the Euclidean norm of u: the facts of u
-    powers          (p, c) if it is c + a sum of p-th powers of nonnegative convex functions, c an Interval in [0, inf)
-    pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (in all it depends on), None for anything else
+    powers          (p, c) if it is c + a sum of p-th powers of nonnegative convex functions, c an
+                    Interval in [0, inf)
+    pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (in all it depends
+                    on), None for anything else
     degree          the same of a polynomial, on one piece
     random          it depends on a draw without bounds
     compact         every variable it depends on lies in a bounded closed set, and it is not random
@@ -192,7 +220,7 @@ class Facts:
     restricted: bool = False
     domain: tuple[Fact, ...] = ()
 
-    # ------------------------------------------------------------------------------------------------- curvature
+    # ------------------------------------------------------------------------------------ curvature
     @property
     def constant(self) -> bool:
         """It depends on no variable."""
@@ -232,10 +260,11 @@ class Facts:
 
     @property
     def rho(self) -> float | None:
-        """The weak convexity constant: 0 if convex, inf where one exists whose number is not known, None where none does."""
+        """The weak convexity constant: 0 if convex, inf where one exists whose number is not known,
+        None where none does."""
         return self.below.value.number if self.weakly_convex else None
 
-    # ------------------------------------------------------------------------------------------------- smoothness
+    # ----------------------------------------------------------------------------------- smoothness
     @property
     def smooth(self) -> bool:
         """Continuously differentiable."""
@@ -243,12 +272,14 @@ class Facts:
 
     @property
     def gradient_lipschitz(self) -> float | None:
-        """A number where one is known, inf for a continuous gradient without one, None if not known to be differentiable."""
+        """A number where one is known, inf for a continuous gradient without one, None if not known to
+        be differentiable."""
         return self.gradient.value.number if self.smooth else None
 
     @property
     def lipschitz_smooth(self) -> bool:
-        """Differentiable with a Lipschitz gradient, its constant a number or a finite one that is not known."""
+        """Differentiable with a Lipschitz gradient, its constant a number or a finite one that is not
+        known."""
         return self.smooth and self.gradient.value.finite
 
     @property
@@ -265,10 +296,13 @@ class Facts:
         """The same as ``gradient_lipschitz``."""
         return self.gradient_lipschitz
 
-    # ------------------------------------------------------------------------------------------------- the rest
+    # ------------------------------------------------------------------------------------- the rest
     def monotone(self, leaf: str) -> str:
-        """increasing (non-decreasing), decreasing, constant or none, in one variable (each entry of it) or hole."""
-        return _DIRECTIONS[self.leaves[leaf]] if leaf in self.leaves else "constant"
+        """increasing (non-decreasing), decreasing, constant or none, in one variable (each entry of
+        it) or hole."""
+        if leaf in self.leaves:
+            return _DIRECTIONS[self.leaves[leaf]]
+        return "constant"
 
     @property
     def non_decreasing(self) -> bool:
@@ -312,10 +346,17 @@ class Facts:
 
 
 def combine(first: Facts, second: Facts) -> Facts:
-    """The stronger fact of each kind from two ways to analyse one expression; what only helps others, from the second."""
+    """The stronger fact of each kind from two ways to analyse one expression; what only helps others,
+    from the second."""
     changes: dict[str, Any] = {kind: getattr(first, kind).better(getattr(second, kind)) for kind in KINDS}
-    changes["leaves"] = {name: sign or second.leaves.get(name, 0) for name, sign in first.leaves.items() if name in second.leaves}
-    changes["parts"] = {name: least(first.parts.get(name, NONE), second.parts.get(name, NONE)) for name in changes["leaves"]}
+    changes["leaves"] = {
+        name: sign or second.leaves.get(name, 0)
+        for name, sign in first.leaves.items()
+        if name in second.leaves
+    }
+    changes["parts"] = {
+        name: least(first.parts.get(name, NONE), second.parts.get(name, NONE)) for name in changes["leaves"]
+    }
     changes["log"] = second.log or first.log
     changes["inner"] = second.inner or first.inner
     changes["powers"] = second.powers or first.powers

@@ -1,4 +1,5 @@
-"""Why a part of a model has the curvature it has: the derivation, and the places where a stronger property is lost."""
+"""Why a part of a model has the curvature it has: the derivation, and the places where a stronger
+property is lost."""
 
 from __future__ import annotations
 
@@ -16,14 +17,25 @@ from fccomodel.structure.facts import Fact, Facts, Standing
 CURVATURE = ("below", "above")
 #: levels of a path that are shown; parts of a failing node that are listed
 DEEPEST, MOST_GIVEN = 10, 6
-DOMAIN_FIX = "state the sign or the bounds where it is declared, or keep away from the edge, as in log(1e-6 + u) for u >= 0."
+DOMAIN_FIX = (
+    "state the sign or the bounds where it is declared, or keep away from the edge, as in "
+    "log(1e-6 + u) for u >= 0."
+)
 
 
 def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> list[str]:
     """Text in lines of at most ``width`` columns; words are not broken."""
-    rest = " " * len(first) if rest is None else rest
+    if rest is None:
+        rest = " " * len(first)
+    else:
+        rest = rest
     return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
@@ -31,9 +43,17 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
     """What is known of one part, the derivation of its curvature, and where a stronger property is lost."""
     f, expr, maximised = _subject(analysis, subject)
     fact = f.curvature_fact
-    lines = [f"{subject}: {f.curvature} ({fact.standing})" if f.curvature != "unknown" else f"{subject}: unknown curvature", ""]
+    lines = [
+        f"{subject}: {f.curvature} ({fact.standing})"
+        if f.curvature != "unknown"
+        else f"{subject}: unknown curvature",
+        "",
+    ]
     rules: dict[str, None] = {}
-    minimised = f.negated() if maximised else f
+    if maximised:
+        minimised = f.negated()
+    else:
+        minimised = f
     if f.curvature == "unknown":
         lines += ["Neither convex, concave nor weakly convex, because"]
         lines += _lost(analysis, f.expr, weakly_curved, _why_unknown, width)
@@ -43,7 +63,11 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
             lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
             lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
     if not f.smooth:
-        lines += ["", "Not smooth, because", *_lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False)]
+        lines += [
+            "",
+            "Not smooth, because",
+            *_lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False),
+        ]
     if f.domain:
         lines += ["", "Not proved to be defined"]
         for one in f.domain:
@@ -59,11 +83,22 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
 def _properties(analysis: Analysis, f: Facts, width: int) -> list[str]:
     """Range, monotonicity, constants and smoothness, each with its rule and its standing."""
     lines = []
-    for name, fact in (("range", f.interval), ("value", f.lipschitz), ("gradient", f.gradient), ("smoothness", f.differentiable)):
+    for name, fact in (
+        ("range", f.interval),
+        ("value", f.lipschitz),
+        ("gradient", f.gradient),
+        ("smoothness", f.differentiable),
+    ):
         if name == "gradient" and not f.smooth:
             continue
-        by = f" by `{fact.rule}`" if fact.holds and fact.rule != "no rule" else ""
-        standing = f", {fact.standing}" if fact.standing != Standing.PROVED and fact.holds else ""
+        if fact.holds and fact.rule != "no rule":
+            by = f" by `{fact.rule}`"
+        else:
+            by = ""
+        if fact.standing != Standing.PROVED and fact.holds:
+            standing = f", {fact.standing}"
+        else:
+            standing = ""
         lines += wrap(f"{fact}{by}{standing}", width, f"  {name:<12} ", " " * 15)
     directions = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
     for variable in sorted(f.leaves):
@@ -86,22 +121,28 @@ def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
     """The user's text of an expression, or of what it was made from, shortened to fit a line."""
     part = written(expr)
     text = analysis.problem.text(part)
-    return brief(text if part is expr else f"a function of {text}" if text else "what a reformulation added", width)
+    return brief(
+        text if part is expr else f"a function of {text}" if text else "what a reformulation added", width
+    )
 
 
 def written(expr: ir.Expr) -> ir.Expr:
-    """An expression that the user wrote; of one that a reformulation made, the outermost part of which that is so."""
+    """An expression that the user wrote; of one that a reformulation made, the outermost part of which
+    that is so."""
     return next((node for node in reversed(list(ir.walk(expr))) if node.span != ir.NOWHERE), expr)
 
 
 def _place(analysis: Analysis, expr: ir.Expr) -> str:
     """The line and column of an expression, where it or a part of it has one."""
     span = written(expr).span
-    return "" if span == ir.NOWHERE else "{}:{}  ".format(*analysis.problem.source.place(span))
+    if span == ir.NOWHERE:
+        return ""
+    return "{}:{}  ".format(*analysis.problem.source.place(span))
 
 
 def brief(text: str, width: int) -> str:
-    """A text of at most ``width`` characters: what stands in brackets left out, the deepest and longest first."""
+    """A text of at most ``width`` characters: what stands in brackets left out, the deepest and
+    longest first."""
     while len(text) > width:
         opened: list[int] = []
         brackets: list[tuple[int, int, int]] = []
@@ -113,7 +154,9 @@ def brief(text: str, width: int) -> str:
                 if at - start > 3:
                     brackets.append((len(opened), at - start, start))
         if not brackets:
-            return text if len(text) <= width else f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
+            if len(text) <= width:
+                return text
+            return f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
         deepest = max(brackets)[0]
         _, length, start = max(bracket for bracket in brackets if bracket[0] == deepest)
         text = f"{text[: start + 1]}..{text[start + length :]}"
@@ -128,7 +171,8 @@ def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int
 
 @dataclass(frozen=True)
 class Step:
-    """A fact in a derivation: how deep, its content in words, the facts below it; ``again`` where it was taken apart before."""
+    """A fact in a derivation: how deep, its content in words, the facts below it; ``again`` where it
+    was taken apart before."""
 
     depth: int
     fact: Fact
@@ -169,17 +213,24 @@ def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) ->
 
 def grounds(fact: Fact) -> str:
     """The rule that gives a fact, why it applies, and how sure it is."""
-    reason = f" ({fact.reason})" if fact.reason else ""
+    if fact.reason:
+        reason = f" ({fact.reason})"
+    else:
+        reason = ""
     return f"`{fact.rule}`{reason}{'' if fact.standing == Standing.PROVED else f', {fact.standing}'}"
 
 
 def _premises(fact: Fact) -> list[Fact]:
-    """The facts worth showing below one: none about constants, and one where curvature from both sides says affine."""
+    """The facts worth showing below one: none about constants, and one where curvature from both sides
+    says affine."""
     chosen: list[Fact] = []
     for use in _terms(fact):
         if use.rule == "constant" or isinstance(use.subject, ir.Const):
             continue
-        twin = next((u for u in chosen if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE), None)
+        twin = next(
+            (u for u in chosen if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE),
+            None,
+        )
         if twin is None:
             chosen.append(use)
     return chosen
@@ -192,11 +243,7 @@ def _terms(fact: Fact) -> list[Fact]:
     while stack:
         use = stack.pop()
         inner = use.subject
-        if (
-            fact.rule == use.rule == "sum"
-            and fact.kind in CURVATURE
-            and _is_sum(inner)
-        ):
+        if fact.rule == use.rule == "sum" and fact.kind in CURVATURE and _is_sum(inner):
             stack.extend(reversed(use.uses))
         else:
             terms.append(use)
@@ -215,7 +262,7 @@ def _through(fact: Fact) -> Fact:
     return fact
 
 
-# ------------------------------------------------------------------------------------------------------- where it is lost
+# --------------------------------------------------------------------------------- where it is lost
 Failure = tuple[ir.Expr, str, str]
 
 
@@ -225,7 +272,10 @@ def first(analysis: Analysis, failures: list[Failure]) -> str:
         return "no rule gives it"
     node, words, _ = failures[0]
     place = _place(analysis, node).strip()
-    more = f", and {len(failures) - 1} more (--why)" if len(failures) > 1 else ""
+    if len(failures) > 1:
+        more = f", and {len(failures) - 1} more (--why)"
+    else:
+        more = ""
     return f"{words}: {shown(analysis, node, 56)}" + (f" at {place}" if place else "") + more
 
 
@@ -242,7 +292,9 @@ def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) ->
         if isinstance(node, ir.LetRef):
             stack.append(node.let.body)
             continue
-        children = [c.let.body if isinstance(c, ir.LetRef) else c for c in node.children if not _is_condition(c)]
+        children = [
+            c.let.body if isinstance(c, ir.LetRef) else c for c in node.children if not _is_condition(c)
+        ]
         bad = [c for c in children if not good(analysis.see(c))]
         if bad:
             stack.extend(reversed(bad))
@@ -252,7 +304,10 @@ def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) ->
 
 
 def _is_condition(expr: ir.Expr) -> bool:
-    atom = atoms.get(expr.op) if isinstance(expr, ir.Apply) else None
+    if isinstance(expr, ir.Apply):
+        atom = atoms.get(expr.op)
+    else:
+        atom = None
     return atom is not None and atom.boolean
 
 
@@ -262,7 +317,8 @@ def _is_sum(node: ir.Expr) -> bool:
 
 
 def _parts(node: ir.Expr) -> list[ir.Expr]:
-    """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by side."""
+    """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by
+    side."""
     parts: list[ir.Expr] = []
     stack = [c for c in reversed(node.children) if not _is_condition(c)]
     long = _is_sum(node)
@@ -285,7 +341,8 @@ def _lost(
     width: int,
     parts: bool = True,
 ) -> list[str]:
-    """The path from an expression down to where a property is lost: the rule that failed, and (``parts``) what it met."""
+    """The path from an expression down to where a property is lost: the rule that failed, and
+    (``parts``) what it met."""
     lines: list[str] = []
     seen: set[int] = set()
     explained: set[tuple[str, str]] = set()
@@ -303,23 +360,42 @@ def _lost(
         if bad and depth > DEEPEST:
             continue
         pad = "  " * (1 + min(depth, DEEPEST))
-        place = "" if bad else _place(analysis, node)
+        if bad:
+            place = ""
+        else:
+            place = _place(analysis, node)
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
-        others = [c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad]
-        others = others if parts and len(others) <= MOST_GIVEN else []
+        others = [
+            c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad
+        ]
+        if parts and len(others) <= MOST_GIVEN:
+            others = others
+        else:
+            others = []
         if bad and not (others and isinstance(node, ir.Apply) and atoms.signed(node) is None):
             continue
         explanation = words(analysis.see(node))
-        reason, fix = explanation if explanation not in explained else (f"{explanation[0]} (as above)", "")
+        if explanation not in explained:
+            reason, fix = explanation
+        else:
+            reason, fix = (f"{explanation[0]} (as above)", "")
         explained.add(explanation)
         lines += wrap(reason, width, f"{pad}    ")
         for part in others:
-            lines += wrap(f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}", width, f"{pad}    - ", f"{pad}      ")
-        lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ") if fix and not bad else []
+            lines += wrap(
+                f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}",
+                width,
+                f"{pad}    - ",
+                f"{pad}      ",
+            )
+        if fix and not bad:
+            lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ")
+        else:
+            lines += []
     return lines
 
 
-# ------------------------------------------------------------------------------------------------- properties and failures
+# -------------------------------------------------------------------------- properties and failures
 def curved(f: Facts) -> bool:
     """Convex or concave."""
     return f.convex or f.concave
@@ -335,9 +411,14 @@ def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
     kind = "above" if maximised else "below"
     side = getattr(g, kind)
     if g.expr is whole.expr and curved(g):
-        return ("it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"), side.fix
+        return (
+            "it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"
+        ), side.fix
     facts = [fact for fact in (side, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
-    fact = facts[0] if facts else side
+    if facts:
+        fact = facts[0]
+    else:
+        fact = side
     return fact.lacks or fact.reason or RULES[fact.rule], fact.fix
 
 
@@ -350,7 +431,8 @@ def _why_kink(g: Facts) -> tuple[str, str]:
 
 
 def lost_convexity(analysis: Analysis, f: Facts, maximised: bool) -> list[Failure]:
-    """The nodes where the composition rules first give neither convexity nor concavity; the whole where its sign is wrong."""
+    """The nodes where the composition rules first give neither convexity nor concavity; the whole
+    where its sign is wrong."""
     nodes = _lowest(analysis, f.expr, curved) or [f]
     return [(g.expr, *_why_curved(g, f, maximised)) for g in nodes]
 
@@ -366,7 +448,8 @@ def kinks(analysis: Analysis, f: Facts) -> list[Failure]:
 
 
 def _named(analysis: Analysis, g: Facts) -> Failure:
-    """A kink in the user's words: of a function that a reformulation wrote, that of the reduction that it was written for."""
+    """A kink in the user's words: of a function that a reformulation wrote, that of the reduction that
+    it was written for."""
     words, fix = _why_kink(g)
     text = analysis.problem.text(g.expr)
     written = isinstance(g.expr, ir.Apply) and g.expr.op in text

@@ -1,4 +1,5 @@
-"""Estimators: which u_i the gradient takes is what their records say, and what follows where it shares its samples."""
+"""Estimators: which u_i the gradient takes is what their records say, and what follows where it shares
+its samples."""
 
 from __future__ import annotations
 
@@ -46,16 +47,23 @@ def test_gradients_take_the_estimate_that_is_declared(estimator: ModuleType, log
         assert taken == pytest.approx(BEFORE) and kept != pytest.approx(BEFORE)
     else:
         assert estimator.gradient_by == "new" and taken != pytest.approx(BEFORE)
-        assert taken == pytest.approx(VALUE if kept == pytest.approx(BEFORE) else kept), "the value itself, where none is kept"
+        assert taken == pytest.approx(VALUE if kept == pytest.approx(BEFORE) else kept), (
+            "the value itself, where none is kept"
+        )
 
 
 @pytest.mark.parametrize("algorithm", ["sonex", "sonx", "sox", "alexr2"])
 @pytest.mark.parametrize("sampling", [{"sampling": "iid"}, {}], ids=["independent", "by default"])
-def test_gradients_are_not_biased_by_the_samples_of_their_estimates(algorithm: str, sampling: dict[str, str]) -> None:
-    """(E w z.x - 1)^2 on x in {0, 2}, by single samples: a gradient through the sample that moved u meets x u(x), whose mean is
-    not that of x times that of u; it ends at w = 0.556. Samples that alternate, as passes over two rows do, end at 1.68."""
+def test_gradients_are_not_biased_by_the_samples_of_their_estimates(
+    algorithm: str, sampling: dict[str, str]
+) -> None:
+    """(E w z.x - 1)^2 on x in {0, 2}, by single samples: a gradient through the sample that moved u
+    meets x u(x), whose mean is not that of x times that of u; it ends at w = 0.556. Samples that
+    alternate, as passes over two rows do, end at 1.68."""
     model = session.compile("data D : table(x: real);\nvar w;\nminimize square((E[z ~ D] w * z.x) - 1);")
     options: dict[str, Any] = {"gamma": 0.8, "inner_batch": 1, **sampling, "schedule": "decay", "eta": 0.01}
     step = {} if algorithm == "sonx" else {"step": "momentum"}
-    found = model.bind(D={"x": np.array([0.0, 2.0])}).solve(algorithm=algorithm, budget="12000it", seed=0, **options, **step)
+    found = model.bind(D={"x": np.array([0.0, 2.0])}).solve(
+        algorithm=algorithm, budget="12000it", seed=0, **options, **step
+    )
     assert float(found.variables["w"]) == pytest.approx(1, abs=0.05)

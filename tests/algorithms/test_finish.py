@@ -1,4 +1,5 @@
-"""The finish on all rows: optima of problems whose kinks are inside expectations, and problems that have no solution."""
+"""The finish on all rows: optima of problems whose kinks are inside expectations, and problems that
+have no solution."""
 
 from __future__ import annotations
 
@@ -31,17 +32,27 @@ def rows(kind: str, n: int = 200, d: int = 3) -> dict[str, np.ndarray]:
     """A table of labels, of numbers with outliers, or of labels that a plane separates."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(n, d))
-    noise = {"labels": rng.normal(size=n), "numbers": rng.standard_t(2, size=n), "separable": np.zeros(n)}[kind]
+    noise = {"labels": rng.normal(size=n), "numbers": rng.standard_t(2, size=n), "separable": np.zeros(n)}[
+        kind
+    ]
     y = x @ np.ones(d) + noise
     return {"x": x, "y": y if kind == "numbers" else np.sign(y)}
 
 
-def solved(text: str, data: dict[str, np.ndarray] | None = None, budget: str = "60s", **options: object) -> fccomodel.Result:
-    return fccomodel.compile(text).bind(data={} if data is None else {"D": data}).solve(seed=0, budget=budget, **options)
+def solved(
+    text: str, data: dict[str, np.ndarray] | None = None, budget: str = "60s", **options: object
+) -> fccomodel.Result:
+    return (
+        fccomodel.compile(text)
+        .bind(data={} if data is None else {"D": data})
+        .solve(seed=0, budget=budget, **options)
+    )
 
 
 def hinges(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
-    return cp.Problem(cp.Minimize(cp.sum(cp.pos(1 - cp.multiply(y, x @ w))) / len(y) + 0.01 * cp.sum_squares(w)))
+    return cp.Problem(
+        cp.Minimize(cp.sum(cp.pos(1 - cp.multiply(y, x @ w))) / len(y) + 0.01 * cp.sum_squares(w))
+    )
 
 
 def deviations(x: np.ndarray, y: np.ndarray, w: cp.Variable) -> cp.Problem:
@@ -79,13 +90,16 @@ def test_kinks_inside_expectations(text: str, kind: str, reference: Callable[...
 def test_losses_of_more_pairs_than_a_pass_can_form(loss: str) -> None:
     pair = loss.format("(dot(w, p.x) - dot(w, n.x))")
     sets = "set P = {z in D | z.y > 0}; set N = {z in D | z.y <= 0};\n"
-    found = solved(HEAD + sets + f"minimize f: E[p ~ P, n ~ N] {pair} + 0.01 * sumsq(w);", rows("labels", n=9000))
+    found = solved(
+        HEAD + sets + f"minimize f: E[p ~ P, n ~ N] {pair} + 0.01 * sumsq(w);", rows("labels", n=9000)
+    )
     assert found.outcome.solution.way == "finish"
     assert found.report.epsilon <= 2e-5
 
 
 def test_long_straight_stretches() -> None:
-    """Far from the kink of a Huber function the only curvature is another variable's: steps must grow all the same."""
+    """Far from the kink of a Huber function the only curvature is another variable's: steps must grow
+    all the same."""
     passes = 0
 
     def at(w: torch.Tensor) -> tuple[float, torch.Tensor]:
@@ -96,7 +110,9 @@ def test_long_straight_stretches() -> None:
         value = slope * t - width * slope**2 / 2 + 5e-4 * (w[1] - 3) ** 2
         return float(value), torch.stack([slope, 1e-3 * (w[1] - 3)])
 
-    w, residual, _ = panoc(at, lambda x, step: 0.0, torch.zeros(2, dtype=torch.float64), 0.01, 1e-8, lambda: passes > 400)
+    w, residual, _ = panoc(
+        at, lambda x, step: 0.0, torch.zeros(2, dtype=torch.float64), 0.01, 1e-8, lambda: passes > 400
+    )
     assert residual <= 1e-8, (w, passes)
     assert torch.allclose(w, torch.tensor([1e4, 3.0], dtype=torch.float64), atol=1e-4)
 
@@ -118,7 +134,9 @@ def test_directions_that_are_tried_first_spare_passes() -> None:
         return panoc(at, lambda x, step: 0.0, w, 1e-3, 1e-6, lambda: passes >= most, bold=bold)[0], passes
 
     (safe, many), (bold, few) = minimised(False), minimised(True)
-    assert torch.allclose(bold, torch.ones(20, dtype=torch.float64), atol=1e-6) and torch.allclose(safe, bold, atol=1e-6)
+    assert torch.allclose(bold, torch.ones(20, dtype=torch.float64), atol=1e-6) and torch.allclose(
+        safe, bold, atol=1e-6
+    )
     assert few < 0.7 * many
     assert all(minimised(bold, most)[1] <= most + 2 for bold in (False, True) for most in range(30, 50))
 
@@ -128,13 +146,21 @@ def test_maxima_of_arrays() -> None:
     demand = np.random.default_rng(0).gamma(3.0, 1.0, (400, 3))
     price, cost = np.array([3.0, 4.0, 5.0]), np.array([1.0, 2.0, 2.0])
     text = (
-        "model m; dim d; data S : table(demand: real[d]); data price : real[d]; data cost : real[d]; var q[d] >= 0;\n"
-        "minimize f: dot(cost, q) - E[z ~ S] dot(price, min(q, z.demand)) + 0.1 * E[z ~ S] sum(max(z.demand - q, 0));"
+        "model m; dim d; data S : table(demand: real[d]); data price : real[d]; data cost : real[d]; var "
+        "q[d] >= 0;\n"
+        "minimize f: dot(cost, q) - E[z ~ S] dot(price, min(q, z.demand)) + 0.1 * E[z ~ S] "
+        "sum(max(z.demand - q, 0));"
     )
-    found = fccomodel.compile(text).bind(data={"S": {"demand": demand}, "price": price, "cost": cost}).solve(seed=0, budget="60s")
+    found = (
+        fccomodel.compile(text)
+        .bind(data={"S": {"demand": demand}, "price": price, "cost": cost})
+        .solve(seed=0, budget="60s")
+    )
     q = cp.Variable(3)
     sold = cp.sum(cp.multiply(np.tile(price, (400, 1)), cp.minimum(cp.vstack([q] * 400), demand))) / 400
-    best = cp.Problem(cp.Minimize(cost @ q - sold + 0.1 * cp.sum(cp.pos(demand - cp.vstack([q] * 400))) / 400), [q >= 0]).solve()
+    best = cp.Problem(
+        cp.Minimize(cost @ q - sold + 0.1 * cp.sum(cp.pos(demand - cp.vstack([q] * 400))) / 400), [q >= 0]
+    ).solve()
     assert found.objective == pytest.approx(best, abs=1e-6) and found.report.epsilon <= 1e-6
     assert found.outcome.solution.status == "converged"
 
@@ -174,12 +200,17 @@ def test_infeasible() -> None:
     violations = np.maximum(list(found.constraints.values()), 0)
     assert found.json["status"] == "infeasible" and set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert violations @ violations == pytest.approx(least, rel=1e-5)
-    assert found.report.verdict.startswith("Infeasible, proved") and found.outcome.solution.failure.nearest > 1e3
+    assert (
+        found.report.verdict.startswith("Infeasible, proved") and found.outcome.solution.failure.nearest > 1e3
+    )
     assert found.report.gap is None
 
 
 def test_a_set_that_a_constraint_conflicts_with_is_named() -> None:
-    text = HEAD + "minimize f: E[z ~ D] (dot(w, z.x) - z.y)^2;\nsubject to a: norm1(w) <= 0.1; b: sum(w) >= 1; c: w[1] <= 9;"
+    text = (
+        HEAD + "minimize f: E[z ~ D] (dot(w, z.x) - z.y)^2;\nsubject to a: norm1(w) <= 0.1; b: sum(w) >= 1; "
+        "c: w[1] <= 9;"
+    )
     found = solved(text, rows("numbers"))
     assert set(found.json["failure"]["conflict"]) == {"a", "b"}
     assert found.report.verdict.startswith("Infeasible, proved: every point")
@@ -187,14 +218,19 @@ def test_a_set_that_a_constraint_conflicts_with_is_named() -> None:
 
 
 def test_infeasible_where_constraints_are_not_convex() -> None:
-    found = solved("model m; var w[2];\nminimize f: sumsq(w);\nsubject to a: -sumsq(w) <= -1; b: sumsq(w) <= 0.5;")
+    found = solved(
+        "model m; var w[2];\nminimize f: sumsq(w);\nsubject to a: -sumsq(w) <= -1; b: sumsq(w) <= 0.5;"
+    )
     assert found.json["status"] == "infeasible_nearby"
     assert found.report.verdict.startswith("Infeasible near this point")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["minimize f: sumsq(w) - 3 * w[1]^2;", "minimize f: w[1] - 2 * w[2];\nsubject to a: (w[1] - w[2])^2 <= 1;"],
+    [
+        "minimize f: sumsq(w) - 3 * w[1]^2;",
+        "minimize f: w[1] - 2 * w[2];\nsubject to a: (w[1] - w[2])^2 <= 1;",
+    ],
     ids=["objective", "along the constraint"],
 )
 def test_unbounded(text: str) -> None:
@@ -216,7 +252,8 @@ def test_unattained() -> None:
 
 @pytest.mark.parametrize("algorithm", [{}, {"algorithm": "sox"}])
 def test_unattained_where_some_features_separate(algorithm: dict[str, str]) -> None:
-    """Three rows of one class alone have a feature, hidden by a rotation: the optimum is finite in all directions but one."""
+    """Three rows of one class alone have a feature, hidden by a rotation: the optimum is finite in all
+    directions but one."""
     data = rows("labels", d=4)
     data["x"][:, 3] = 0.0
     data["x"][np.flatnonzero(data["y"] > 0)[:3], 3] = 1.0
@@ -260,7 +297,9 @@ def test_a_penalty_too_weak_is_named() -> None:
     weak = bound.solve(seed=0, budget="400it", schedule="decay", rho=0.1)
     assert any("`c`: the solver's multiplier is at the penalty's bound" in note for note in weak.report.notes)
     strong = bound.solve(seed=0, budget="120s")
-    assert strong.report.constraints["c"].multiplier > 0.2 and not any("penalty's bound" in note for note in strong.report.notes)
+    assert strong.report.constraints["c"].multiplier > 0.2 and not any(
+        "penalty's bound" in note for note in strong.report.notes
+    )
 
 
 def test_a_constraint_that_is_projected_on_has_its_multiplier() -> None:
@@ -268,10 +307,14 @@ def test_a_constraint_that_is_projected_on_has_its_multiplier() -> None:
     data = rows("numbers")
     w = cp.Variable(3)
     limit = cp.norm1(w) <= 1
-    best = cp.Problem(cp.Minimize(cp.sum(cp.huber(data["x"] @ w - data["y"])) / 400), [limit]).solve(solver=cp.CLARABEL)
+    best = cp.Problem(cp.Minimize(cp.sum(cp.huber(data["x"] @ w - data["y"])) / 400), [limit]).solve(
+        solver=cp.CLARABEL
+    )
     text = "minimize f: E[z ~ D] huber(dot(w, z.x) - z.y, delta = 1);\nsubject to c: norm1(w) <= 1;"
     found = solved(HEAD + text, data)
-    assert found.objective == pytest.approx(best, abs=1e-6) and np.abs(found.variables["w"]).sum() <= 1 + 1e-12
+    assert (
+        found.objective == pytest.approx(best, abs=1e-6) and np.abs(found.variables["w"]).sum() <= 1 + 1e-12
+    )
     assert found.report.constraints["c"].multiplier == pytest.approx(float(limit.dual_value), rel=1e-3)
     assert found.report.own is None
 
@@ -281,7 +324,13 @@ def test_a_stored_solver_repeats_the_run(tmp_path: Path) -> None:
     found.save(tmp_path)
     assert json.loads((tmp_path / "result.json").read_text())["passes"] > 0
     alone = {**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "solver.py", "--out", "w.pt"], cwd=tmp_path, env=alone, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "solver.py", "--out", "w.pt"],
+        cwd=tmp_path,
+        env=alone,
+        check=True,
+        capture_output=True,
+    )
     again = torch.load(tmp_path / "w.pt", weights_only=True)["w"].numpy()
     assert np.allclose(again, found.variables["w"], atol=1e-9)
 
@@ -300,31 +349,41 @@ subject to parity: abs(E[z ~ D | z.a == 0] sigmoid(s(w; z.x)) - E[z ~ D | z.a ==
 
 def test_constraints_of_a_net_are_restored() -> None:
     data = rows("labels")
-    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    bound = fccomodel.compile(NET).bind(
+        data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
+    )
     program = pipeline.emit(bound.plan())
     solver = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
     with torch.no_grad():
         before = solver.solve(solver.SOLVER, dict(program.data), iterations=150, seconds=None)
         after = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore")
-        again = solver.solve_then_finish(solver.SOLVER, dict(program.data), iterations=150, way="restore", passes=after.passes)
+        again = solver.solve_then_finish(
+            solver.SOLVER, dict(program.data), iterations=150, way="restore", passes=after.passes
+        )
     assert before.history[-1]["violation"] > 1e-3 and after.history[-1]["violation"] <= 1e-6
     assert after.history[-1]["merit"] <= before.history[-1]["merit"] + 1e-6
     assert torch.equal(after.w, again.w)
 
 
 def test_steps_of_a_net_that_fall_over_the_budget_are_repeated() -> None:
-    """A run that a person cut is the same again by its steps and those of its budget; the last ones of a whole run are a
-    hundredth as long as without."""
+    """A run that a person cut is the same again by its steps and those of its budget; the last ones of
+    a whole run are a hundredth as long as without."""
     data = rows("labels")
-    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    bound = fccomodel.compile(NET).bind(
+        data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
+    )
     program = pipeline.emit(bound.plan())
     solver = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
     calls = itertools.count(1)
     with torch.no_grad():
-        cut = solver.solve(solver.SOLVER, dict(program.data), iterations=300, seconds=None, stop=lambda: next(calls) >= 250)
-        again = solver.solve(solver.SOLVER, dict(program.data), iterations=cut.iterations, planned=cut.planned, seconds=None)
+        cut = solver.solve(
+            solver.SOLVER, dict(program.data), iterations=300, seconds=None, stop=lambda: next(calls) >= 250
+        )
+        again = solver.solve(
+            solver.SOLVER, dict(program.data), iterations=cut.iterations, planned=cut.planned, seconds=None
+        )
     assert 200 < cut.iterations < 300 and cut.planned == 300 and torch.equal(cut.w, again.w)
     h, within = solver.SOLVER.settings(), solver.SOLVER.schedule.within
     h.peak = h.eta
@@ -335,7 +394,9 @@ def test_steps_of_a_net_that_fall_over_the_budget_are_repeated() -> None:
 def test_passes_finish_a_net_where_they_take_little(price: float, way: str) -> None:
     """A run of 10 s: 400 of them in a quarter of it."""
     data = rows("labels")
-    bound = fccomodel.compile(NET).bind(data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"})
+    bound = fccomodel.compile(NET).bind(
+        data={"D": data | {"a": (data["x"][:, 0] > 0).astype(int)}}, nets={"s": "mlp(8)"}
+    )
     program = pipeline.emit(bound.plan())
     solver = types.ModuleType("solver")
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)
@@ -359,8 +420,11 @@ maximize mean[i in D] (sum[j in D | j.y == i.y and j != i] exp(-sumsq(A @ (i.x -
     ("algorithm", "price", "begins"),
     [({}, 0.003, "passes"), ({}, 0.05, "steps"), ({"algorithm": "bsgd"}, 0.003, "steps")],
 )
-def test_passes_that_cost_little_more_than_steps_come_first(algorithm: dict[str, str], price: float, begins: str) -> None:
-    """Of a smooth problem that is not convex, from beside its stationary start A = 0; not where steps were asked for."""
+def test_passes_that_cost_little_more_than_steps_come_first(
+    algorithm: dict[str, str], price: float, begins: str
+) -> None:
+    """Of a smooth problem that is not convex, from beside its stationary start A = 0; not where steps
+    were asked for."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
     data = {"x": np.eye(3)[y] + 0.4 * rng.normal(size=(60, 3)), "y": y}
@@ -374,10 +438,14 @@ def test_passes_that_cost_little_more_than_steps_come_first(algorithm: dict[str,
 
 
 @pytest.mark.parametrize(("look", "share"), [(0.002, 9.94), (0.02, 9.4), (1.0, 7.0)])
-def test_steps_have_all_that_restoring_does_not_take(monkeypatch: pytest.MonkeyPatch, look: float, share: float) -> None:
+def test_steps_have_all_that_restoring_does_not_take(
+    monkeypatch: pytest.MonkeyPatch, look: float, share: float
+) -> None:
     monkeypatch.setattr(ending, "one_look", lambda *_: look)
     settings = types.SimpleNamespace(annealed=False)
-    solver = types.SimpleNamespace(finish=None, restore=print, direct=False, nonconvex=False, settings=lambda: settings)
+    solver = types.SimpleNamespace(
+        finish=None, restore=print, direct=False, nonconvex=False, settings=lambda: settings
+    )
     assert ending.allotted(solver, None, "cpu", 10.0, None)[:2] == ("restore", pytest.approx(share))
 
 
@@ -385,7 +453,9 @@ def test_least_norm_steps() -> None:
     rng = np.random.default_rng(0)
     J, values, equal = rng.normal(size=(6, 9)), rng.normal(size=6), np.arange(6) < 2
     d = cp.Variable(9)
-    cp.Problem(cp.Minimize(cp.sum_squares(d)), [(values + J @ d)[:2] == 0, (values + J @ d)[2:] <= 0]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares(d)), [(values + J @ d)[:2] == 0, (values + J @ d)[2:] <= 0]).solve(
+        solver=cp.CLARABEL
+    )
     found = least_norm(torch.from_numpy(J), torch.from_numpy(values), torch.from_numpy(equal))
     assert np.allclose(found, d.value, atol=1e-6)
 
@@ -418,12 +488,17 @@ def test_what_is_bounded_is_not_said_to_fall_for_ever(text: str) -> None:
 def test_a_fall_is_proved_by_a_ray_or_said_not_to_be() -> None:
     proved = solved("var x; var y; minimize x - 2 * y; subject to c: x + y >= 1; d: x >= -3;").report.verdict
     seen = solved("var x; minimize x^3;").report.verdict
-    assert proved.startswith("Unbounded, proved") and seen.startswith("Unbounded as far as was seen, not proved")
+    assert proved.startswith("Unbounded, proved") and seen.startswith(
+        "Unbounded as far as was seen, not proved"
+    )
 
 
 def test_a_step_that_rounds_to_zero_proves_nothing() -> None:
     """At w = 1e11 a gradient of 1e-11 moves nothing, and feasible points are at 1e13."""
-    found = solved("var x; var y; minimize x^2 + y^2; subject to c: log(x) + 0.5 * sqrt(y) >= 30; d: y <= 1;", budget="3s")
+    found = solved(
+        "var x; var y; minimize x^2 + y^2; subject to c: log(x) + 0.5 * sqrt(y) >= 30; d: y <= 1;",
+        budget="3s",
+    )
     assert not found.report.verdict.startswith("Infeasible")
     assert found.outcome.solution.failure is None or found.outcome.solution.failure.radius < 6e12
 

@@ -33,7 +33,9 @@ def project(w: torch.Tensor, step: Any) -> None:
     w[0].clamp_(max=2.0)
 
 
-def gradient(data: Any, w: torch.Tensor, w_prev: torch.Tensor, u: Any, c: Any, batch: Any, h: Any) -> torch.Tensor:
+def gradient(
+    data: Any, w: torch.Tensor, w_prev: torch.Tensor, u: Any, c: Any, batch: Any, h: Any
+) -> torch.Tensor:
     """Its slope, with noise of mean 0."""
     return CURVATURE.to(w) * (w - CENTRE.to(w)) + 0.1 * batch[0].to(w)
 
@@ -64,7 +66,9 @@ def block_solver(pace: str = "practical", **more: Any) -> BlockSolver:
     """Plain steps, as an algorithm would declare them."""
     record = algorithms.all()["bsgd"]
     functions = record.functions("plain", pace)
-    schedule = SCHEDULES[pace](**{name: functions.pop(name) for name in ("falling", "next_stage") if name in functions})
+    schedule = SCHEDULES[pace](
+        **{name: functions.pop(name) for name in ("falling", "next_stage") if name in functions}
+    )
     settings: dict[str, Any] = {"eta": 0.1, "stage": 50, **more}
     return BlockSolver(
         **common(schedule),
@@ -83,7 +87,9 @@ def vector_solver(algorithm: str) -> VectorSolver:
     """phi(F(w)) with F(w) = w and its noise, phi the quadratic."""
     record = algorithms.all()[algorithm]
     settings = {name: value for name, value in record.hyper.items() if name != "inner_batch"}
-    made = dataclasses.make_dataclass("Own", [(n, float, v) for n, v in settings.items()], bases=(VectorSettings,), kw_only=True)
+    made = dataclasses.make_dataclass(
+        "Own", [(n, float, v) for n, v in settings.items()], bases=(VectorSettings,), kw_only=True
+    )
     return VectorSolver(
         **common(Practical()),
         **record.functions(next(iter(record.steps)), "practical"),
@@ -111,7 +117,9 @@ def test_the_finish_ends_at_the_optimum() -> None:
     with torch.no_grad():
         found = ending.solve_then_finish(solver, {}, iterations=20, way="finish")
     assert found.status == "converged" and float((found.w - OPTIMUM).norm()) <= 1e-8
-    assert found.eta == pytest.approx(1 / float(CURVATURE.max()), rel=1e-3), "a step of 0 is the inverse of the smoothness"
+    assert found.eta == pytest.approx(1 / float(CURVATURE.max()), rel=1e-3), (
+        "a step of 0 is the inverse of the smoothness"
+    )
 
 
 @pytest.mark.parametrize("algorithm", ["apg", "civr", "vrsc_pg"])
@@ -142,13 +150,15 @@ def test_decay_returns_its_last_iterate() -> None:
     with torch.no_grad():
         found = solver.solve(solver, {}, iterations=100, seconds=None)
     tried, seen = seen[:-100], seen[-100:]  # a few before, by which a step is priced
-    assert len(tried) < 10 and [eta for eta, _ in seen] == pytest.approx([0.1] * 50 + [0.01] * 25 + [0.001] * 25)
+    assert len(tried) < 10 and [eta for eta, _ in seen] == pytest.approx(
+        [0.1] * 50 + [0.01] * 25 + [0.001] * 25
+    )
     last = seen[-1][1].clone()
     project(last, 0.0)
     assert torch.equal(found.w, last.double())
 
 
-# --------------------------------------------------------------------------------------------------------------- schedules
+# ---------------------------------------------------------------------------------------- schedules
 def test_what_schedules_change() -> None:
     h, used = BlockSettings(stage=40, eta=0.5), []
     practical = Practical(falling=lambda h, share: share, next_stage=lambda *given: used.append(given))
@@ -157,7 +167,11 @@ def test_what_schedules_change() -> None:
     assert practical.within(dataclasses.replace(h, annealed=True), 0.5, 0.5) == pytest.approx(0.275)
     assert practical.within(dataclasses.replace(h, once=True), 0.5, 0.5) == pytest.approx(0.505)
     assert Theory().within(h, 0.5, 0.5) is Decay().within(h, 0.5, 0.5) is h
-    assert [practical.length(h, 90, 100), Theory().length(h, 0, None), Decay().length(h, 0, 5000)] == [10, 40, 100]
+    assert [practical.length(h, 90, 100), Theory().length(h, 0, None), Decay().length(h, 0, 5000)] == [
+        10,
+        40,
+        100,
+    ]
     assert [schedule.averages(10, 40) for schedule in (practical, Theory(), Decay())] == [False, True, False]
     practical.after(h, True, 0.1)
     Theory().after(h, True, 0.1)
@@ -169,7 +183,8 @@ def test_what_schedules_change() -> None:
 
 
 def test_a_theorem_names_what_changes_between_its_stages() -> None:
-    """SOX-boost halves its steps after every stage, in practice after those that gain nothing; HSCG begins but once."""
+    """SOX-boost halves its steps after every stage, in practice after those that gain nothing; HSCG
+    begins but once."""
     boost, hscg, sox = (algorithms.all()[name] for name in ("sox_boost", "hscg", "sox"))
     for gained in (True, False):
         h: Any = BlockSettings(peak=0.2, stage=30, longest=50, gamma=0.4)
@@ -181,7 +196,9 @@ def test_a_theorem_names_what_changes_between_its_stages() -> None:
     assert (h.peak, h.stage) == (0.1, 30)
     boost.functions("momentum", "practical")["next_stage"](h, False, 0.0)
     assert (h.peak, h.stage) == (0.05, 50)
-    assert "next_stage" not in sox.functions("momentum", "theory") and "falling" not in sox.functions("momentum", "decay")
+    assert "next_stage" not in sox.functions("momentum", "theory") and "falling" not in sox.functions(
+        "momentum", "decay"
+    )
     assert hscg.functions("constant", "theory")["begin"] is not hscg.begin
     assert hscg.functions("constant", "decay")["begin"] is hscg.begin
 

@@ -18,10 +18,13 @@ RANDOM = np.random.default_rng(2)
 X = RANDOM.normal(size=(400, 5))
 Y = np.sign(X @ np.ones(5) + RANDOM.normal(size=400))
 HEAD = "model m; dim d; data D : table(x: real[d], y: {-1, 1});\n"
-MODEL = HEAD + """var w[d];
+MODEL = (
+    HEAD
+    + """var w[d];
 minimize f: E[z ~ D | z.y == -1] log1pexp(dot(w, z.x)) + 0.05 * sumsq(w);
 subject to c: E[z ~ D | z.y == 1] log1pexp(-dot(w, z.x)) <= 0.4;
 """
+)
 
 
 def program_of(text: str, **options):
@@ -90,12 +93,19 @@ def test_a_run_without_full_passes_estimates_by_minibatches(algorithm):
 
 
 def test_a_loose_tolerance_ends_a_net_early():
-    text = "net s : real[d] -> real; var w = params(s);\nminimize f: E[z ~ D] log1pexp(-z.y * s(w; z.x)) + 0.01 * sumsq(w);"
+    text = (
+        "net s : real[d] -> real; var w = params(s);\nminimize f: E[z ~ D] log1pexp(-z.y * s(w; "
+        "z.x)) + 0.01 * sumsq(w);"
+    )
     text = HEAD + text
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}, nets={"s": "mlp(6, activation=tanh)"})
     found = bound.solve(seed=0, budget="20000it", tol=5e-3)
     solution = found.outcome.solution
-    assert solution.status == "converged" and "two stages running" in solution.stopped and solution.iterations < 20_000
+    assert (
+        solution.status == "converged"
+        and "two stages running" in solution.stopped
+        and solution.iterations < 20_000
+    )
     assert found.report.epsilon <= 5e-3 and solution.history[-1]["kkt"] <= 5e-3
 
 
@@ -116,7 +126,13 @@ SQUARE = "model m; var w >= -2, <= 2; minimize (E[x ~ normal(1, 1)] (w * x) - 1)
 @pytest.mark.parametrize("algorithm", ["bsgd", "sox", "nasa"])
 def test_what_minibatches_would_bias_is_not_estimated(algorithm):
     """Plain minibatches, which BSGD goes by, have their zero at w = 1/2, where the residual is 1."""
-    options = {"algorithm": algorithm, "unverified": True, "inner_batch": 1, "budget": "400it", "polish": False}
+    options = {
+        "algorithm": algorithm,
+        "unverified": True,
+        "inner_batch": 1,
+        "budget": "400it",
+        "polish": False,
+    }
     planned = fccomodel.compile(SQUARE).bind().plan(**options)
     seen = []
     _, _, solution = pipeline.run(planned, lambda now: seen.append(now.kkt), watched=True)
@@ -134,7 +150,13 @@ def test_minibatches_of_a_linear_expectation_are_not_biased():
 
 
 def test_a_biased_algorithm_is_not_told_to_run_longer():
-    options = {"algorithm": "bsgd", "unverified": True, "inner_batch": 1, "budget": "2000it", "schedule": "decay"}
+    options = {
+        "algorithm": "bsgd",
+        "unverified": True,
+        "inner_batch": 1,
+        "budget": "2000it",
+        "schedule": "decay",
+    }
     advice = fccomodel.compile(SQUARE).bind().solve(seed=0, **options).report.advice
     assert "biased" in advice and "longer" not in advice and "inner_batch" in advice
 

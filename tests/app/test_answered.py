@@ -1,4 +1,5 @@
-"""What gave the answer is named: in the head line, in ``result.json``, and before a run among what practice adds."""
+"""What gave the answer is named: in the head line, in ``result.json``, and before a run among what
+practice adds."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ NOT_CONVEX = f"{HEAD}minimize E[z ~ D] sigmoid(-z.y * dot(w, z.x)) + 0.01 * sums
 def bound(text: str) -> Any:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 3))
-    return fccomodel.compile(text).bind(D={"x": x, "y": np.where(x @ [1, -1, 0.5] + rng.normal(size=200) > 0, 1, -1)})
+    return fccomodel.compile(text).bind(
+        D={"x": x, "y": np.where(x @ [1, -1, 0.5] + rng.normal(size=200) > 0, 1, -1)}
+    )
 
 
 def words(text: object) -> str:
@@ -51,7 +54,9 @@ def test_an_interior_point_method_that_gave_the_answer_is_named(tmp_path: Path) 
     assert result.objective == pytest.approx(1, abs=1e-6)
     result.save(tmp_path / "out")
     stored = json.loads((tmp_path / "out" / "result.json").read_text())
-    assert stored["answered_by"] == found and any("interior-point method's" in note for note in stored["notes"])
+    assert stored["answered_by"] == found and any(
+        "interior-point method's" in note for note in stored["notes"]
+    )
 
 
 def test_where_a_run_began_is_named() -> None:
@@ -67,5 +72,7 @@ def test_what_will_follow_the_steps_is_among_practice() -> None:
     told = " ".join(model.plan().plan.practice)
     assert "finish: full passes" in told and "interior-point method" in told
     assert not any(line.startswith(("finish", "interior")) for line in model.plan(polish=False).plan.practice)
-    assert not any(line.startswith(("finish", "interior")) for line in model.plan(budget="500it").plan.practice)
+    assert not any(
+        line.startswith(("finish", "interior")) for line in model.plan(budget="500it").plan.practice
+    )
     assert not any(line.startswith("interior") for line in bound(NOT_CONVEX).plan().plan.practice)

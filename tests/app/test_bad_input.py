@@ -1,4 +1,5 @@
-"""The command line as careless people use it: a code, exit status 2, no traceback; and odd models that are right."""
+"""The command line as careless people use it: a code, exit status 2, no traceback; and odd models that
+are right."""
 
 from __future__ import annotations
 
@@ -56,9 +57,13 @@ def test_refused(command, text, args, code, says):
 
 
 def test_a_constraint_without_variables_is_judged_by_the_report(command):
-    status, out, _ = command("param p default 1;\nvar x;\nminimize (x - 1)^2;\nsubject to c: p <= 2;", "--json")
+    status, out, _ = command(
+        "param p default 1;\nvar x;\nminimize (x - 1)^2;\nsubject to c: p <= 2;", "--json"
+    )
     assert status == 0 and json.loads(out)["constraints"]["c"]["value"] == pytest.approx(-1)
-    status, out, _ = command("param p default 1;\nvar x;\nminimize (x - 1)^2;\nsubject to c: p <= 2;", "--param", "p=5", "--json")
+    status, out, _ = command(
+        "param p default 1;\nvar x;\nminimize (x - 1)^2;\nsubject to c: p <= 2;", "--param", "p=5", "--json"
+    )
     record = json.loads(out)
     assert record["constraints"]["c"]["value"] == pytest.approx(3) and record["epsilon"] >= 3
     assert record["verdict"].startswith("Infeasible, proved: c has no variable")

@@ -33,7 +33,10 @@ def test_every_atom_has_a_card(name):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("huber", ("u - lambda * ((u / (1 + lambda)).clamp(-2, 2))", "s^2 / 2 for s in [-2, 2] (for delta = 2)")),
+        (
+            "huber",
+            ("u - lambda * ((u / (1 + lambda)).clamp(-2, 2))", "s^2 / 2 for s in [-2, 2] (for delta = 2)"),
+        ),
         ("exp", ("safeguarded Newton", "-entr(s) - s for s in [0, inf)")),
         ("log", ("of -log: safeguarded Newton", "finite on -inf to 0")),
         ("inv", ("on u > 0: safeguarded Newton",)),
@@ -62,8 +65,10 @@ def test_an_unknown_name_is_refused_with_a_guess():
 GIVEN = {
     "sox-2022": "Algorithm 1|Algorithm 2|Theorem 1|Theorem 2|Theorem 3|Corollary 1|appendix E",
     "alexr-2025": "Algorithm 1|Lemma 1|Theorem 1|Theorems 2 and 3|line 7",
-    "sonex-alexr2-2025": "Algorithm 1|Algorithm 2|Theorem 4.7|Theorem 4.10|Corollary 4.11|Theorem 5.3|Theorem E.6|appendix F.3",
-    "hscg-2020": "Algorithm 1|Algorithm 2|Theorem 3.1|Theorem 3.2|Theorem 3.3|Theorem 3.4|Theorem 4.1|Theorem 4.2|Lemma 3.1"
+    "sonex-alexr2-2025": "Algorithm 1|Algorithm 2|Theorem 4.7|Theorem 4.10|Corollary 4.11|Theorem "
+    "5.3|Theorem E.6|appendix F.3",
+    "hscg-2020": "Algorithm 1|Algorithm 2|Theorem 3.1|Theorem 3.2|Theorem 3.3|Theorem 3.4|Theorem "
+    "4.1|Theorem 4.2|Lemma 3.1"
     "|section 2.3",
     "ascvrg-2021": "Algorithm 1|Theorem 3.5",
 }
@@ -82,11 +87,15 @@ def test_the_table_of_forms_on_the_command_line(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == cards.variants() + "\n"
 
 
-# ------------------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 @pytest.mark.parametrize("name", [*settings.OPTIONS, *settings.SETTINGS])
 def test_an_option_s_card_says_what_it_may_be(name):
     text = " ".join(cards.options(name).split())
-    assert {**settings.OPTIONS, **settings.SETTINGS}[name] in text and f"--option {name}=" in text and name in cards.options()
+    assert (
+        {**settings.OPTIONS, **settings.SETTINGS}[name] in text
+        and f"--option {name}=" in text
+        and name in cards.options()
+    )
     if name in options.NUMBERS or name in options.WORDS:
         assert "values" in text
     assert all(len(line) <= 80 for line in cards.options(name).splitlines())
@@ -102,7 +111,7 @@ def test_options_that_solves_take_have_words():
     assert numbers <= {*settings.OPTIONS}
 
 
-# ------------------------------------------------------------------------------------------------------------ examples
+# ----------------------------------------------------------------------------------------- examples
 def test_every_example_of_a_card_is_a_model():
     """Of functions, operators, reductions, sets and distributions; each uses what it is an example of."""
     names = [name for name, atom in atoms.all().items() if not atom.internal]

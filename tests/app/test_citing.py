@@ -11,7 +11,9 @@ from fccomodel.app.generated import citing
 
 def test_every_theorem_of_a_paper_has_its_entry():
     found = {record.name: citing.keys(record.theorem) for record in algorithms.all().values()}
-    assert [name for name, keys in found.items() if len(keys) != 1] == ["sgd", "sgd_uw"], "whose theorems are of another problem"
+    assert [name for name, keys in found.items() if len(keys) != 1] == ["sgd", "sgd_uw"], (
+        "whose theorems are of another problem"
+    )
 
 
 def test_entries_are_whole():
@@ -22,7 +24,18 @@ def test_entries_are_whole():
 
 
 def test_an_answer_is_cited():
-    text = fccomodel.compile("var x[2] in simplex(2); minimize sumsq(x) + x[1];").solve(budget="50it", algorithm="sox").cite()
-    assert "@inproceedings{sox-2022," in text and f"version = {{{fccomodel.__version__}}}" in text and "clarabel" not in text
+    text = (
+        fccomodel.compile("var x[2] in simplex(2); minimize sumsq(x) + x[1];")
+        .solve(budget="50it", algorithm="sox")
+        .cite()
+    )
+    assert (
+        "@inproceedings{sox-2022," in text
+        and f"version = {{{fccomodel.__version__}}}" in text
+        and "clarabel" not in text
+    )
     by_rows = citing.cite({"algorithm": "sonex", "paper": "mehrotra-1992"})
-    assert "@inproceedings{sonex" in by_rows.replace("@article", "@inproceedings") and "{mehrotra-1992," in by_rows
+    assert (
+        "@inproceedings{sonex" in by_rows.replace("@article", "@inproceedings")
+        and "{mehrotra-1992," in by_rows
+    )

@@ -19,7 +19,19 @@ from fccomodel.app import cli
 
 MODEL, BINDING = str(EXAMPLES / "neyman_pearson.fcco"), str(EXAMPLES / "neyman_pearson.toml")
 SHORT = ["--budget", "300it", "--quiet"]
-KEYS = {"model", "algorithm", "objective", "constraints", "kkt", "seed", "wall_s", "iterations", "options", "epsilon", "verdict"}
+KEYS = {
+    "model",
+    "algorithm",
+    "objective",
+    "constraints",
+    "kkt",
+    "seed",
+    "wall_s",
+    "iterations",
+    "options",
+    "epsilon",
+    "verdict",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +60,7 @@ def own_values(w: np.ndarray, rows=None) -> tuple[float, float]:
     return float(objective), float(np.logaddexp(0, -x[y == 1] @ w).mean() - 0.05)
 
 
-# --------------------------------------------------------------------------------------------------------------- check
+# -------------------------------------------------------------------------------------------- check
 def test_check_names_objective_and_constraints(capsys):
     assert cli.main(["check", MODEL]) == 0
     assert "neyman_pearson: minimize false_alarms subject to misses" in capsys.readouterr().out
@@ -80,7 +92,7 @@ def test_lint_notes_unless_quiet(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-# ------------------------------------------------------------------------------------------------------------- explain
+# ------------------------------------------------------------------------------------------ explain
 @pytest.mark.parametrize("binding", [[], ["--bind", BINDING]])
 def test_explain_json(binding, capsys):
     assert cli.main(["explain", MODEL, *binding, "--json"]) == 0
@@ -113,13 +125,20 @@ def test_explain_with_parameters_and_no_data(tmp_path, capsys):
     for value, curvature in (("1", "convex"), ("-1", "weakly convex")):
         status, out, _ = explained("--param", f"mu={value}")
         assert status == 0 and json.loads(out)["objective"]["curvature"] == curvature
-    for given, code in ((["--param", "a=-1"], "F0533"), (["--param", "b=1"], "F0518"), (["--net", "s=mlp(3)"], "F0523")):
+    for given, code in (
+        (["--param", "a=-1"], "F0533"),
+        (["--param", "b=1"], "F0518"),
+        (["--net", "s=mlp(3)"], "F0523"),
+    ):
         status, _, err = explained(*given)
         assert status == 2 and code in err
-    assert cli.main(["algorithms", "--model", str(model), "--param", "a=0"]) == 2 and "F0533" in capsys.readouterr().err
+    assert (
+        cli.main(["algorithms", "--model", str(model), "--param", "a=0"]) == 2
+        and "F0533" in capsys.readouterr().err
+    )
 
 
-# --------------------------------------------------------------------------------------------------------------- solve
+# -------------------------------------------------------------------------------------------- solve
 def test_solve_writes_its_files(solved):
     assert {p.name for p in solved.iterdir()} == {"result.json", "variables.npz", "solver.py", "data.pt"}
     result = json.loads((solved / "result.json").read_text())
@@ -135,7 +154,9 @@ def test_the_reported_values_are_those_of_the_formulas(solved):
     result = json.loads((solved / "result.json").read_text())
     w = np.load(solved / "variables.npz")["w"]
     assert w.shape == (31,) and w.dtype == np.float64
-    assert (result["objective"], result["constraints"]["misses"]["value"]) == pytest.approx(own_values(w), rel=1e-9, abs=1e-9)
+    assert (result["objective"], result["constraints"]["misses"]["value"]) == pytest.approx(
+        own_values(w), rel=1e-9, abs=1e-9
+    )
 
 
 def test_the_same_seed_gives_the_same_answer(solved, tmp_path):
@@ -147,7 +168,16 @@ def test_the_report(capsys):
     assert cli.main(["solve", MODEL, "--bind", BINDING, "--budget", "300it"]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
-    for word in ("false_alarms", "misses", "multiplier", "stationarity", "verdict", "569", "assumptions: ", "--out DIR"):
+    for word in (
+        "false_alarms",
+        "misses",
+        "multiplier",
+        "stationarity",
+        "verdict",
+        "569",
+        "assumptions: ",
+        "--out DIR",
+    ):
         assert word in text
 
 
@@ -171,25 +201,34 @@ def test_parameters_and_the_configuration_file(tmp_path, capsys):
     assert result["binding"]["params"] == {"tau": 0.1} and result["iterations"] == 200
 
 
-# ---------------------------------------------------------------------------------------------------------------- emit
+# --------------------------------------------------------------------------------------------- emit
 def test_the_emitted_program_runs_by_itself(tmp_path):
     target = tmp_path / "a" / "solver.py"
-    assert cli.main(["emit", MODEL, "--bind", BINDING, "-o", str(target), "--budget", "300it", "--quiet"]) == 0
+    assert (
+        cli.main(["emit", MODEL, "--bind", BINDING, "-o", str(target), "--budget", "300it", "--quiet"]) == 0
+    )
     moved = tmp_path / "b"
     moved.mkdir()
     for path in target.parent.iterdir():
         path.rename(moved / path.name)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-I", "solver.py"], cwd=moved, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-I", "solver.py"],
+        cwd=moved,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert "fccomodel" not in [
-        line.split()[1] for line in (moved / "solver.py").read_text().splitlines() if line.startswith("import ")
+        line.split()[1]
+        for line in (moved / "solver.py").read_text().splitlines()
+        if line.startswith("import ")
     ]
 
 
-# ------------------------------------------------------------------------------------------------------------ evaluate
+# ----------------------------------------------------------------------------------------- evaluate
 def test_evaluate_on_the_same_rows_repeats_the_report(solved, capsys):
     assert cli.main(["evaluate", str(solved), "--json"]) == 0
     again, result = json.loads(capsys.readouterr().out), json.loads((solved / "result.json").read_text())
@@ -215,11 +254,13 @@ def test_evaluate_on_another_file(solved, tmp_path, capsys):
     frame.to_parquet(tmp_path / "some.parquet")
     assert cli.main(["evaluate", str(solved), "--data", f"D={tmp_path / 'some.parquet'}", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    expected = own_values(np.load(solved / "variables.npz")["w"], lambda data: np.arange(len(data.target)) < 200)
+    expected = own_values(
+        np.load(solved / "variables.npz")["w"], lambda data: np.arange(len(data.target)) < 200
+    )
     assert found["objective"] == pytest.approx(expected[0], rel=1e-9)
 
 
-# -------------------------------------------------------------------------------------------------------------- format
+# ------------------------------------------------------------------------------------------- format
 def test_format_prints_rewrites_and_compares(tmp_path, capsys):
     path = tmp_path / "m.fcco"
     path.write_text("model   m;var w;  # the one\nminimize w^2;\n")
@@ -236,8 +277,10 @@ def test_the_examples_are_in_the_canonical_layout(capsys):
     assert cli.main(["format", "--check", *map(str, sorted(EXAMPLES.glob("*.fcco")))]) == 0
 
 
-# ----------------------------------------------------------------------------------------------------------- catalogue
-@pytest.mark.parametrize(("args", "word"), [(["atoms"], "log1pexp"), (["atoms", "huber"], "delta"), (["algorithms"], "sonex")])
+# ---------------------------------------------------------------------------------------- catalogue
+@pytest.mark.parametrize(
+    ("args", "word"), [(["atoms"], "log1pexp"), (["atoms", "huber"], "delta"), (["algorithms"], "sonex")]
+)
 def test_lists(args, word, capsys):
     assert cli.main(args) == 0
     assert word in capsys.readouterr().out
@@ -249,7 +292,7 @@ def test_an_algorithm_card_cites(capsys):
     assert "theorem" in text and "needs" in text and "sonex-alexr2-2025, Assumption 3.2" in text
 
 
-# ----------------------------------------------------------------------------------------------------------- bad input
+# ---------------------------------------------------------------------------------------- bad input
 HERE = {"M": MODEL, "B": BINDING}
 
 
@@ -298,7 +341,9 @@ def test_bad_input_has_a_code_and_no_traceback(command, code, tmp_path, monkeypa
     assert code in err.strip().splitlines()[-1]
 
 
-@pytest.mark.parametrize("command", ["", "solve", "nonsense", "solve a b --seed x", "format --write --check x"])
+@pytest.mark.parametrize(
+    "command", ["", "solve", "nonsense", "solve a b --seed x", "format --write --check x"]
+)
 def test_a_bad_command_line_shows_the_usage(command, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(command.split())
@@ -319,9 +364,21 @@ def test_a_defect_asks_for_a_report(monkeypatch, capsys):
     assert "Traceback" in capsys.readouterr().err
 
 
-# ------------------------------------------------------------------------------------------------------------- signals
+# ------------------------------------------------------------------------------------------ signals
 def start(folder: Path) -> subprocess.Popen:
-    command = [sys.executable, "-m", "fccomodel", "solve", MODEL, "--bind", BINDING, "--budget", "600s", "--out", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "fccomodel",
+        "solve",
+        MODEL,
+        "--bind",
+        BINDING,
+        "--budget",
+        "600s",
+        "--out",
+        str(folder),
+    ]
     command += ["--no-polish", "--option", "patience=1000000"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -341,7 +398,9 @@ def test_ctrl_c_ends_with_the_best_point_so_far(tmp_path):
     assert process.returncode == 0, err
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["interrupted"] is True and "verdict" in out
-    assert result["objective"] == pytest.approx(own_values(np.load(tmp_path / "variables.npz")["w"])[0], rel=1e-9)
+    assert result["objective"] == pytest.approx(
+        own_values(np.load(tmp_path / "variables.npz")["w"])[0], rel=1e-9
+    )
 
 
 def test_a_second_ctrl_c_ends_at_once(monkeypatch, capsys):
@@ -359,12 +418,19 @@ def test_a_second_ctrl_c_ends_at_once(monkeypatch, capsys):
 
 def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m fccomodel atoms | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0 and done.stderr == ""
 
 
 def test_a_budget_of_oracle_calls(tmp_path, capsys):
-    assert cli.main(["solve", MODEL, "--bind", BINDING, "--budget", "1e5oracles", "--out", str(tmp_path), "--quiet"]) == 0
+    assert (
+        cli.main(
+            ["solve", MODEL, "--bind", BINDING, "--budget", "1e5oracles", "--out", str(tmp_path), "--quiet"]
+        )
+        == 0
+    )
     result = json.loads((tmp_path / "result.json").read_text())
     assert 5e4 < result["history"][-1]["oracles"] <= 1e5 and result["stopped"] == "the budget is used up"
     target = tmp_path / "again" / "solver.py"

@@ -56,16 +56,26 @@ def risk(w, frame):
     return 0.5 * np.log(np.mean(np.exp(means / 0.5))) + 0.01 * w @ w
 
 
-# ------------------------------------------------------------------------------------------------------------- the runs
+# ----------------------------------------------------------------------------------------- the runs
 def test_values_are_those_of_the_problem_on_all_rows(problem, frame):
     found = fccomodel.compare(
-        problem, algorithms=["sox", "sonex"], seeds=[3], budget="4000oracles", inner_batch=8, test="part == 'val'", show=["worst"]
+        problem,
+        algorithms=["sox", "sonex"],
+        seeds=[3],
+        budget="4000oracles",
+        inner_batch=8,
+        test="part == 'val'",
+        show=["worst"],
     )
     assert [run.job.algorithm for run in found.runs] == ["sox", "sonex"] and not found.refused
     for run in found.runs:
-        again = problem.solve(algorithm=run.job.algorithm, seed=3, budget="4000oracles", inner_batch=8, show=["worst"])
+        again = problem.solve(
+            algorithm=run.job.algorithm, seed=3, budget="4000oracles", inner_batch=8, show=["worst"]
+        )
         w = again.variables["w"]
-        assert run.objective == pytest.approx(risk(w, frame)) and run.kkt == pytest.approx(again.report.epsilon)
+        assert run.objective == pytest.approx(risk(w, frame)) and run.kkt == pytest.approx(
+            again.report.epsilon
+        )
         assert 2000 < run.oracles <= 4000
         assert run.test["objective"] == pytest.approx(risk(w, frame[frame.part == "val"]))
         assert run.values["worst"] == again.values["worst"]
@@ -88,9 +98,17 @@ def test_a_refused_algorithm_is_a_row_with_what_it_lacks(tmp_path, capsys):
 
 
 def test_processes_give_the_same_numbers(problem):
-    given = {"algorithms": ["sox", "sonex"], "seeds": 1, "budget": "200it", "inner_batch": 8, "show": ["wrong"]}
+    given = {
+        "algorithms": ["sox", "sonex"],
+        "seeds": 1,
+        "budget": "200it",
+        "inner_batch": 8,
+        "show": ["wrong"],
+    }
     one, two = (fccomodel.compare(problem, jobs=jobs, **given) for jobs in (1, 2))
-    timeless = [[{k: v for k, v in row.items() if k != "seconds"} for row in found.rows] for found in (one, two)]
+    timeless = [
+        [{k: v for k, v in row.items() if k != "seconds"} for row in found.rows] for found in (one, two)
+    ]
     assert timeless[0] == timeless[1] and len(timeless[0]) == 2
 
 
@@ -119,9 +137,13 @@ def test_an_interruption_while_tuning_keeps_the_best_so_far(problem, monkeypatch
         if step.done == 11:
             raise KeyboardInterrupt
 
-    found = fccomodel.compare(problem, algorithms=["sox"], seeds=3, budget="3it", tune=True, inner_batch=4, progress=stop)
+    found = fccomodel.compare(
+        problem, algorithms=["sox"], seeds=3, budget="3it", tune=True, inner_batch=4, progress=stop
+    )
     assert found.interrupted and not found.runs and len(found.trials) == 11
-    assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 11 trials" in str(found)
+    assert dict(found.chosen["sox"]).keys() <= {"eta"} and "Interrupted while tuning, after 11 trials" in str(
+        found
+    )
 
 
 def test_progress_knows_how_many_runs_there_will_be(problem, monkeypatch):
@@ -144,7 +166,9 @@ def test_columns_are_whole_at_80_columns():
 def test_all_algorithms_have_the_first_seed_before_the_second(problem):
     seen = []
     given = {"algorithms": ["sox", "bsgd"], "seeds": 2, "budget": "20it"}
-    fccomodel.compare(problem, progress=lambda step: seen.append((step.run.job.seed, step.run.job.algorithm)), **given)
+    fccomodel.compare(
+        problem, progress=lambda step: seen.append((step.run.job.seed, step.run.job.algorithm)), **given
+    )
     assert seen == [(0, "sox"), (0, "bsgd"), (1, "sox"), (1, "bsgd")]
 
 
@@ -155,7 +179,9 @@ def test_seeds_without_effect_are_told(problem):
 
 
 def test_few_steps_are_told(problem):
-    assert "20it are 20 steps of sox" in str(fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="20it"))
+    assert "20it are 20 steps of sox" in str(
+        fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="20it")
+    )
 
 
 def test_a_wrong_condition_is_an_error_before_the_first_run(problem):
@@ -172,12 +198,14 @@ def test_an_unknown_algorithm_or_let_is_an_error(problem):
         fccomodel.compare(problem, algorithms=["sox"], budget="10it", show=["none"])
 
 
-# ------------------------------------------------------------------------------------------------------------- variants
+# ----------------------------------------------------------------------------------------- variants
 def test_variants_of_an_algorithm_run_side_by_side(problem):
     names = ["sox(gamma=0.9)", "sox(gamma=0.1, inner_batch=4)"]
     found = fccomodel.compare(problem, algorithms=[names[0], *names], seeds=1, budget="60it", inner_batch=8)
     assert found.algorithms == tuple(names) and [run.job.algorithm for run in found.runs] == names
-    for name, own in zip(names, ({"gamma": 0.9, "inner_batch": 8}, {"gamma": 0.1, "inner_batch": 4}), strict=True):
+    for name, own in zip(
+        names, ({"gamma": 0.9, "inner_batch": 8}, {"gamma": 0.1, "inner_batch": 4}), strict=True
+    ):
         again = problem.solve(algorithm="sox", seed=0, budget="60it", polish=False, **own)
         assert found.of(name)[0].objective == again.objective
     text = str(found)
@@ -185,9 +213,13 @@ def test_variants_of_an_algorithm_run_side_by_side(problem):
 
 
 def test_tuning_leaves_what_a_variant_sets(problem, monkeypatch):
-    known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (0.01, 0.05), "gamma": (0.1, 0.5)})}
+    known = {
+        "sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (0.01, 0.05), "gamma": (0.1, 0.5)})
+    }
     monkeypatch.setattr(algorithms, "all", lambda: known)
-    found = fccomodel.compare(problem, algorithms=["sox(gamma=0.9)"], seeds=1, budget="3it", tune=True, inner_batch=4)
+    found = fccomodel.compare(
+        problem, algorithms=["sox(gamma=0.9)"], seeds=1, budget="3it", tune=True, inner_batch=4
+    )
     assert {name for run in found.trials for name, _ in run.job.hyper} == {"eta"}
 
 
@@ -200,7 +232,15 @@ def test_variants_are_read_as_they_are_written():
 
 
 @pytest.mark.parametrize(
-    "name", ["sox(gamma)", "sox(gamma=0.1", "sox(gamma=0.1)x", "sox(gamma=0.1,gamma=0.2)", "sox(seed=1)", "sox(gamma=2)"]
+    "name",
+    [
+        "sox(gamma)",
+        "sox(gamma=0.1",
+        "sox(gamma=0.1)x",
+        "sox(gamma=0.1,gamma=0.2)",
+        "sox(seed=1)",
+        "sox(gamma=2)",
+    ],
 )
 def test_what_is_no_variant_is_refused(problem, name):
     with pytest.raises(FccoError, match="F08|F06|F05"):
@@ -219,14 +259,16 @@ def test_plain_sgd_is_biased_on_the_lecture_s_example():
     assert 0.2 < plain < 0.3 and tracked < 0.02
 
 
-# --------------------------------------------------------------------------------------------------------------- tuning
+# ------------------------------------------------------------------------------------------- tuning
 def test_tuning_takes_the_better_step_size(problem, monkeypatch):
     known = {"sox": dataclasses.replace(algorithms.get("sox"), grid={"eta": (1e-6, 0.05)})}
     monkeypatch.setattr(algorithms, "all", lambda: known)
     found = fccomodel.compare(problem, algorithms=["sox"], seeds=1, budget="300it", tune=True, eta=1e-8)
     held = [run.objective for run in found.trials]
     assert found.chosen == {"sox": (("eta", 0.05),)} and held[2] < held[0]
-    assert f"eta 0.05 ({held[2]:.6g} on held-out rows, by default {held[0]:.6g})" in " ".join(str(found).split())
+    assert f"eta 0.05 ({held[2]:.6g} on held-out rows, by default {held[0]:.6g})" in " ".join(
+        str(found).split()
+    )
     assert [run.job.hyper for run in found.trials] == [(), (("eta", 1e-6),), (("eta", 0.05),)]
     assert found.runs[0].job.hyper == (("eta", 0.05),)
 
@@ -248,7 +290,10 @@ def test_large_grids_are_searched_name_by_name():
 
     def execute(jobs, later):
         asked.extend(jobs)
-        return [Run(job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items())) for job in jobs]
+        return [
+            Run(job=job, objective=sum((dict(job.hyper).get(n, 9.0) - v) ** 2 for n, v in best.items()))
+            for job in jobs
+        ]
 
     found: dict[str, tuning.Hyper] = {}
     tuning.tune({"x": grid}, 0, execute, lambda run: (0.0, run.objective), found)
@@ -257,7 +302,9 @@ def test_large_grids_are_searched_name_by_name():
 
 def test_feasible_points_come_first():
     def rank(objective, violation, sense="minimize"):
-        return score(Run(job=Job(algorithm="x", seed=0), objective=objective, violation=violation), sense, 1e-3)
+        return score(
+            Run(job=Job(algorithm="x", seed=0), objective=objective, violation=violation), sense, 1e-3
+        )
 
     assert rank(5.0, 1e-4) < rank(1.0, 0.1) < rank(1.0, 0.2) and rank(1.0, 0.0) < rank(2.0, 1e-3)
     assert rank(2.0, 0.0, "maximize") < rank(1.0, 0.0, "maximize")
@@ -271,7 +318,7 @@ def test_grids_hold_values_that_the_options_take(name):
         assert [options.check_value(option, value, "grid") for value in values] == list(values)
 
 
-# -------------------------------------------------------------------------------------------------------- held-out rows
+# ------------------------------------------------------------------------------------ held-out rows
 def test_held_out_rows_keep_the_groups(problem):
     inside, held = hold_out(problem.bound, 0.2, seed=1)
     a, b, whole = (part.tables["D"] for part in (inside, held, problem.bound))
@@ -290,8 +337,10 @@ def test_rows_with_a_variable_each_are_not_held_out():
         hold_out(model.bind(D={"x": np.arange(5.0)}).bound)
 
 
-# --------------------------------------------------------------------------------------------------------------- record
-def made(sense: str, *values: tuple[str, float, float], reference: float | None = None) -> comparison.Comparison:
+# ------------------------------------------------------------------------------------------- record
+def made(
+    sense: str, *values: tuple[str, float, float], reference: float | None = None
+) -> comparison.Comparison:
     runs = tuple(
         Run(job=Job(algorithm=name, seed=k), objective=f, violation=c, kkt=0.1, oracles=10.0, seconds=1.0)
         for k, (name, f, c) in enumerate(values)
@@ -345,9 +394,16 @@ def test_without_a_reference_curves_are_measured_from_the_best_feasible_value():
     assert plots.best_value(dataclasses.replace(found, reference=0.9)) == (0.9, "optimum")
 
 
-# --------------------------------------------------------------------------------------------------------- command line
+# ------------------------------------------------------------------------------------- command line
 @pytest.mark.parametrize(
-    "arguments", [["--seeds", "few"], ["--seeds", "0"], ["--validation", "1.5", "--tune"], ["--plot"], ["--budget", "10calls"]]
+    "arguments",
+    [
+        ["--seeds", "few"],
+        ["--seeds", "0"],
+        ["--validation", "1.5", "--tune"],
+        ["--plot"],
+        ["--budget", "10calls"],
+    ],
 )
 def test_bad_arguments_are_refused(arguments, capsys):
     assert cli.main([*NEYMAN, "--algorithms", "sonex", "--quiet", *arguments]) == 2

@@ -61,7 +61,9 @@ def completed(line: str, surroundings: dict[str, str]) -> list[str]:
     words = line.split(" ")
     script = f"""eval "$(fccomodel completion bash)"; compopt() {{ :; }}
 COMP_WORDS=({" ".join(map(shlex.quote, words))}); COMP_CWORD={len(words) - 1}; _fccomodel; printf '%s\\n' "${{COMPREPLY[@]}}" """
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=120, env=surroundings, check=True)
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, timeout=120, env=surroundings, check=True
+    )
     assert not done.stderr
     return done.stdout.split()
 
@@ -80,8 +82,8 @@ def test_bash(line, offered, shell_path):
     assert completed(line, shell_path) == offered
 
 
-#: Types a line, a tab and a Z into an interactive shell, and gives what stands in its line then: the letter shows where it
-#: goes on.
+#: Types a line, a tab and a Z into an interactive shell, and gives what stands in its line then:
+#: the letter shows where it goes on.
 TYPED = """zmodload zsh/zpty
 zpty shell zsh -f -i
 zpty -w shell 'PS1=; PROMPT_EOL_MARK=; stty -echo; unset zle_bracketed_paste; eval "$(fccomodel completion zsh)"; print rea''dy'
@@ -103,7 +105,9 @@ print -r -- "$out"
 )
 def test_zsh(line, made, shell_path):
     surroundings = {**shell_path, "LINE": line}
-    done = subprocess.run(["zsh", "-f", "-c", TYPED], capture_output=True, text=True, timeout=60, env=surroundings)
+    done = subprocess.run(
+        ["zsh", "-f", "-c", TYPED], capture_output=True, text=True, timeout=60, env=surroundings
+    )
     assert f"<{made}>" in done.stdout, done.stdout + done.stderr
 
 
@@ -117,7 +121,9 @@ def test_zsh(line, made, shell_path):
 )
 def test_fish(line, offered, shell_path):
     script = f"fccomodel completion fish | source; complete -C {shlex.quote(line)}"
-    done = subprocess.run(["fish", "-N", "-c", script], capture_output=True, text=True, timeout=60, env=shell_path, check=True)
+    done = subprocess.run(
+        ["fish", "-N", "-c", script], capture_output=True, text=True, timeout=60, env=shell_path, check=True
+    )
     assert done.stdout.splitlines() == offered
 
 
@@ -126,7 +132,10 @@ def test_scripts_name_every_command_and_option(shell, capsys):
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(command.name in script for command in COMMANDS)
-    assert all(option in script for option in (("--holdout", "--where") if shell != "fish" else ("-l holdout", "-l where")))
+    assert all(
+        option in script
+        for option in (("--holdout", "--where") if shell != "fish" else ("-l holdout", "-l where"))
+    )
     if shell == "bash":
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
 
@@ -138,4 +147,9 @@ def test_completing_needs_neither_torch_nor_sympy():
         "main(['completion', 'names', '--', 'algorithm']); main(['completion', 'bash']); "
         "sys.exit('torch' in sys.modules or 'sympy' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], timeout=60, cwd=ROOT, stdout=subprocess.DEVNULL).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], timeout=60, cwd=ROOT, stdout=subprocess.DEVNULL
+        ).returncode
+        == 0
+    )

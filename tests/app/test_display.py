@@ -37,7 +37,9 @@ def made_report(constraints, **changes):
 
 def made_problem(kinds=()):
     objective = SimpleNamespace(sense="minimize", label="cost", expr=None)
-    return SimpleNamespace(objective=objective, constraints=[SimpleNamespace(label=n, kind=k) for n, k in kinds])
+    return SimpleNamespace(
+        objective=objective, constraints=[SimpleNamespace(label=n, kind=k) for n, k in kinds]
+    )
 
 
 def shown(found, problem, **how) -> str:
@@ -50,24 +52,44 @@ def test_a_report_fits_eighty_columns_and_says_everything():
     row = (-1e-3, 2.5, 2.5e-3, 0.499, "<=", 0.5)
     text = shown(made_report({"misses": row}, notes=("a long note " * 20,)), made_problem([("misses", "le")]))
     assert max(map(len, text.splitlines())) <= display.WIDTH
-    for word in ("minimize", "cost", "0.25", "misses", "0.499 <= 0.5", "-1.0e-03", "2.5", "2.0e-04", "good", "✓"):
+    for word in (
+        "minimize",
+        "cost",
+        "0.25",
+        "misses",
+        "0.499 <= 0.5",
+        "-1.0e-03",
+        "2.5",
+        "2.0e-04",
+        "good",
+        "✓",
+    ):
         assert word in text
 
 
 def test_the_solvers_own_multipliers_and_advice_are_shown():
     own = {"stationarity": 0.5, "complementarity": 0.25, "multipliers": {}}
-    text = shown(made_report({"c": (0.0, 1.0, 0.0)}, own=own, advice="run longer"), made_problem(), verbose=True)
+    text = shown(
+        made_report({"c": (0.0, 1.0, 0.0)}, own=own, advice="run longer"), made_problem(), verbose=True
+    )
     said = " ".join(text.split())
-    assert "with the solver's own multipliers: stationarity 5.0e-01, complementarity 2.5e-01" in said and "run longer" in said
+    assert (
+        "with the solver's own multipliers: stationarity 5.0e-01, complementarity 2.5e-01" in said
+        and "run longer" in said
+    )
 
 
-@pytest.mark.parametrize(("kind", "value", "mark"), [("le", -5.0, "✓"), ("le", 0.1, "✗"), ("eq", -0.1, "✗"), ("eq", 1e-4, "✓")])
+@pytest.mark.parametrize(
+    ("kind", "value", "mark"), [("le", -5.0, "✓"), ("le", 0.1, "✗"), ("eq", -0.1, "✗"), ("eq", 1e-4, "✓")]
+)
 def test_the_mark_of_a_constraint(kind, value, mark):
     assert mark in shown(made_report({"c": (value, 0.0, 0.0)}), made_problem([("c", kind)]))
 
 
 def test_many_constraints_fold_to_the_worst_of_each_family():
-    rows = {f"a[{k}]": (k / 100, 0.0, 0.0) for k in range(30)} | {f"b[{k}]": (-1.0, 0.0, 0.0) for k in range(30)}
+    rows = {f"a[{k}]": (k / 100, 0.0, 0.0) for k in range(30)} | {
+        f"b[{k}]": (-1.0, 0.0, 0.0) for k in range(30)
+    }
     text = shown(made_report(rows), made_problem([("a", "le"), ("b", "le")]))
     assert "a[29]" in text and "a[3]" not in text
     assert "24 more a, at most" in text and "+2.3e-01" in text
@@ -91,20 +113,41 @@ def test_options_are_grouped_by_origin_automatic_last():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(None, ""), (float("inf"), ""), (5.4, "5 s"), (59.6, "1:00"), (61, "1:01"), (3723, "1:02:03")]
+    ("seconds", "text"),
+    [(None, ""), (float("inf"), ""), (5.4, "5 s"), (59.6, "1:00"), (61, "1:01"), (3723, "1:02:03")],
 )
 def test_duration(seconds, text):
     assert display.duration(seconds) == text
 
 
 def test_numbers():
-    assert (display.number(None), display.number(0.14368220), display.number(float("nan"))) == ("-", "0.143682", "nan")
-    assert (display.residual(0.0), display.residual(None), display.residual(1.234e-5)) == ("0", "-", "1.2e-05")
-    assert (display.rate(None), display.rate(12_345), display.rate(6543), display.rate(123.4)) == ("-", "12.3k", "6.54k", "123")
+    assert (display.number(None), display.number(0.14368220), display.number(float("nan"))) == (
+        "-",
+        "0.143682",
+        "nan",
+    )
+    assert (display.residual(0.0), display.residual(None), display.residual(1.234e-5)) == (
+        "0",
+        "-",
+        "1.2e-05",
+    )
+    assert (display.rate(None), display.rate(12_345), display.rate(6543), display.rate(123.4)) == (
+        "-",
+        "12.3k",
+        "6.54k",
+        "123",
+    )
 
 
 def step(**changes):
-    fields = {"stage": 3, "iteration": 1200, "objective": 0.5, "violation": 1e-3, "kkt": None, "kkt_error": None}
+    fields = {
+        "stage": 3,
+        "iteration": 1200,
+        "objective": 0.5,
+        "violation": 1e-3,
+        "kkt": None,
+        "kkt_error": None,
+    }
     fields |= {"steps_per_second": 900.0, "seconds_left": 30.0, "message": "", "passes": None}
     return SimpleNamespace(**(fields | changes))
 
@@ -137,7 +180,10 @@ def test_progress_says_that_it_is_the_finish():
         callback(step(passes=1234))
     assert "finish, 1,234 passes" in file.getvalue() and "stage 3" not in file.getvalue()
     seen = []
-    text = "data D : table(x: real[3], y: {-1, 1}); var w[3]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.1 * sumsq(w);"
+    text = (
+        "data D : table(x: real[3], y: {-1, 1}); var w[3]; minimize E[z ~ D] log1pexp(-z.y * dot(w, "
+        "z.x)) + 0.1 * sumsq(w);"
+    )
     x = np.random.default_rng(0).normal(size=(50, 3))
     bound = fccomodel.compile(text).bind(D={"x": x, "y": np.where(x[:, 0] > 0, 1, -1)})
     result = bound.solve(budget="5s", progress=seen.append)
@@ -178,8 +224,12 @@ SIDES = {
 
 @pytest.mark.parametrize("text", SIDES)
 def test_sides_of_constraints_as_written(text):
-    model = fccomodel.compile(f"data R : table(r: real); var x[2]; var t; minimize E[z ~ R] z.r*t; subject to c: {text};")
-    found = report(model.bind(R={"r": np.ones(3)}).bound, {"x": np.array([0.5, 0.25]), "t": np.array(2.0)}).constraints["c"]
+    model = fccomodel.compile(
+        f"data R : table(r: real); var x[2]; var t; minimize E[z ~ R] z.r*t; subject to c: {text};"
+    )
+    found = report(
+        model.bind(R={"r": np.ones(3)}).bound, {"x": np.array([0.5, 0.25]), "t": np.array(2.0)}
+    ).constraints["c"]
     assert found[3:] == SIDES[text]
     if found.left is not None:
         difference = found.left - found.right
@@ -204,7 +254,9 @@ def test_a_small_model_fits_one_screen():
 
 def test_results_are_shown_in_notebooks(monkeypatch):
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    bound = fccomodel.compile("var x[2] in simplex(2); minimize cost: sumsq(x); subject to c: x[1] <= 0.25;").bind()
+    bound = fccomodel.compile(
+        "var x[2] in simplex(2); minimize cost: sumsq(x); subject to c: x[1] <= 0.25;"
+    ).bind()
     result = bound.solve(budget="50it")
     for shown, word in ((result, "the whole report"), (fccomodel.evaluate(result), "verdict")):
         html = shown._repr_html_()
@@ -224,7 +276,11 @@ def test_a_title_that_fills_the_line_keeps_its_parts_apart():
 
 def test_a_small_model_is_reported_on_a_screen_and_the_rest_when_asked_for():
     """24 lines; the algorithm's theorem and the options stand in the whole report."""
-    result = fccomodel.compile("var w[2] in ball(1); minimize sumsq(w - 1) subject to least: sum(w) <= 0.5;").solve()
+    result = fccomodel.compile(
+        "var w[2] in ball(1); minimize sumsq(w - 1) subject to least: sum(w) <= 0.5;"
+    ).solve()
     brief, whole = str(result), result.details
     assert len(brief.strip().splitlines()) <= 24 and "proved" in brief.partition("--verbose")[2]
-    assert all(f"\n {name} " in whole and f"\n {name} " not in brief for name in ("how", "assumes", "options"))
+    assert all(
+        f"\n {name} " in whole and f"\n {name} " not in brief for name in ("how", "assumes", "options")
+    )

@@ -49,11 +49,14 @@ def from_file(stem: str) -> Analysis:
     return analysis_of((FOLDER / f"{stem}.fcco").read_text(), f"{stem}.fcco")
 
 
-# ------------------------------------------------------------------------------------------------------------------ golden
+# ------------------------------------------------------------------------------------------- golden
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_golden(path: Path, update_golden: bool) -> None:
     found = analysis_of(path.read_text(), path.name)
-    parts = [explain.to_text(found), *(explain.to_text(found, why=name) for name in ("objective", *found.constraints))]
+    parts = [
+        explain.to_text(found),
+        *(explain.to_text(found, why=name) for name in ("objective", *found.constraints)),
+    ]
     text = f"\n{'=' * 80}\n".join(parts) + "\n"
     expected = path.with_suffix(".txt")
     if update_golden:
@@ -70,7 +73,9 @@ def test_models(stem: str) -> None:
     assert {name: (part["curvature"], part["smooth"]) for name, part in parts.items()} == EXPECTED[stem]
 
 
-@pytest.mark.parametrize("path", [p for p in MODELS if p.stem.startswith("refused")], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in MODELS if p.stem.startswith("refused")], ids=lambda path: path.stem
+)
 def test_what_is_not_convex_is_not_called_convex(path: Path) -> None:
     found = analysis_of(path.read_text(), path.name)
     assert not found.convex and not found.minimised.convex
@@ -78,7 +83,7 @@ def test_what_is_not_convex_is_not_called_convex(path: Path) -> None:
     assert "because" in text or "unknown curvature" in text
 
 
-# -------------------------------------------------------------------------------------------------------------------- data
+# --------------------------------------------------------------------------------------------- data
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
 def test_json_is_plain(path: Path) -> None:
     told = explain.to_json(analysis_of(path.read_text(), path.name))
@@ -93,7 +98,10 @@ def test_every_node_has_its_facts_in_json() -> None:
     nodes = {node["text"]: node for node in told["nodes"]}
     assert list(nodes) == ["square(u) + log(p)", "log(p)", "p", "square(u)", "u"]
     assert nodes["square(u)"]["curvature"] == "convex" and nodes["log(p)"]["monotone"] == {"p": "increasing"}
-    assert nodes["square(u)"]["facts"]["below"]["rule"] == "affine argument" and nodes["log(p)"]["place"] == [1, 44]
+    assert nodes["square(u)"]["facts"]["below"]["rule"] == "affine argument" and nodes["log(p)"]["place"] == [
+        1,
+        44,
+    ]
     assert nodes["p"]["facts"]["interval"] == {
         "says": "in [0, inf)", "rule": "declared range", "reason": "", "standing": "proved"
     }  # fmt: skip
@@ -101,7 +109,9 @@ def test_every_node_has_its_facts_in_json() -> None:
 
 
 def test_numbers_in_json() -> None:
-    told = explain.to_json(analysis_of("var u >= -1, <= 2; param a > 0; minimize e: 3 * square(u) + a * abs(u) + sigmoid(u);"))
+    told = explain.to_json(
+        analysis_of("var u >= -1, <= 2; param a > 0; minimize e: 3 * square(u) + a * abs(u) + sigmoid(u);")
+    )
     objective = told["objective"]
     assert objective["weak_convexity"] == pytest.approx(0.0962, rel=1e-3)
     assert objective["lipschitz"] == "finite" and objective["gradient_lipschitz"] is None
@@ -113,10 +123,20 @@ def test_a_plan_is_shown() -> None:
     record = SimpleNamespace(title="SONEX", theorem="Theorem 4.7", rate="n / eps^5", counts="iterations",
                              requires={"outer prox": "a prox"})  # fmt: skip
     term = SimpleNamespace(
-        label="objective", text="log(1 + u)", kind="composition", n=12, d1=2, inner=("E_j g", "E_j h"), depth=1
+        label="objective",
+        text="log(1 + u)",
+        kind="composition",
+        n=12,
+        d1=2,
+        inner=("E_j g", "E_j h"),
+        depth=1,
     )
-    step = SimpleNamespace(reformulation=SimpleNamespace(title="cvar", account="removes cvar"), sentences=("a sentence",))
-    normal = SimpleNamespace(terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,)))
+    step = SimpleNamespace(
+        reformulation=SimpleNamespace(title="cvar", account="removes cvar"), sentences=("a sentence",)
+    )
+    normal = SimpleNamespace(
+        terms=(term,), treatment=(("x", "prox", "known"),), chain=SimpleNamespace(steps=(step,))
+    )
     plan = SimpleNamespace(
         algorithm="sonex", algorithm_record=record, via=("cvar", "penalty"), rejected={"sox": ["a smooth f"]}, normal=normal,
         promise=promise, practice=("steps: Adam-type",),
@@ -139,7 +159,11 @@ def test_a_plan_is_shown() -> None:
         assert words in text
     assert "a smooth f" in text.split("Rejected")[1] and "outer prox (a prox): proved; exact" in text
     told = explain.to_json(found, plan)
-    assert told["algorithm"] == "sonex" and told["via"] == ["cvar", "penalty"] and told["rejected"] == {"sox": ["a smooth f"]}
+    assert (
+        told["algorithm"] == "sonex"
+        and told["via"] == ["cvar", "penalty"]
+        and told["rejected"] == {"sox": ["a smooth f"]}
+    )
     assert told["structure"][0]["inner"] == ["E_j g", "E_j h"]
 
 
@@ -153,7 +177,7 @@ def test_a_bare_plan_is_enough() -> None:
     assert "Algorithm  sgd" in explain.to_text(from_file("cox"), Bare())
 
 
-# --------------------------------------------------------------------------------------------------------------------- why
+# ---------------------------------------------------------------------------------------------- why
 def test_the_failing_node_is_named_in_the_users_text() -> None:
     found = analysis_of(
         "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];\n"
@@ -199,9 +223,9 @@ def test_every_rule_that_is_used_is_explained() -> None:
                 seen.add(id(fact))
                 used.add(fact.rule)
                 stack.extend(fact.uses)
-                assert fact.standing >= max((u.standing for u in fact.uses), default=fact.standing) or fact.rule in (
-                    "log-convex",
-                )
+                assert fact.standing >= max(
+                    (u.standing for u in fact.uses), default=fact.standing
+                ) or fact.rule in ("log-convex",)
     assert used <= set(RULES)
 
 

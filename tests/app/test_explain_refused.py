@@ -20,7 +20,9 @@ HEAD = "model m;\ndim d;\ndata D : table(x: real[d], y: {-1, 1});\nvar w[d];\n"
 UNCOVERED = HEAD + "minimize min(sqrt(E[z ~ D] square(dot(w, z.x))), E[z ~ D] square(dot(w, z.x) - 1));"
 STEP = HEAD + "minimize E[z ~ D] step(dot(w, z.x));"
 TAIL = HEAD + "maximize cvar(tail = 0.1)[z ~ D] dot(w, z.x);"
-NAMED = HEAD + "minimize E[z ~ D] square(dot(w, z.x)); subject to c: sumsq(w) >= 1; options { algorithm = apg; }"
+NAMED = (
+    HEAD + "minimize E[z ~ D] square(dot(w, z.x)); subject to c: sumsq(w) >= 1; options { algorithm = apg; }"
+)
 CODES = {"F0605": UNCOVERED, "F0610": STEP, "F0601": TAIL, "F0604": NAMED}
 X = np.random.default_rng(0).normal(size=(20, 3))
 DATA = {"x": X, "y": np.sign(X[:, 0])}
@@ -46,7 +48,10 @@ def test_the_nearest_algorithms_and_the_change_come_first() -> None:
     nearest = [line for line in lines if re.match(r"  - \w+ needs ", line)]
     assert len(nearest) == 3 and lines.index(nearest[0]) == 3
     said = " ".join(" ".join(lines).split())
-    assert said.partition("Fix:")[2].startswith(" Change the model so that one holds.") and "--unverified" in said
+    assert (
+        said.partition("Fix:")[2].startswith(" Change the model so that one holds.")
+        and "--unverified" in said
+    )
 
 
 def test_what_is_solved_is_not_refused() -> None:
@@ -98,6 +103,11 @@ def test_every_rule_that_the_code_names_is_explained() -> None:
             if isinstance(node, ast.Call):
                 name = getattr(node.func, "attr", getattr(node.func, "id", ""))
                 place = places.get(name, len(node.args))
-                named |= {n.value for a in node.args[place : place + 1] for n in ast.walk(a) if isinstance(n, ast.Constant)}
+                named |= {
+                    n.value
+                    for a in node.args[place : place + 1]
+                    for n in ast.walk(a)
+                    if isinstance(n, ast.Constant)
+                }
     named = {name for name in named if isinstance(name, str)}
     assert len(named) > 20 and named <= set(RULES)

@@ -53,5 +53,11 @@ def test_reductions_sets_and_distributions_have_cards(name, capsys):
 def test_the_list_has_all_that_a_model_names(capsys):
     assert main(["atoms"]) == 0
     text = capsys.readouterr().out
-    for word in ("over sets and draws", "topk(k = 3)", "capped_simplex(K, alpha)", "bernoulli(p)", "log1pexp"):
+    for word in (
+        "over sets and draws",
+        "topk(k = 3)",
+        "capped_simplex(K, alpha)",
+        "bernoulli(p)",
+        "log1pexp",
+    ):
         assert word in text

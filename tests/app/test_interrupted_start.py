@@ -21,7 +21,9 @@ runpy.run_module("fccomodel", run_name="__main__", alter_sys=False)
 """
 
 
-@pytest.mark.parametrize("name", ["fccomodel.core.diagnostics", "fccomodel.app.cli._main", "fccomodel.language", "torch"])
+@pytest.mark.parametrize(
+    "name", ["fccomodel.core.diagnostics", "fccomodel.app.cli._main", "fccomodel.language", "torch"]
+)
 def test_during_imports(name: str, tmp_path) -> None:
     (tmp_path / "m.fcco").write_text("var w; minimize (w - 1)^2;")
     command = [sys.executable, "-c", PRESSED.format(name=name), "solve", str(tmp_path / "m.fcco"), "--quiet"]

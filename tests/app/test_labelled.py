@@ -34,7 +34,12 @@ subject to
 def result() -> fccomodel.Result:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 2))
-    data = {"age": x[:, 0], "income": x[:, 1], "y": np.where(x.sum(1) > 0, 1, -1), "g": np.resize(["a", "b", "c"], 80)}
+    data = {
+        "age": x[:, 0],
+        "income": x[:, 1],
+        "y": np.where(x.sum(1) > 0, 1, -1),
+        "g": np.resize(["a", "b", "c"], 80),
+    }
     bound = fccomodel.compile(MODEL).bind(D=data, spec={"D": {"x": {"columns": ["age", "income"]}}})
     return bound.solve(budget="100it")
 
@@ -50,7 +55,10 @@ def test_entries_by_name(result: fccomodel.Result) -> None:
     for k in "abc":
         for t in (0.25, 0.5):
             assert gap.sel(k=k, t=t) == rows[f"gap[{k},{t}]"].multiplier
-    assert gap.sel(k="b").dims == ("t",) and gap.sel(k=["c", "a"]).coords == {"k": ("c", "a"), "t": (0.25, 0.5)}
+    assert gap.sel(k="b").dims == ("t",) and gap.sel(k=["c", "a"]).coords == {
+        "k": ("c", "a"),
+        "t": (0.25, 0.5),
+    }
     assert np.array_equal(gap.sel(k=["c", "a"], t=0.5), np.asarray(gap)[[2, 0], 1])
     assert result.multipliers["total"] == rows["total"].multiplier > 0
     assert result.variables["w"].sel(d="income") == result.variables["w"][1]
@@ -89,7 +97,9 @@ def test_they_are_arrays(result: fccomodel.Result) -> None:
     assert not square.T.dims and square.sel(i="p", j="q") == 1 and "i: p, q" in repr(square)
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a)), lambda a: a.copy()])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a)), lambda a: a.copy()]
+)
 def test_copies_keep_names(again: Any) -> None:
     array = Labelled(np.arange(2.0), [("d", ["p", "q"])])
     made = again(array)
@@ -123,7 +133,12 @@ def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_folder_keeps_names(result: fccomodel.Result, tmp_path: Any) -> None:
     stored = fccomodel.load(result.save(tmp_path / "out"))
-    for made in (stored, pickle.loads(pickle.dumps(result)), copy.deepcopy(result), pickle.loads(pickle.dumps(stored))):
+    for made in (
+        stored,
+        pickle.loads(pickle.dumps(result)),
+        copy.deepcopy(result),
+        pickle.loads(pickle.dumps(stored)),
+    ):
         assert made.multipliers["gap"].coords == result.multipliers["gap"].coords
         assert np.array_equal(made.multipliers["gap"], result.multipliers["gap"])
         assert made.variables["w"].coords == {"d": ("age", "income")} and made.history == result.history

@@ -62,9 +62,17 @@ def test_a_notebook(tmp_path: Path) -> None:
     (tmp_path / "book.py").write_text(CELLS)
     command = [sys.executable, "-m", "marimo", "export", "html", "book.py", "-o", "book.html", "--force"]
     surroundings = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, timeout=240
+    )
     assert not done.returncode, done.stderr
     page = html.unescape((tmp_path / "book.html").read_text())
-    for words in ("<math", "minimize risk", "every term is convex", "other algorithms, and what each lacks", "the whole report"):
+    for words in (
+        "<math",
+        "minimize risk",
+        "every term is convex",
+        "other algorithms, and what each lacks",
+        "the whole report",
+    ):
         assert words in page.replace("\\u003C", "<").replace("\\u003c", "<"), words
     assert "SEEN" in page and "True '' True" in page.replace("\\'", "'"), page[page.find("SEEN") :][:80]

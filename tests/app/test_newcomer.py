@@ -1,4 +1,5 @@
-"""From a DataFrame to predictions for new rows, in Python alone; and everything on the way can be kept, copied and sent."""
+"""From a DataFrame to predictions for new rows, in Python alone; and everything on the way can be
+kept, copied and sent."""
 
 from __future__ import annotations
 
@@ -19,7 +20,9 @@ pd = pytest.importorskip("pandas")
 @pytest.fixture(scope="module")
 def frame() -> Any:
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.normal(50, 10, 120), "dose": rng.normal(3, 1, 120), "ward": rng.choice(["a", "b"], 120)})
+    table = pd.DataFrame(
+        {"age": rng.normal(50, 10, 120), "dose": rng.normal(3, 1, 120), "ward": rng.choice(["a", "b"], 120)}
+    )
     table["ill"] = (table.age / 10 + table.dose + rng.normal(size=120) > 8).map({True: "yes", False: "no"})
     return table
 
@@ -39,7 +42,9 @@ def problem(frame: Any) -> fc.BoundModel:
         return dot(w, x)
 
     m.minimize(alarms=E(log1pexp(score(z.x)) for z in D.where(D.y == 0)) + 0.01 * sumsq(w))
-    m.subject_to(missed=(E(log1pexp(-score(z.x)) for z in D.where((D.y == 1) & (D.g == k))) <= m.tau for k in m.G))
+    m.subject_to(
+        missed=(E(log1pexp(-score(z.x)) for z in D.where((D.y == 1) & (D.g == k))) <= m.tau for k in m.G)
+    )
     features = {"columns": ["age", "dose"], "scale": "standard", "intercept": True}
     columns = {"x": features, "y": {"column": "ill", "map": {"no": 0, "yes": 1}}, "g": "ward"}
     return m.bind(D=frame, spec={"D": columns})
@@ -66,12 +71,17 @@ def test_solve_plot_report_predict(result: fc.Result, frame: Any, tmp_path: Path
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
-def test_everything_travels(again: Any, problem: fc.BoundModel, result: fc.Result, frame: Any, tmp_path: Path) -> None:
+def test_everything_travels(
+    again: Any, problem: fc.BoundModel, result: fc.Result, frame: Any, tmp_path: Path
+) -> None:
     stored = fc.load(result.save(tmp_path / "out"))
     rows = frame[["age", "dose"]][:5]
     for answer in (result, stored):
         assert np.array_equal(again(answer).decision_function(rows), result.decision_function(rows))
-    assert again(problem).solve(seed=0, budget="20it").objective == problem.solve(seed=0, budget="20it").objective
+    assert (
+        again(problem).solve(seed=0, budget="20it").objective
+        == problem.solve(seed=0, budget="20it").objective
+    )
     assert again(result.history).to_pandas().equals(result.history.to_pandas())
     compared = fc.compare(problem, algorithms=["sonex"], seeds=1, budget="1000oracles")
     assert str(again(compared)) == str(compared)

@@ -95,7 +95,9 @@ def test_cells_of_model_text(shown):
 
 @pytest.mark.slow
 def test_errors_in_cells_have_their_place(shown):
-    assert "line 2 | m.bind(D={'x': x})" in raised(shown["wrong data"]) and "F05" in raised(shown["wrong data"])
+    assert "line 2 | m.bind(D={'x': x})" in raised(shown["wrong data"]) and "F05" in raised(
+        shown["wrong data"]
+    )
     assert ":4:12" in raised(shown["wrong Python"]) and "k.v" in raised(shown["wrong Python"])
 
 
@@ -105,7 +107,9 @@ def test_what_is_shown(shown):
     explained = html(shown["explained"])
     assert "<b>small</b>: convex, smooth" in explained and "every term is convex" in explained
     assert explained.count("<details") == explained.count("</details>") > 8
-    assert "other algorithms, and what each lacks" in html(shown["planned"]) and 'class="rows"' in html(shown["planned"])
+    assert "other algorithms, and what each lacks" in html(shown["planned"]) and 'class="rows"' in html(
+        shown["planned"]
+    )
     assert "<td>" in html(shown["compared"]) or "sonex" in html(shown["compared"])
     assert "dict_keys(['s'])" in printed(shown["module"])
 
@@ -129,8 +133,15 @@ def test_progress_is_drawn_twice_a_second_at_most():
     watch = live.Watch(pictures.append, lambda: next(clock))
     for k in range(1500):
         watch(step(min(k, 9)))
-    assert len(pictures) == pytest.approx(1500 / 10 / live.EVERY, abs=3) and len(watch.points) <= 2 * live.MOST + 1
-    assert pictures[-1].count("<polyline") == 2 and "&lt;b&gt;" in pictures[-1] and "KKT residual" not in pictures[0]
+    assert (
+        len(pictures) == pytest.approx(1500 / 10 / live.EVERY, abs=3)
+        and len(watch.points) <= 2 * live.MOST + 1
+    )
+    assert (
+        pictures[-1].count("<polyline") == 2
+        and "&lt;b&gt;" in pictures[-1]
+        and "KKT residual" not in pictures[0]
+    )
 
 
 def test_without_a_notebook_there_is_no_display():

@@ -85,21 +85,26 @@ def test_names_of_data_are_texts_not_elements(tmp_path):
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({script: rng.normal(size=40), "y": rng.normal(size=40), "g": [script, picture] * 20})
     model = fccomodel.compile(
-        "dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d]; var t[G];\n# <script>alert(1)</script>\n"
+        "dim d; set G; data D : table(x: real[d], y: real, g: G); var w[d]; var t[G];\n# "
+        "<script>alert(1)</script>\n"
         "minimize E[z ~ D] (dot(w, z.x) + t[z.g] - z.y)^2; subject to fair[k in G]: t[k] <= 1;"
     )
     bound = model.bind(spec={"D": {"x": {"columns": [script]}}}, D=rows)
     result = bound.solve(budget="20it", polish=False)
     result.save(tmp_path / "out")
     shown = [fccomodel.app.shown.page.html(fccomodel.load(tmp_path / "out"))]
-    shown += [x._repr_html_() for x in (model, bound, bound.plan(), result, fccomodel.evaluate(tmp_path / "out", D=rows))]
+    shown += [
+        x._repr_html_()
+        for x in (model, bound, bound.plan(), result, fccomodel.evaluate(tmp_path / "out", D=rows))
+    ]
     assert all("<script>alert" not in text and "<img src=x" not in text for text in shown)
     assert any("&lt;script&gt;alert" in text for text in shown)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no chromium here")
 def test_a_browser_shows_it(folder, tmp_path):
-    """Real elements: mathematics and pictures have a size, nothing is wider than a phone or cut off; print unfolds all."""
+    """Real elements: mathematics and pictures have a size, nothing is wider than a phone or cut off;
+    print unfolds all."""
     path = tmp_path / "page.html"
     script = """<script>addEventListener("load", () => { const box = e => e.getBoundingClientRect();
       document.title = JSON.stringify([box(document.querySelector("math")).width > 20,
@@ -108,11 +113,24 @@ def test_a_browser_shows_it(folder, tmp_path):
         [...document.querySelectorAll(".wide")].every(e => e.scrollHeight <= e.clientHeight)]);
       dispatchEvent(new Event("beforeprint"));
       document.title += [...document.querySelectorAll("details")].every(e => e.open); })</script>"""
-    path.write_text(fccomodel.app.shown.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>"))
-    flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-sync"
-    command = ["chromium", *flags.split(), "--disable-component-update", f"--user-data-dir={tmp_path / 'profile'}"]
+    path.write_text(
+        fccomodel.app.shown.page.html(fccomodel.load(folder)).replace("</body>", script + "</body>")
+    )
+    flags = (
+        "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run "
+        "--disable-background-networking --disable-sync"
+    )
+    command = [
+        "chromium",
+        *flags.split(),
+        "--disable-component-update",
+        f"--user-data-dir={tmp_path / 'profile'}",
+    ]
     shown = subprocess.run(
-        [*command, "--window-size=500,900", "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120
+        [*command, "--window-size=500,900", "--dump-dom", path.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
     ).stdout
     assert re.search(r"<title>(.*?)</title>", shown)[1] == "[true,[53,34,34],true,true]true"
 
@@ -124,15 +142,22 @@ def test_pictures(folder):
     assert [len(a.get_lines()) for a in axes] >= [1, 1] and axes[0].get_xlabel() == "seconds"
     assert plots.convergence("oracles").axes[0].get_xlabel() == "oracle calls"
     assert len(plots().axes) == 3
-    stages = [{"seconds": k, "objective": 1.0, "violation": max(0.0, 1e-3 - k), "kkt": 10.0**-k} for k in range(5)]
+    stages = [
+        {"seconds": k, "objective": 1.0, "violation": max(0.0, 1e-3 - k), "kkt": 10.0**-k} for k in range(5)
+    ]
     beside = Plots(record | {"history": stages}).convergence().axes[1]
     beside.figure.canvas.draw()
     ticks = [label.get_text() for label in beside.get_yticklabels()]
-    assert min(beside.get_lines()[0].get_ydata()) == 0 and any("{0}" in tick for tick in ticks), "a 0 is drawn as 0"
+    assert min(beside.get_lines()[0].get_ydata()) == 0 and any("{0}" in tick for tick in ticks), (
+        "a 0 is drawn as 0"
+    )
     many = {f"c[{k}]": {"value": (k - 9) * 1e-3, "multiplier": max(0.0, k - 7.0)} for k in range(30)}
     record["constraints"] = many
     (axes,) = Plots(record).constraints().axes
-    assert axes.get_title(loc="left") == "12 of 30 constraints" and axes.get_yticklabels()[0].get_text() == "c[29]"
+    assert (
+        axes.get_title(loc="left") == "12 of 30 constraints"
+        and axes.get_yticklabels()[0].get_text() == "c[29]"
+    )
     (axes,) = Plots(record).multipliers().axes
     assert [bar.get_width() for bar in axes.patches][:2] == [22.0, 21.0]
 
@@ -156,11 +181,14 @@ def test_an_equality_below_zero_does_not_hold(tmp_path):
     assert result.constraints["level"] < -0.1 and "\u2717" in str(result)
     assert '<td class="fails">\u2717</td><td>level</td>' in result.html()
     (axes,) = result.plot.constraints().axes
-    assert axes.patches[0].get_facecolor() != Plots(result.json).constraints().axes[0].patches[0].get_facecolor()
+    assert (
+        axes.patches[0].get_facecolor() != Plots(result.json).constraints().axes[0].patches[0].get_facecolor()
+    )
 
 
 def test_pictures_of_an_answer(tmp_path):
-    """Areas are scikit-learn's, ties by halves; groups stand beside their bounds; no words are outside or overlap."""
+    """Areas are scikit-learn's, ties by halves; groups stand beside their bounds; no words are outside
+    or overlap."""
     from sklearn.metrics import roc_auc_score
 
     rng = np.random.default_rng(0)
@@ -168,21 +196,33 @@ def test_pictures_of_an_answer(tmp_path):
     rows = pd.DataFrame(x, columns=["a", "b", "c"])
     rows["y"] = np.where(x @ [1, -1, 0.5] + rng.normal(size=300) > 0, 1, -1)
     rows["g"] = rng.choice(["north", "south", "the east coast of the island"], 300)
-    result = fccomodel.compile(MODEL).bind(D=rows, spec={"D": {"x": {"columns": ["a", "b", "c"]}}}).solve(budget="60it")
+    result = (
+        fccomodel.compile(MODEL)
+        .bind(D=rows, spec={"D": {"x": {"columns": ["a", "b", "c"]}}})
+        .solve(budget="60it")
+    )
     plot = result.plot
     (whole,) = roc.curves(result.outcome, None, by=None, target=None)
     assert whole.area == pytest.approx(roc_auc_score(rows.y, result.decision_function(rows)))
     some = rows[:150]
     for one in roc.curves(result.outcome, some, by="g", target="y"):
         mine = some[some.g == one.name]
-        assert one.rows == len(mine) and one.area == pytest.approx(roc_auc_score(mine.y, result.decision_function(mine)))
+        assert one.rows == len(mine) and one.area == pytest.approx(
+            roc_auc_score(mine.y, result.decision_function(mine))
+        )
     (tied,) = [roc.curve("", np.array([1.0, 1.0, 0.0]), np.array([True, False, False]))]
     assert tied is not None and tied.area == pytest.approx(0.75)
     (axes,) = plot.groups().axes
     assert len(axes.patches) == 3 and axes.get_legend_handles_labels()[1] == ["bound"]
     (axes,) = plot.groups("rate").axes
     assert sorted(bar.get_width() for bar in axes.patches) == pytest.approx(sorted(values(result, "rate")))
-    for figure in (plot.groups(), plot.roc(by="g"), plot.constraints(), plot.multipliers(), plot.convergence()):
+    for figure in (
+        plot.groups(),
+        plot.roc(by="g"),
+        plot.constraints(),
+        plot.multipliers(),
+        plot.convergence(),
+    ):
         apart(figure)
     for wrong, code in ((lambda: plot.roc(by="y"), "F0814"), (lambda: plot.groups("none"), "F0805")):
         with pytest.raises(fccomodel.FccoError, match=code):
@@ -207,11 +247,22 @@ def apart(figure):
     canvas.draw()
     axes_of = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
     ticks = [(tick, *sorted(axis.get_view_interval())) for axis in axes_of for tick in axis.get_major_ticks()]
-    away = {label for tick, low, high in ticks if not low <= tick.get_loc() <= high for label in (tick.label1, tick.label2)}
+    away = {
+        label
+        for tick, low, high in ticks
+        if not low <= tick.get_loc() <= high
+        for label in (tick.label1, tick.label2)
+    }
     minor = {label for axis in axes_of for label in axis.get_ticklabels(which="minor")}
-    words = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible() and text not in away | minor]
+    words = [
+        text
+        for text in figure.findobj(Text)
+        if text.get_text().strip() and text.get_visible() and text not in away | minor
+    ]
     boxes = {text.get_text(): text.get_window_extent(canvas.get_renderer()) for text in words}
-    outside = [said for said, box in boxes.items() if box.x0 < -2 or box.x1 > figure.bbox.x1 + 2 or box.y0 < -2]
+    outside = [
+        said for said, box in boxes.items() if box.x0 < -2 or box.x1 > figure.bbox.x1 + 2 or box.y0 < -2
+    ]
     pairs = itertools.combinations(boxes.items(), 2)
     hit = [(one, other) for (one, box), (other, beside) in pairs if box.padded(-1).overlaps(beside)]
     assert not outside and not hit

@@ -69,7 +69,10 @@ def test_errors_are_raised_together():
 
 
 def test_the_hash_is_of_the_mathematics(model):
-    assert fccomodel.compile("# a comment\n" + RIDGE.replace("; ", ";\n") + "options { seed = 4; }").hash == model.hash
+    assert (
+        fccomodel.compile("# a comment\n" + RIDGE.replace("; ", ";\n") + "options { seed = 4; }").hash
+        == model.hash
+    )
     assert fccomodel.compile(RIDGE.replace("0.1", "0.2")).hash != model.hash
 
 
@@ -86,7 +89,9 @@ def test_an_included_file_is_part_of_the_model(tmp_path, model):
 def test_the_answer_is_the_known_one(result, data):
     assert np.allclose(result.variables["w"], exact(data), atol=5e-3)
     residual = data["x"] @ result.variables["w"] - data["y"]
-    assert result.objective == pytest.approx((residual**2).mean() + 0.1 * (result.variables["w"] ** 2).sum(), rel=1e-9)
+    assert result.objective == pytest.approx(
+        (residual**2).mean() + 0.1 * (result.variables["w"] ** 2).sum(), rel=1e-9
+    )
     assert result.constraints == {} and result.report.epsilon < 0.05
 
 
@@ -94,7 +99,10 @@ def test_a_result_prints_its_report(result):
     text = str(result)
     assert "ridge" in text and "stationarity" in text and max(map(len, text.splitlines())) <= 80
     assert repr(result).startswith("<Result ridge: objective 0.")
-    assert algorithms.all()[result.algorithm].title in text and result.options["seed"] == (0, "keyword argument")
+    assert algorithms.all()[result.algorithm].title in text and result.options["seed"] == (
+        0,
+        "keyword argument",
+    )
     assert "import torch" in result.solver and result.history
 
 
@@ -115,8 +123,12 @@ def test_tables_of_every_kind_give_the_same_problem(kind, model, data, result, t
         np.savez(table, **data)
     else:
         table = tmp_path / "d.csv"
-        pd.DataFrame({f"x{k}": data["x"][:, k] for k in range(3)} | {"y": data["y"]}).to_csv(table, index=False)
-        again = model.bind(spec={"D": {"source": str(table), "x": {"columns": ["x0", "x1", "x2"]}, "y": {"column": "y"}}})
+        pd.DataFrame({f"x{k}": data["x"][:, k] for k in range(3)} | {"y": data["y"]}).to_csv(
+            table, index=False
+        )
+        again = model.bind(
+            spec={"D": {"source": str(table), "x": {"columns": ["x0", "x1", "x2"]}, "y": {"column": "y"}}}
+        )
         assert again.solve(seed=0, budget="3000it").objective == pytest.approx(result.objective, rel=1e-6)
         return
     again = model.bind(D=table).solve(seed=0, budget="3000it")
@@ -135,7 +147,9 @@ def test_saved_and_judged_on_other_rows(result, data, tmp_path):
     few = {name: values[:50] for name, values in data.items()}
     found = fccomodel.evaluate(stored, D=few)
     residual = few["x"] @ stored.variables["w"] - few["y"]
-    assert found.report.objective == pytest.approx((residual**2).mean() + 0.1 * (stored.variables["w"] ** 2).sum(), rel=1e-9)
+    assert found.report.objective == pytest.approx(
+        (residual**2).mean() + 0.1 * (stored.variables["w"] ** 2).sum(), rel=1e-9
+    )
     with pytest.raises(fccomodel.FccoError):
         fccomodel.evaluate(stored)  # the arrays lived in Python alone
     with pytest.raises(fccomodel.FccoError):
@@ -174,7 +188,7 @@ def test_a_net_and_its_scores(tmp_path):
     assert record["objective"] == pytest.approx(((scores - table["y"]) ** 2).mean(), rel=1e-9)
 
 
-# --------------------------------------------------------------------------------------------------- owned, and sent elsewhere
+# ------------------------------------------------------------------------ owned, and sent elsewhere
 SENT = """dim d; data D : table(x: real[d], y: real); param a[d] default 1; var w[d];
   minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.1 * norm1(w) s.t. c: cvar(tail = 0.1)[z ~ D] abs(dot(w, z.x)) <= 2;"""
 
@@ -218,10 +232,14 @@ def test_results_and_explanations_travel(tmp_path):
     (tmp_path / "all.pickle").write_bytes(pickle.dumps((result, explanation, bound, bound.compiled)))
     script = (
         "import pickle, sys; r, e, b, c = pickle.loads(open(sys.argv[1], 'rb').read()); "
-        "print(r.objective.hex()); print(b.solve(budget='50it').objective.hex()); print(str(e)); print(e.why('objective'))"
+        "print(r.objective.hex()); print(b.solve(budget='50it').objective.hex()); print(str(e)); "
+        "print(e.why('objective'))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "all.pickle")], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script, str(tmp_path / "all.pickle")],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     first, second, rest = done.stdout.split("\n", 2)
@@ -232,12 +250,21 @@ def test_results_and_explanations_travel(tmp_path):
 
 
 def test_tables_are_prepared_and_bound_at_once(tmp_path):
-    text = "dim d; data D : table(x: real[d], y: {-1, 1}); param mu; var w[d]; minimize E[z ~ D] dot(w, z.x) + mu * sumsq(w);"
+    text = (
+        "dim d; data D : table(x: real[d], y: {-1, 1}); param mu; var w[d]; minimize E[z ~ D] dot(w, "
+        "z.x) + mu * sumsq(w);"
+    )
     rows = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.5, 0.0, 1.0], "y": [1, -1, 1]})
-    given = {"spec": {"D": {"x": {"columns": ["a", "b"], "scale": "standard"}}}, "D": rows, "params": {"mu": 0.5}}
+    given = {
+        "spec": {"D": {"x": {"columns": ["a", "b"], "scale": "standard"}}},
+        "D": rows,
+        "params": {"mu": 0.5},
+    }
     memory = fccomodel.compile(text).bind(**given)
     written = fccomodel.compile(text).prepare(tmp_path / "one", dtype="float64", **given)
-    again = fccomodel.Model.parse(text).prepare(tmp_path / "two", dtype="float64", spec=given["spec"], D=rows, mu=0.5)
+    again = fccomodel.Model.parse(text).prepare(
+        tmp_path / "two", dtype="float64", spec=given["spec"], D=rows, mu=0.5
+    )
     later = fccomodel.Model.parse(text).bind(D=tmp_path / "one", mu=0.5)
     for problem in (written, again, later):
         assert problem.bound.params["mu"] == 0.5
@@ -251,7 +278,9 @@ def test_a_saved_answer_says_that_it_copies_tables_in_files(tmp_path, monkeypatc
     from fccomodel.data.bind import _prepared
 
     monkeypatch.setattr(_prepared, "HELD", 0)
-    model = fccomodel.compile("dim d; data D : table(x: real[d]); var w[d]; minimize E[z ~ D] dot(w, z.x) + sumsq(w);")
+    model = fccomodel.compile(
+        "dim d; data D : table(x: real[d]); var w[d]; minimize E[z ~ D] dot(w, z.x) + sumsq(w);"
+    )
     rows = {"x": np.arange(6.0).reshape(3, 2)}
     for problem, said in ((model.bind(D=rows), False), (model.prepare(tmp_path / "prepared", D=rows), True)):
         problem.solve(budget="3it", polish=False).save(tmp_path / "out")

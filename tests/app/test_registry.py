@@ -1,6 +1,5 @@
 """The list of all concepts: an addition shows in review."""
 
-
 from support.places import GOLDEN
 
 from fccomodel.app import registry

@@ -1,4 +1,5 @@
-"""An answer at new rows: scores, classes, any quantity of a row, with the scaling and the categories of the rows solved on."""
+"""An answer at new rows: scores, classes, any quantity of a row, with the scaling and the categories
+of the rows solved on."""
 
 from __future__ import annotations
 
@@ -34,14 +35,23 @@ minimize risk + 0.1 * sumsq(w) + 0.1 * sumsq(v) + 0 * E[z ~ D] (of_group(z) + ch
     + 0 * E[p ~ D, q ~ D] pair(p, q);
 """
 FEATURES = {"columns": ["age", "income", "job"], "encode": "onehot", "scale": "standard", "intercept": True}
-SPEC = {"D": {"x": FEATURES, "y": {"column": "good", "map": {"bad": -1, "good": 1}}, "g": {"column": "race"}, "missing": "drop"}}
+SPEC = {
+    "D": {
+        "x": FEATURES,
+        "y": {"column": "good", "map": {"bad": -1, "good": 1}},
+        "g": {"column": "race"},
+        "missing": "drop",
+    }
+}
 SPEC["sets"] = {"G": ["a", "b"]}
 
 
 @pytest.fixture(scope="module")
 def frame() -> Any:
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"age": rng.normal(50, 9, 90), "income": rng.normal(3, 1, 90), "job": np.resize(["p", "q", "r"], 90)})
+    table = pd.DataFrame(
+        {"age": rng.normal(50, 9, 90), "income": rng.normal(3, 1, 90), "job": np.resize(["p", "q", "r"], 90)}
+    )
     table["race"] = rng.choice(["a", "b"], 90)
     table["good"] = np.where(table.age / 9 + table.income + rng.normal(size=90) > 8.5, "good", "bad")
     return table
@@ -88,10 +98,14 @@ def test_scores_need_no_labels(answer: Any, result: fccomodel.Result, frame: Any
 
 def test_quantities_read_what_they_use(answer: Any, result: fccomodel.Result, frame: Any) -> None:
     scores, group = by_hand(result, frame, frame), (frame.race == "b").to_numpy(int)
-    assert answer.value("margin", frame) == pytest.approx(np.where(frame.good == "good", 1, -1) * scores, abs=1e-12)
+    assert answer.value("margin", frame) == pytest.approx(
+        np.where(frame.good == "good", 1, -1) * scores, abs=1e-12
+    )
     expected = scores + result.variables["v"][group] + group + 1
     assert answer.value("of_group", frame.drop(columns="good")) == pytest.approx(expected, abs=1e-12)
-    assert answer.value("loss", frame) == pytest.approx(np.log1p(np.exp(-answer.value("margin", frame))), abs=1e-12)
+    assert answer.value("loss", frame) == pytest.approx(
+        np.log1p(np.exp(-answer.value("margin", frame))), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", ["pair", "risk", "relative", "nothing", "w"])
@@ -100,7 +114,8 @@ def test_what_is_no_quantity_of_a_row(answer: Any, frame: Any, name: str) -> Non
 
 
 def test_rows_that_do_not_fit(answer: Any, result: fccomodel.Result, frame: Any) -> None:
-    """A text that was not there has no indicator; a label that was not there, and a column that is not there, are refused."""
+    """A text that was not there has no indicator; a label that was not there, and a column that is not
+    there, are refused."""
     rows = frame[:3].assign(job=["p", "new", "q"])
     with pytest.warns(UserWarning, match="1 row has a value of job that was not there") as told:
         assert answer.decision_function(rows) == pytest.approx(by_hand(result, frame, rows), abs=1e-12)
@@ -112,12 +127,21 @@ def test_rows_that_do_not_fit(answer: Any, result: fccomodel.Result, frame: Any)
 def test_missing_values_are_as_in_the_binding(answer: Any, result: fccomodel.Result, frame: Any) -> None:
     rows = frame[:3].assign(income=[1.0, np.nan, 2.0])
     scores = answer.decision_function(rows)
-    assert np.isnan(scores[1]) and scores[[0, 2]] == pytest.approx(by_hand(result, frame, rows)[[0, 2]], abs=1e-12)
+    assert np.isnan(scores[1]) and scores[[0, 2]] == pytest.approx(
+        by_hand(result, frame, rows)[[0, 2]], abs=1e-12
+    )
     assert "F0814" in (text := refusal(lambda: answer.predict(rows))) and "1 rows" in text
-    strict = fccomodel.compile("data D : table(x: real, y: real); var w; minimize fit: E[z ~ D] (w * z.x - z.y)^2;")
+    strict = fccomodel.compile(
+        "data D : table(x: real, y: real); var w; minimize fit: E[z ~ D] (w * z.x - z.y)^2;"
+    )
     solved = strict.bind(D={"x": [1.0, 2.0], "y": [1.0, 2.0]}).solve(budget="50it")
-    assert "F0814" in refusal(lambda: solved.predict({"x": [1.0]}))  # no definition, no linear form of a vector
-    table = "data D : table(x: real[2], y: real); var w[2]; minimize fit: E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.1 * sumsq(w);"
+    assert "F0814" in refusal(
+        lambda: solved.predict({"x": [1.0]})
+    )  # no definition, no linear form of a vector
+    table = (
+        "data D : table(x: real[2], y: real); var w[2]; minimize fit: E[z ~ D] (dot(w, z.x) - "
+        "z.y)^2 + 0.1 * sumsq(w);"
+    )
     solved = fccomodel.compile(table).bind(D={"x": np.eye(2), "y": [1.0, 2.0]}).solve(budget="50it")
     assert "F0511" in refusal(lambda: solved.predict({"x": [[1.0, np.nan]]}))
     assert solved.predict({"x": [[1.0, 1.0]]}) == pytest.approx([solved.variables["w"].sum()])
@@ -132,9 +156,14 @@ def test_which_columns_and_which_table() -> None:
     minimize E[z ~ D] (score(z.a) - score(z.b) - 1)^2 + E[z ~ T] score(z.a)^2 + sumsq(w);
     """
     rng = np.random.default_rng(0)
-    data = {"D": {"a": rng.normal(size=(9, 2)), "b": rng.normal(size=(9, 2))}, "T": {"a": rng.normal(size=(9, 2))}}
+    data = {
+        "D": {"a": rng.normal(size=(9, 2)), "b": rng.normal(size=(9, 2))},
+        "T": {"a": rng.normal(size=(9, 2))},
+    }
     solved = fccomodel.compile(text).bind(**data).solve(budget="50it")
-    assert "F0814" in (text := refusal(lambda: solved.predict(data["D"]))) and "score(.b), D the rows" in " ".join(text.split())
+    assert "F0814" in (
+        text := refusal(lambda: solved.predict(data["D"]))
+    ) and "score(.b), D the rows" in " ".join(text.split())
     found = solved.value("score", data["D"], columns={"x": "b"}, table="D")
     assert found == pytest.approx(data["D"]["b"] @ solved.variables["w"])
     assert "F0814" in refusal(lambda: solved.value("score", data["D"], columns={"y": "b"}))
@@ -151,7 +180,8 @@ minimize E[z ~ D] sum[k in K] (s(w; z.x)[k] - z.y)^2 + 1e-3 * sumsq(w);
 
 
 def test_nets(tmp_path: Any) -> None:
-    """The module comes back with its weights, also from a folder; of a vector of scores the largest is the class."""
+    """The module comes back with its weights, also from a folder; of a vector of scores the largest is
+    the class."""
     rng = np.random.default_rng(0)
     data = {"x": rng.normal(size=(30, 4)), "y": rng.normal(size=30)}
     solved = fccomodel.compile(NETS).bind(D=data, nets={"s": "mlp(3)"}).solve(budget="20it")
@@ -161,7 +191,9 @@ def test_nets(tmp_path: Any) -> None:
         module = answer.module("s").double()
         expected = module(torch.as_tensor(rows["x"])).detach().numpy()
         assert answer.value("s", rows) == pytest.approx(expected, abs=1e-6)
-        assert list(answer.predict(rows)) == [("low", "middle", "high")[k] for k in answer.value("s", rows).argmax(1)]
+        assert list(answer.predict(rows)) == [
+            ("low", "middle", "high")[k] for k in answer.value("s", rows).argmax(1)
+        ]
         assert "F0814" in refusal(lambda answer=answer: answer.module("t"))
     mine = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh())
     solved = fccomodel.compile(NETS).bind(D=data, nets={"s": mine}).solve(budget="20it")
@@ -178,8 +210,15 @@ def test_export(kind: str, frame: Any, tmp_path: Any) -> None:
     declared = "var w[d];" if kind == "linear" else "net s : real[d] -> real; var w = params(s);"
     text = f"dim d; data D : table(x: real[d], y: real); {declared} def score(x) = {body};"
     model = fccomodel.compile(f"{text} minimize E[z ~ D] (score(z.x) - z.y)^2 + 0.01 * sumsq(w);")
-    spec = {"D": {"x": {"columns": ["age", "income"], "scale": "standard", "intercept": True}, "y": {"column": "income"}}}
-    solved = model.bind(D=frame, spec=spec, nets={"s": "mlp(4)"} if kind == "net" else {}).solve(budget="30it")
+    spec = {
+        "D": {
+            "x": {"columns": ["age", "income"], "scale": "standard", "intercept": True},
+            "y": {"column": "income"},
+        }
+    }
+    solved = model.bind(D=frame, spec=spec, nets={"s": "mlp(4)"} if kind == "net" else {}).solve(
+        budget="30it"
+    )
     rows = np.random.default_rng(1).normal(40, 20, (7, 2))
     with pytest.warns(UserWarning, match="`income` is on average more than 20 standard deviations"):
         expected = solved.decision_function({"age": rows[:, 0], "income": rows[:, 1]})
@@ -189,7 +228,10 @@ def test_export(kind: str, frame: Any, tmp_path: Any) -> None:
 
 
 def test_export_of_what_is_neither(result: fccomodel.Result, tmp_path: Any) -> None:
-    text = "data D : table(x: real[2]); var w[2]; def score(x) = dot(w, x)^2; minimize E[z ~ D] (score(z.x) - 1)^2;"
+    text = (
+        "data D : table(x: real[2]); var w[2]; def score(x) = dot(w, x)^2; minimize E[z ~ D] "
+        "(score(z.x) - 1)^2;"
+    )
     solved = fccomodel.compile(text).bind(D={"x": np.ones((4, 2))}).solve(budget="5it")
     assert "F0815" in (text := refusal(lambda: solved.export(tmp_path / "s.pt2"))) and "linear" in text
 
@@ -200,6 +242,8 @@ def test_onnx(result: fccomodel.Result, frame: Any, tmp_path: Any) -> None:
     pytest.importorskip("onnxscript")
     reference = pytest.importorskip("onnx.reference")
     path = result.export(tmp_path / "score.onnx")
-    rows = np.column_stack([frame.age, frame.income, *((frame.job == job).to_numpy(float) for job in ("p", "q", "r"))])
+    rows = np.column_stack(
+        [frame.age, frame.income, *((frame.job == job).to_numpy(float) for job in ("p", "q", "r"))]
+    )
     (found,) = reference.ReferenceEvaluator(str(path)).run(None, {"x": rows})
     assert found == pytest.approx(result.decision_function(frame), abs=1e-6)

@@ -1,4 +1,5 @@
-"""A session in Python from a frame to scores of new rows, through every part of the interface, as the documents write it."""
+"""A session in Python from a frame to scores of new rows, through every part of the interface, as the
+documents write it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def test_a_session(capsys):
 
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 2))
-    frame = pd.DataFrame({"x": list(x), "y": (x[:, 0] + rng.normal(size=80) > 0).astype(int), "g": rng.choice(["a", "b"], 80)})
+    frame = pd.DataFrame(
+        {"x": list(x), "y": (x[:, 0] + rng.normal(size=80) > 0).astype(int), "g": rng.choice(["a", "b"], 80)}
+    )
     torch_module = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ELU(), torch.nn.Linear(3, 1))
     p = m.bind(D=frame, s=torch_module)
     r = p.solve(seed=0, budget="60it", polish=False)

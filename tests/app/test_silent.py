@@ -1,5 +1,5 @@
-"""Nothing that is asked for is dropped in silence: options, devices, names given twice, values by label, and the line that runs
-a solve again."""
+"""Nothing that is asked for is dropped in silence: options, devices, names given twice, values by
+label, and the line that runs a solve again."""
 
 from __future__ import annotations
 
@@ -43,7 +43,14 @@ def problem() -> Any:
 
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    return pd.DataFrame({"x_0": rng.normal(size=60), "x_1": rng.normal(size=60), "y": np.arange(60) % 2, "g": list("abc") * 20})
+    return pd.DataFrame(
+        {
+            "x_0": rng.normal(size=60),
+            "x_1": rng.normal(size=60),
+            "y": np.arange(60) % 2,
+            "g": list("abc") * 20,
+        }
+    )
 
 
 def code(run: Any) -> str:
@@ -54,7 +61,7 @@ def code(run: Any) -> str:
     return one.code
 
 
-# ------------------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 def doors(problem: Any, tmp_path: Path) -> dict[str, Any]:
     """Every way by which options are given, as a function of them."""
     estimator = fc.FCCOClassifier
@@ -66,7 +73,9 @@ def doors(problem: Any, tmp_path: Path) -> dict[str, Any]:
         "explain": lambda **given: problem.explain(**given),
         "explain without data": lambda **given: fc.compile(MODEL).explain(**given),
         "emit": lambda **given: problem.emit(**given),
-        "sweep": lambda **given: problem.sweep(tau=[0.06, 0.05], **{k: v for k, v in given.items() if k != "tau"}),
+        "sweep": lambda **given: problem.sweep(
+            tau=[0.06, 0.05], **{k: v for k, v in given.items() if k != "tau"}
+        ),
         "compare": lambda **given: fc.compare(problem, algorithms=["sonex"], seeds=1, budget="5it", **given),
         "estimator": lambda **given: estimator(options=given).fit(x, y),
         "model": lambda **given: fc.Model.parse(Path(MODEL).read_text()).bind(**spec).solve(**given),
@@ -75,7 +84,9 @@ def doors(problem: Any, tmp_path: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("door", ["solve", "plan", "explain", "explain without data", "emit", "sweep", "compare",
                                   "estimator", "model"])  # fmt: skip
-def test_an_option_of_another_algorithm_is_refused_in_every_door(problem: Any, tmp_path: Path, door: str) -> None:
+def test_an_option_of_another_algorithm_is_refused_in_every_door(
+    problem: Any, tmp_path: Path, door: str
+) -> None:
     assert code(lambda: doors(problem, tmp_path)[door](inner_steps=7)) == "F0606"
 
 
@@ -117,7 +128,13 @@ def test_options_of_the_model_s_algorithm_are_said_where_another_is_asked_for() 
 def test_defaults_of_the_user_that_do_not_apply_are_said(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "fccomodel").mkdir()
-    lines = ['inner_steps = 7', 'step = "doubling"', 'algorithm = "prox_linear"', 'device = "cuda:31"', 'backend = "cuda-graph"']
+    lines = [
+        "inner_steps = 7",
+        'step = "doubling"',
+        'algorithm = "prox_linear"',
+        'device = "cuda:31"',
+        'backend = "cuda-graph"',
+    ]
     (tmp_path / "fccomodel" / "config.toml").write_text("\n".join(lines) + "\n")
     result = fc.compile(MODEL).bind(spec=BINDING).solve(budget="20it")
     assert set(result.json["unused_options"]) == {"inner_steps", "step", "algorithm", "device", "backend"}
@@ -126,7 +143,14 @@ def test_defaults_of_the_user_that_do_not_apply_are_said(tmp_path: Path, monkeyp
 
 
 def test_what_comparisons_traces_and_programs_would_drop_is_refused(problem: Any) -> None:
-    for given in ({"seed": 3}, {"algorithm": "alexr"}, {"polish": True}, {"validation": 0.3}, {"tol": 1e-3}, {"seeds": "3"}):
+    for given in (
+        {"seed": 3},
+        {"algorithm": "alexr"},
+        {"polish": True},
+        {"validation": 0.3},
+        {"tol": 1e-3},
+        {"seeds": "3"},
+    ):
         assert code(lambda given=given: fc.compare(problem, algorithms=["sonex"], **{"seeds": 1, "budget": "5it", **given})) in (
             "F0805", "F0606",
         )  # fmt: skip
@@ -140,7 +164,7 @@ def test_rows_held_out_are_held_out_of_explanations_too(problem: Any) -> None:
     assert left.tables["D"].n < problem.bound.tables["D"].n
 
 
-# ------------------------------------------------------------------------------------------------------ names and labels
+# --------------------------------------------------------------------------------- names and labels
 def test_a_name_that_is_given_twice_is_refused(capsys: Any) -> None:
     model = fc.compile(WEIGHTED)
     assert code(lambda: model.bind(D=frame(), data={"D": frame()})) == "F0805"
@@ -152,7 +176,9 @@ def test_a_name_that_is_given_twice_is_refused(capsys: Any) -> None:
         assert "given twice" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [{"b": 2, "a": 1, "c": 3}, pd.Series([2.0, 1.0, 3.0], index=["b", "a", "c"])])
+@pytest.mark.parametrize(
+    "given", [{"b": 2, "a": 1, "c": 3}, pd.Series([2.0, 1.0, 3.0], index=["b", "a", "c"])]
+)
 def test_values_of_params_go_by_label(given: Any) -> None:
     bound = fc.compile(WEIGHTED).bind(D=frame(), params={"c": given})
     assert bound.bound.params["c"].tolist() == [1, 2, 3]
@@ -176,7 +202,7 @@ def code_without_fix(run: Any) -> str:
     return caught.value.diagnostics[0].code
 
 
-# ------------------------------------------------------------------------------------------------------------- run again
+# ---------------------------------------------------------------------------------------- run again
 GIVEN = {
     "options": ["--option", "eta=0.02", "--option", "inner_batch=32", "--budget", "200it", "--seed", "3"],
     "param": ["--param", "tau=0.08", "--param", "mu=0.3", "--budget", "5s", "--algorithm", "alexr2"],
@@ -193,7 +219,10 @@ def test_the_line_of_a_report_runs_it_again_to_the_same_bits(name: str, tmp_path
     again(record["again"], second)
     one, other = fc.load(first), fc.load(second)
     assert all(np.array_equal(one.variables[key], other.variables[key]) for key in one.variables)
-    assert one.record["objective"] == other.record["objective"] and one.record["params"] == other.record["params"]
+    assert (
+        one.record["objective"] == other.record["objective"]
+        and one.record["params"] == other.record["params"]
+    )
 
 
 def again(line: str, out: Path) -> None:
@@ -208,7 +237,12 @@ def test_a_start_is_on_the_line(tmp_path: Path, capsys: Any) -> None:
     base = ["solve", MODEL, "--bind", BINDING, "--budget", "50it"]
     assert cli.main([*base, "--out", str(folder), "--quiet"]) == 0
     capsys.readouterr()
-    assert cli.main([*base, "--start", str(folder), "--param", "tau=0.04", "--json", "--out", str(tmp_path / "a")]) == 0
+    assert (
+        cli.main(
+            [*base, "--start", str(folder), "--param", "tau=0.04", "--json", "--out", str(tmp_path / "a")]
+        )
+        == 0
+    )
     record = json.loads(capsys.readouterr().out)
     assert f"--start {folder}" in record["again"]
     again(record["again"], tmp_path / "b")
@@ -224,7 +258,7 @@ def test_the_values_of_params_are_in_the_report_where_they_differ(problem: Any) 
     assert ">tau<" in result.html().split('id="params"')[1][:80]
 
 
-# -------------------------------------------------------------------------------------------------------------- new rows
+# ----------------------------------------------------------------------------------------- new rows
 def test_rows_in_other_units_are_told_of() -> None:
     data = frame()
     spec = {"D": {"x": {"columns": ["x_0", "x_1"], "scale": "standard"}}}

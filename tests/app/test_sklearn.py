@@ -1,4 +1,5 @@
-"""Models as estimators of scikit-learn: its own checks, pipelines, searches over params, columns of groups."""
+"""Models as estimators of scikit-learn: its own checks, pipelines, searches over params, columns of
+groups."""
 
 from __future__ import annotations
 
@@ -117,13 +118,13 @@ def test_groups_that_are_not_the_models(given: Any, data: Any) -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "fccomodel.app.python.estimators")
-    monkeypatch.delattr(fccomodel.app, "estimators")
+    monkeypatch.delattr(fccomodel.app.python, "estimators")
     monkeypatch.setitem(sys.modules, "sklearn.base", None)
     with pytest.raises(FccoError, match="F0529"):
         fccomodel.FCCORegressor  # noqa: B018
 
 
-# ------------------------------------------------------------------------------------------------------------ several classes
+# ---------------------------------------------------------------------------------- several classes
 ONE_SCORE = """
 dim d;
 data D : table(x: real[d], y: {0, 1});
@@ -153,10 +154,13 @@ def wine() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("text", [None, ONE_SCORE, SCORES, LABELLED])
 def test_several_classes(text: str | None, wine: Any) -> None:
-    """By a softmax, by a model for each class against the rest, by one with numbers for classes, by one with labels."""
+    """By a softmax, by a model for each class against the rest, by one with numbers for classes, by
+    one with labels."""
     made = FCCOClassifier(text, budget=None if text is None else "200it").fit(*wine)
     assert made.score(*wine) > 0.97 and made.decision_function(wine[0]).shape == (89, 3)
-    assert len(made.results_) == (3 if text is ONE_SCORE else 1) and hasattr(made, "result_") == (text is not ONE_SCORE)
+    assert len(made.results_) == (3 if text is ONE_SCORE else 1) and hasattr(made, "result_") == (
+        text is not ONE_SCORE
+    )
     if text is None:
         logistic = LogisticRegression(C=1 / (2 * 0.001 * 89), tol=1e-9, max_iter=5000).fit(*wine)
         assert made.predict_proba(wine[0]) == pytest.approx(logistic.predict_proba(wine[0]), abs=1e-4)
@@ -177,7 +181,9 @@ def test_numbers_of_classes_stand_in_the_order_of_their_set(wine: Any) -> None:
 
 
 def test_one_score_does_not_tell_labels_apart(wine: Any) -> None:
-    text = LABELLED.replace("score(x) = W @ x", "score(x) = sum(W @ x)").replace("logsumexp(score(z.x))", "score(z.x)^2")
+    text = LABELLED.replace("score(x) = W @ x", "score(x) = sum(W @ x)").replace(
+        "logsumexp(score(z.x))", "score(z.x)^2"
+    )
     made = FCCOClassifier(text, budget="5it", options={"unverified": True, "polish": False})
     with warnings.catch_warnings(), pytest.raises(FccoError, match="F0816"):
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -60,7 +60,7 @@ def test_an_answer_starts_another_value_of_a_param(problem, answer):
 
 def test_an_answer_of_a_model_like_it(problem, answer):
     """Of a model with one constraint less: the multipliers of the others, by label."""
-    fewer = fc.compile(problem.compiled.source.text.replace("group[k in G]", "group[k in G | k == \"a\"]"))
+    fewer = fc.compile(problem.compiled.source.text.replace("group[k in G]", 'group[k in G | k == "a"]'))
     started = fewer.bind(D=rows()).solve(start=answer)
     assert started.report.solved and started.outcome.solution.iterations == 0
 
@@ -100,7 +100,8 @@ def test_what_is_no_start(problem):
 
 
 def test_a_model_edited_by_label(problem, answer):
-    """A constraint more, the objective again, a constraint less: the multipliers of the others are kept for a start."""
+    """A constraint more, the objective again, a constraint less: the multipliers of the others are
+    kept for a start."""
     m = fc.Model.parse(problem.compiled.source.text)
     m.subject_to(size=fc.sumsq(m.w) <= 9)
     m.minimize(risk=fc.E(fc.log1pexp(-z.y * fc.dot(m.w, z.x)) for z in m.D) + 0.05 * fc.sumsq(m.w))
@@ -114,7 +115,8 @@ def test_a_model_edited_by_label(problem, answer):
 
 
 def test_what_did_not_change_is_not_planned_again(problem, monkeypatch):
-    """A second solve takes the first one's plan; other options and other values have plans of their own; as many are kept."""
+    """A second solve takes the first one's plan; other options and other values have plans of their
+    own; as many are kept."""
     made = []
     plan = pipeline.plan
     monkeypatch.setattr(pipeline, "plan", lambda *args, **more: made.append(1) or plan(*args, **more))
@@ -123,4 +125,6 @@ def test_what_did_not_change_is_not_planned_again(problem, monkeypatch):
     assert second.plan is first.plan and len(made) == 1
     for seed in range(1, 2 * session.PLANS):
         assert fresh.plan(seed=seed).options["seed"][0] == seed
-    assert len(fresh._plans) <= session.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan
+    assert (
+        len(fresh._plans) <= session.PLANS and fresh.with_params(tau=0.3).plan(seed=0).plan is not first.plan
+    )

@@ -1,4 +1,5 @@
-"""A folder of results: written as a whole or not at all, by one process at a time, and read only as it was written."""
+"""A folder of results: written as a whole or not at all, by one process at a time, and read only as it
+was written."""
 
 from __future__ import annotations
 
@@ -42,7 +43,13 @@ def refusal(folder: Path) -> str:
 
 
 def test_its_files(folder: Path, answers: list[Result]) -> None:
-    assert {p.name for p in folder.iterdir()} == {"result.json", "variables.npz", "solver.py", "data.pt", "scores.npz"}
+    assert {p.name for p in folder.iterdir()} == {
+        "result.json",
+        "variables.npz",
+        "solver.py",
+        "data.pt",
+        "scores.npz",
+    }
     record = json.loads((folder / "result.json").read_text())
     assert record["files"] == {p.name: digest(p) for p in sorted(folder.iterdir()) if p.name != "result.json"}
     assert kills.read_as(folder, answers) == 1
@@ -107,7 +114,9 @@ def reseal(folder: Path, change: Any = None) -> None:
     if change is not None:
         change(record)
     if isinstance(record.get("files"), dict):
-        record["files"] = {name: digest(folder / name) if (folder / name).is_file() else "" for name in record["files"]}
+        record["files"] = {
+            name: digest(folder / name) if (folder / name).is_file() else "" for name in record["files"]
+        }
     text = store.json_text({name: entry for name, entry in record.items() if name != "sha256"})
     record["sha256"] = hashlib.sha256(text.encode()).hexdigest()
     (folder / "result.json").write_text(store.json_text(record))
@@ -126,7 +135,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_variables_of_another_kind_behind_right_hashes(answers: list[Result], tmp_path: Path, odd: str) -> None:
+def test_variables_of_another_kind_behind_right_hashes(
+    answers: list[Result], tmp_path: Path, odd: str
+) -> None:
     folder = answers[0].save(tmp_path / "out")
     (name, value), *_ = fccomodel.load(folder).variables.items()
     made = ODD[odd](np.asarray(value))
@@ -156,7 +167,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_record_of_another_kind_behind_a_right_hash(answers: list[Result], tmp_path: Path, change: str) -> None:
+def test_a_record_of_another_kind_behind_a_right_hash(
+    answers: list[Result], tmp_path: Path, change: str
+) -> None:
     folder = answers[0].save(tmp_path / "out")
     reseal(folder)
     fccomodel.load(folder)
@@ -186,23 +199,33 @@ def test_links_in_the_folder_lead_nowhere(answers: list[Result], tmp_path: Path,
         answers[1].save(folder)
     except FccoError as error:
         assert {d.code for d in error.diagnostics} == {"F0806"} and name.startswith(".")
-    assert {p.name: p.read_text() for p in outside.iterdir()} == dict.fromkeys(("result.json", "solver.py", "kept.txt"), "kept")
+    assert {p.name: p.read_text() for p in outside.iterdir()} == dict.fromkeys(
+        ("result.json", "solver.py", "kept.txt"), "kept"
+    )
 
 
 def test_included_files_and_odd_names(tmp_path: Path) -> None:
-    """The hash of a model that includes others, in a folder whose name is not UTF-8, is that of its stored text."""
+    """The hash of a model that includes others, in a folder whose name is not UTF-8, is that of its
+    stored text."""
     odd = Path(os.fsdecode(bytes(tmp_path) + b"/\xff\xe9"))
     odd.mkdir()
     (odd / "head.fcco").write_text("param p default 2; # a head\nvar x;\n")
-    (odd / "m.fcco").write_text('include "head.fcco";\nminimize (x - p)^2;\nsubject to c: x <= 1;\noptions { seed = 2; }\n')
-    assert cli.main(["solve", str(odd / "m.fcco"), "--out", str(odd / "out"), "--quiet", "--budget", "50it"]) == 0
+    (odd / "m.fcco").write_text(
+        'include "head.fcco";\nminimize (x - p)^2;\nsubject to c: x <= 1;\noptions { seed = 2; }\n'
+    )
+    assert (
+        cli.main(["solve", str(odd / "m.fcco"), "--out", str(odd / "out"), "--quiet", "--budget", "50it"])
+        == 0
+    )
     stored = fccomodel.load(odd / "out")
     assert stored.record["objective"] == pytest.approx(1, abs=0.1)
     assert cli.main(["evaluate", str(odd / "out")]) == 0
 
 
-# ----------------------------------------------------------------------------------------------------------------- one writer
-def test_one_process_writes(folder: Path, answers: list[Result], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+# --------------------------------------------------------------------------------------- one writer
+def test_one_process_writes(
+    folder: Path, answers: list[Result], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "m.fcco").write_text("var x; minimize x^2;")
     with store.claim(folder):
         with pytest.raises(FccoError, match="F0806"):
@@ -223,10 +246,13 @@ def test_a_dead_process_claims_nothing(folder: Path, answers: list[Result]) -> N
     answers[0].save(folder)
 
 
-# ------------------------------------------------------------------------------------------------------ kills and full disks
+# ----------------------------------------------------------------------------- kills and full disks
 def test_kills(tmp_path: Path, answers: list[Result]) -> None:
     found = kills.kills_at_each_operation(tmp_path / "a", answers)
-    assert sum(count for (how, _), count in found.items() if how == "killed") > 10 and found["lived", 0] + found["lived", 1] == 1
+    assert (
+        sum(count for (how, _), count in found.items() if how == "killed") > 10
+        and found["lived", 0] + found["lived", 1] == 1
+    )
     assert found["killed", 0] and found["killed", 1]
     assert sum(kills.kills_at_random(tmp_path / "b", answers, 10).values()) == 10
 
@@ -236,12 +262,16 @@ def test_full_disks(tmp_path: Path, answers: list[Result]) -> None:
     assert found["full", 0] and found["full", 1] and found["enough", 0] + found["enough", 1]
 
 
-def test_the_answer_is_shown_where_it_cannot_be_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_is_shown_where_it_cannot_be_kept(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "m.fcco").write_text("var x; minimize (x - 1)^2;")
     program = (
         "import resource, signal, sys; sys.dont_write_bytecode = True; from fccomodel.app import cli;"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
-        f"sys.exit(cli.main(['solve', {str(tmp_path / 'm.fcco')!r}, '--out', {str(tmp_path / 'out')!r}, '--budget', '20it']))"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (100, "
+        "100));"
+        f"sys.exit(cli.main(['solve', {str(tmp_path / 'm.fcco')!r}, '--out', {str(tmp_path / 'out')!r}, "
+        "'--budget', '20it']))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2 and "error[F0806]" in done.stderr and "Traceback" not in done.stderr
@@ -267,7 +297,7 @@ def test_a_folder_that_cannot_be_written_is_read(folder: Path, answers: list[Res
     assert not written.exists() and kills.read_as(folder, answers) == 0
 
 
-# ------------------------------------------------------------------------------------------------------------------ programs
+# ----------------------------------------------------------------------------------------- programs
 @pytest.fixture
 def programs(answers: list[Result], tmp_path: Path) -> Iterator[dict[str, Path]]:
     """Two programs in one folder, of different models."""
@@ -301,7 +331,11 @@ def test_a_program_reads_its_own_data_alone(programs: dict[str, Path], damage: s
         data.write_bytes(data.read_bytes()[:1000])
         args = ("--data", "a.data.pt") if damage == "named" else ()
     done = run(programs["a.py"], *args)
-    assert done.returncode == 1 and done.stderr.startswith("error[F0810] result: ") and "a.data.pt" in done.stderr
+    assert (
+        done.returncode == 1
+        and done.stderr.startswith("error[F0810] result: ")
+        and "a.data.pt" in done.stderr
+    )
     assert len(done.stderr.splitlines()) == 1 and done.stdout == ""
 
 

@@ -36,8 +36,17 @@ def test_the_stub_is_the_library(update_golden):
 def test_the_stub_names_the_interface():
     tree = ast.parse(STUB.read_text())
     named = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    named |= {node.target.id for node in tree.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)}
-    named |= {alias.asname or alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    named |= {
+        node.target.id
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    named |= {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     shown = {name for name in dir(fccomodel) if not name.startswith("_") and name[0] != "_"}
     rooms = {path.stem for path in (ROOT / "fccomodel").iterdir()}
     assert shown - named - rooms <= {"annotations", "sys"} | {"Any", "TYPE_CHECKING", "ModuleType"}
@@ -55,4 +64,7 @@ def test_a_checker_of_types_reads_it(tmp_path):
         capture_output=True,
         text=True,
     )
-    assert done.stdout.count("error:") == 1 and 'program.py:10: error: Too many arguments for "log1pexp"' in done.stdout
+    assert (
+        done.stdout.count("error:") == 1
+        and 'program.py:10: error: Too many arguments for "log1pexp"' in done.stdout
+    )

@@ -1,4 +1,5 @@
-"""Full disks, closed outputs, read-only folders, no home, other locales, odd paths and odd ends of lines: as if nothing were."""
+"""Full disks, closed outputs, read-only folders, no home, other locales, odd paths and odd ends of
+lines: as if nothing were."""
 
 from __future__ import annotations
 
@@ -28,11 +29,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def process(*args: str, **settings: str | None) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in {**os.environ, "OMP_NUM_THREADS": "1", **settings}.items() if v is not None}
+    environment = {
+        k: v for k, v in {**os.environ, "OMP_NUM_THREADS": "1", **settings}.items() if v is not None
+    }
     return subprocess.run([*CALL, *args], env=environment, capture_output=True, text=True, errors="replace")
 
 
-# --------------------------------------------------------------------------------------------------------- where it is written
+# ------------------------------------------------------------------------------ where it is written
 def test_closed_output() -> None:
     """``fccomodel atoms | head -1``: no traceback, and the status of a command that did its work."""
     reading, writing = os.pipe()
@@ -43,15 +46,24 @@ def test_closed_output() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
-@pytest.mark.parametrize("command", [["atoms"], ["check", "m.fcco"], ["format", "m.fcco"], ["explain", "m.fcco", "--json"]])
+@pytest.mark.parametrize(
+    "command", [["atoms"], ["check", "m.fcco"], ["format", "m.fcco"], ["explain", "m.fcco", "--json"]]
+)
 def test_full_output(command: list[str]) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run([*CALL, *command], stdout=full, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 2 and "F0806" in done.stderr and "Traceback" not in done.stderr and "F0001" not in done.stderr
+    assert (
+        done.returncode == 2
+        and "F0806" in done.stderr
+        and "Traceback" not in done.stderr
+        and "F0001" not in done.stderr
+    )
 
 
 @pytest.mark.parametrize("place", ["taken", "taken/out", "/proc/nothing", "\0", "x" * 300])
-@pytest.mark.parametrize("command", ["solve m.fcco --data D=d.csv --budget 5it --out", "emit m.fcco --data D=d.csv -o"])
+@pytest.mark.parametrize(
+    "command", ["solve m.fcco --data D=d.csv --budget 5it --out", "emit m.fcco --data D=d.csv -o"]
+)
 def test_places_that_take_no_files(command: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("taken").write_text("")
     where = f"{place}/solver.py" if command.startswith("emit") else place
@@ -60,7 +72,7 @@ def test_places_that_take_no_files(command: str, place: str, capsys: pytest.Capt
     assert "error[F0806]" in err and "Traceback" not in err and out == ""
 
 
-# ------------------------------------------------------------------------------------------------------------ what is read
+# ------------------------------------------------------------------------------------- what is read
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_marks_and_ends_of_lines(end: str, mark: str) -> None:
@@ -79,7 +91,9 @@ def test_marks_and_ends_of_lines(end: str, mark: str) -> None:
     assert cli.main(["format", "--write", "m.fcco"]) == 0 and b"\r" not in Path("m.fcco").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["a b;'q'", "-x {n} %s ä\u0301 汉", "a\nb\x1b[31m", os.fsdecode(b"\xff\xe9")])
+@pytest.mark.parametrize(
+    "name", ["a b;'q'", "-x {n} %s ä\u0301 汉", "a\nb\x1b[31m", os.fsdecode(b"\xff\xe9")]
+)
 def test_odd_paths(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Of the folder that a model, its table and its results are in."""
     folder = Path.cwd() / name
@@ -100,7 +114,8 @@ def test_odd_paths(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
 
 def test_pipes_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What may have no end, or wait for ever, is neither included nor a result; a device named as a model is read in part."""
+    """What may have no end, or wait for ever, is neither included nor a result; a device named as a
+    model is read in part."""
     os.mkfifo("pipe.fcco")
     for name in ("pipe.fcco", "/dev/zero", "/dev/stdin", "/dev/tty", "."):
         Path("a.fcco").write_text(f'include "{name}";\nvar x;\nminimize x^2;\n')
@@ -111,10 +126,13 @@ def test_pipes_and_devices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     os.mkfifo("out/result.json")
     assert cli.main(["evaluate", "out"]) == 2 and "error[F0802]" in capsys.readouterr().err
     os.mkfifo("pipe.csv")
-    assert cli.main(["explain", "m.fcco", "--data", "D=pipe.csv"]) == 2 and "error[F0505]" in capsys.readouterr().err
+    assert (
+        cli.main(["explain", "m.fcco", "--data", "D=pipe.csv"]) == 2
+        and "error[F0505]" in capsys.readouterr().err
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- where a process lives
+# ---------------------------------------------------------------------------- where a process lives
 def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CONFIG_HOME", "HOME", "USERPROFILE"):
         monkeypatch.delenv(name, raising=False)
@@ -127,7 +145,11 @@ def test_no_home(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_other_locales(locale: str) -> None:
     """Texts are read as UTF-8 and numbers written with a point, wherever a process runs."""
     done = process("format", "m.fcco", LC_ALL=locale, LANG=locale, PYTHONUTF8="0", PYTHONIOENCODING=None)
-    assert done.returncode == 0 and "minimize E[z ~ D] (x - z.y)^2;" in done.stdout and "Traceback" not in done.stderr
+    assert (
+        done.returncode == 0
+        and "minimize E[z ~ D] (x - z.y)^2;" in done.stdout
+        and "Traceback" not in done.stderr
+    )
     done = process("check", "nothing.fcco", LC_ALL=locale, LANG=locale, PYTHONUTF8="0")
     assert done.returncode == 2 and "F0801" in done.stderr
 

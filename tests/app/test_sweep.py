@@ -73,8 +73,8 @@ def test_each_solve_begins_at_the_one_before(sweep, problem):
 
 
 def test_a_point_of_a_sweep_redoes_little(problem, monkeypatch):
-    """One algorithm is chosen, the programs' common parts are compiled once, the finish goes on with the step and the curvature
-    that it had, no conic form is made of few rows."""
+    """One algorithm is chosen, the programs' common parts are compiled once, the finish goes on with
+    the step and the curvature that it had, no conic form is made of few rows."""
     ranked, compiled, found, forms = [], [], [], []
     monkeypatch.setattr(conic, "of", lambda *args, made=conic.of: forms.append(1) or made(*args))
     monkeypatch.setattr(choice, "rank", lambda *args: ranked.append(1) or ranking.rank(*args))
@@ -88,9 +88,13 @@ def test_a_point_of_a_sweep_redoes_little(problem, monkeypatch):
     for result in problem.sweep(tau=[0.55, 0.65, 0.75, 0.85, 0.95]):
         found.append(result.outcome.solution)
     assert len(ranked) == 1
-    assert all(after - before <= 5 for before, after in itertools.pairwise(compiled[2:])), "the second's program resumes"
+    assert all(after - before <= 5 for before, after in itertools.pairwise(compiled[2:])), (
+        "the second's program resumes"
+    )
     assert all(solution.kept.settings["pass_step"] > 0 for solution in found)
-    assert sum(solution.passes for solution in found) < 230, "188; 266 without the curvature and the curve, 459 without the step"
+    assert sum(solution.passes for solution in found) < 230, (
+        "188; 266 without the curvature and the curve, 459 without the step"
+    )
     assert not forms
 
 
@@ -130,7 +134,9 @@ def test_a_grid_in_order_and_its_slope_by_another_param(problem):
     grid = problem.sweep(tau=[0.5, 1.0], mu=[0.1, 0.2])
     assert [(row["tau"], row["mu"]) for row in grid.rows] == [(0.5, 0.1), (0.5, 0.2), (1.0, 0.1), (1.0, 0.2)]
     for row, result in zip(grid.rows, grid, strict=True):
-        assert row["slope mu"] == pytest.approx(float(result.variables["w"] @ result.variables["w"]), rel=1e-5)
+        assert row["slope mu"] == pytest.approx(
+            float(result.variables["w"] @ result.variables["w"]), rel=1e-5
+        )
 
 
 def test_tables_and_files(sweep, tmp_path):
@@ -174,13 +180,17 @@ def test_what_cannot_be_swept(problem):
             problem.sweep(**given)
 
 
-# -------------------------------------------------------------------------------------------------------------------- paths
+# -------------------------------------------------------------------------------------------- paths
 def test_a_path_is_that_of_scikit_learn():
     linear = pytest.importorskip("sklearn.linear_model")
     rows = data()
     path = fc.compile(LASSO).bind(D=rows).path(count=6, ratio=0.05)
-    alphas, coefficients, _ = linear.lasso_path(rows["x"], rows["y"], alphas=np.array(path.values("lam")), tol=1e-10)
-    assert path.values("lam")[0] == pytest.approx(np.abs(rows["x"].T @ rows["y"]).max() / len(rows["y"]), rel=1e-8)
+    alphas, coefficients, _ = linear.lasso_path(
+        rows["x"], rows["y"], alphas=np.array(path.values("lam")), tol=1e-10
+    )
+    assert path.values("lam")[0] == pytest.approx(
+        np.abs(rows["x"].T @ rows["y"]).max() / len(rows["y"]), rel=1e-8
+    )
     for result, expected in zip(path, coefficients.T, strict=True):
         assert result.variables["w"] == pytest.approx(expected, abs=2e-5)
     assert not path[0].variables["w"].any() and path[1].variables["w"].any()
@@ -191,7 +201,12 @@ def test_a_path_is_that_of_scikit_learn():
     [
         (INTERCEPT, lambda g: np.abs(g).max()),
         (GROUPS, lambda g: np.linalg.norm(g.reshape(-1, 2), axis=1).max()),
-        (SPARSE_GROUPS, lambda g: np.linalg.norm((np.sign(g) * np.maximum(np.abs(g) - 0.1, 0)).reshape(-1, 2), axis=1).max()),
+        (
+            SPARSE_GROUPS,
+            lambda g: np.linalg.norm(
+                (np.sign(g) * np.maximum(np.abs(g) - 0.1, 0)).reshape(-1, 2), axis=1
+            ).max(),
+        ),
     ],
 )
 def test_where_zero_is_optimal(text, least):
@@ -209,9 +224,11 @@ def test_paths_that_cannot_be(problem):
             bound.path(**given)
 
 
-# ----------------------------------------------------------------------------------------------------------- the command line
+# --------------------------------------------------------------------------------- the command line
 def test_the_commands(tmp_path, capsys):
-    (tmp_path / "m.fcco").write_text("param a >= 0 default 1;\nvar x;\nminimize f: (x - a)^2;\nsubject to c: x <= 0.5;\n")
+    (tmp_path / "m.fcco").write_text(
+        "param a >= 0 default 1;\nvar x;\nminimize f: (x - a)^2;\nsubject to c: x <= 0.5;\n"
+    )
     model, out = str(tmp_path / "m.fcco"), str(tmp_path / "out")
     assert cli.main(["sweep", model, "--param", "a=1,2", "--json", "-q", "--out", out]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]

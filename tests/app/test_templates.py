@@ -17,14 +17,20 @@ def test_each_is_solved_where_it_is_written(name, tmp_path, monkeypatch, capsys)
     assert "fccomodel solve mine" in capsys.readouterr().out
     readme = (tmp_path / "mine" / "README.md").read_text()
     assert readme.startswith(f"# {name}\n") and f"{name}.toml" in readme and "#" not in readme[2:]
-    result = fccomodel.compile(f"mine/{name}.fcco").bind(spec=f"mine/{name}.toml").solve(budget="100it", polish=False)
+    result = (
+        fccomodel.compile(f"mine/{name}.fcco")
+        .bind(spec=f"mine/{name}.toml")
+        .solve(budget="100it", polish=False)
+    )
     assert np.isfinite(result.objective) and result.report.verdict
 
 
 def test_the_list(capsys):
     assert main(["new"]) == 0
     text = capsys.readouterr().out
-    assert len(text.splitlines()) >= 10 and "neyman-pearson" in text and max(map(len, text.splitlines())) <= 80
+    assert (
+        len(text.splitlines()) >= 10 and "neyman-pearson" in text and max(map(len, text.splitlines())) <= 80
+    )
 
 
 def test_nothing_is_written_over(tmp_path, capsys):

@@ -37,7 +37,12 @@ def answer(k: int) -> fccomodel.Result:
 
 
 def state() -> tuple[Any, ...]:
-    torch_state = torch.get_num_threads(), torch.get_default_dtype(), torch.is_grad_enabled(), torch.get_rng_state().tolist()
+    torch_state = (
+        torch.get_num_threads(),
+        torch.get_default_dtype(),
+        torch.is_grad_enabled(),
+        torch.get_rng_state().tolist(),
+    )
     return sys.getrecursionlimit(), list(warnings.filters), np.geterr(), random.getstate(), torch_state
 
 

@@ -1,8 +1,10 @@
-"""Worked examples of errors, as the reference shows them: what they print, and that the mended version no longer does.
+"""Worked examples of errors, as the reference shows them: what they print, and that the mended version
+no longer does.
 
-Pages are kept beside the models with errors, ``golden/errors/CODE_about.md``: files, commands, what these print under that code,
-and below ``Mended:`` the files and the commands that change. One without commands says how an error arises that no example can
-show. `pytest --update-golden` writes what is printed.
+Pages are kept beside the models with errors, ``golden/errors/CODE_about.md``: files, commands, what
+these print under that code, and below ``Mended:`` the files and the commands that change. One
+without commands says how an error arises that no example can show. `pytest --update-golden` writes
+what is printed.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ MENDED = "\nMended:\n"
 
 
 def run(page: str, commands: str, err: Callable[[], str]) -> tuple[str, str]:
-    """The commands of a part of a page, or those of the part before, with its files: what they say is wrong."""
+    """The commands of a part of a page, or those of the part before, with its files: what they say is
+    wrong."""
     for kind, name, text in BLOCK.findall(page):
         if name:
             Path(name).write_text(text)
@@ -59,7 +62,9 @@ def _python(path: Path) -> None:
         print(error, file=sys.stderr)
 
 
-@pytest.mark.parametrize("path", [page for page in PAGES if MENDED in page.read_text()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [page for page in PAGES if MENDED in page.read_text()], ids=lambda path: path.stem
+)
 def test_page(path, update_golden, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -77,11 +82,15 @@ def test_page(path, update_golden, tmp_path, monkeypatch, capsys):
 
 def test_every_code_is_shown_or_told():
     shown = {path.stem.partition("_")[0] for path in [*FOLDER.glob("*.fcco"), *PAGES]}
-    assert set(registry.codes()) - shown == set(), "a new code needs an example in tests/golden/errors: a model, or a page"
+    assert set(registry.codes()) - shown == set(), (
+        "a new code needs an example in tests/golden/errors: a model, or a page"
+    )
     assert shown <= set(registry.codes())
 
 
-@pytest.mark.parametrize("path", [page for page in PAGES if MENDED not in page.read_text()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [page for page in PAGES if MENDED not in page.read_text()], ids=lambda path: path.stem
+)
 def test_what_is_told_begins_with_words(path: Path):
     """How the error arises; a text that it prints may follow, no commands, which a test would have to run."""
     text = path.read_text()

@@ -1,11 +1,13 @@
-"""Neyman-Pearson classification on ``covtype_odds``: time to a gap of 1e-3 and peak memory, beside CVXPY with Clarabel.
+"""Neyman-Pearson classification on ``covtype_odds``: time to a gap of 1e-3 and peak memory, beside
+CVXPY with Clarabel.
 
     python tests/bench/against_cvxpy.py [--rows 1000 10000 100000 280000] [--limit 300]
 
-Each run is a process of its own. ``seconds`` are those of the solve, data in memory at the start (of ours: binding, solving and
-the report; ``to 1e-3`` of the steps alone, until objective and violation are within 1e-3 of the optimum); ``peak`` is the
-process's largest resident memory less that before the data were read. The optimum is CVXPY's, or where it takes too long ours
-with its proved gap.
+Each run is a process of its own. ``seconds`` are those of the solve, data in memory at the start
+(of ours: binding, solving and the report; ``to 1e-3`` of the steps alone, until objective and
+violation are within 1e-3 of the optimum); ``peak`` is the process's largest resident memory less
+that before the data were read. The optimum is CVXPY's, or where it takes too long ours with its
+proved gap.
 """
 
 from __future__ import annotations
@@ -72,12 +74,19 @@ def cvxpy(rows: int) -> dict[str, float]:
     before, (x, y) = peak(), table(rows)
     began = time.perf_counter()
     w = cp.Variable(x.shape[1])
-    losses = [cp.sum(cp.logistic(sign * (x[y == k] @ w))) / int((y == k).sum()) for k, sign in ((0, 1), (1, -1))]
+    losses = [
+        cp.sum(cp.logistic(sign * (x[y == k] @ w))) / int((y == k).sum()) for k, sign in ((0, 1), (1, -1))
+    ]
     problem = cp.Problem(cp.Minimize(losses[0] + MU * cp.sum_squares(w)), [losses[1] <= TAU])
     problem.solve(solver="CLARABEL")
     seconds = time.perf_counter() - began
     violation = max(0.0, float(losses[1].value) - TAU)
-    return {"seconds": seconds, "objective": float(problem.value), "violation": violation, "peak": peak() - before}
+    return {
+        "seconds": seconds,
+        "objective": float(problem.value),
+        "violation": violation,
+        "peak": peak() - before,
+    }
 
 
 def measured(which: str, rows: int, limit: float) -> dict[str, float] | None:
@@ -86,7 +95,10 @@ def measured(which: str, rows: int, limit: float) -> dict[str, float] | None:
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True)
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError) as error:
-        print(f"    {which}, {rows:,} rows: {type(error).__name__} {getattr(error, 'stderr', '') or ''}"[:300], flush=True)
+        print(
+            f"    {which}, {rows:,} rows: {type(error).__name__} {getattr(error, 'stderr', '') or ''}"[:300],
+            flush=True,
+        )
         return None
     return json.loads(found.stdout.splitlines()[-1])
 
@@ -98,7 +110,9 @@ def to_goal(history: list[list[float]], optimum: float) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, nargs="+", default=[1000, 10_000, 100_000, 280_000])
     parser.add_argument("--limit", type=float, default=300.0, help="seconds that CVXPY may take")
     parser.add_argument("--run", choices=("ours", "cvxpy"), help="one run, its record as JSON")
@@ -121,7 +135,9 @@ def main() -> None:
         figures = f"{gap:9.0e}{mine['violation']:11.0e}{'-' if proved is None else f'{proved:.0e}':>9}"
         figures += f"{to_goal(mine['history'], optimum):11.1f}{mine['seconds']:10.1f}{mine['peak']:11.0f} "
         other = (
-            f"{theirs['violation']:12.0e}{theirs['seconds']:12.1f}{theirs['peak']:14.0f}" if theirs else f"{'not in time':>38}"
+            f"{theirs['violation']:12.0e}{theirs['seconds']:12.1f}{theirs['peak']:14.0f}"
+            if theirs
+            else f"{'not in time':>38}"
         )
         print(f"{rows:9,}|{figures}|{other}", flush=True)
 

@@ -2,7 +2,8 @@
 
     python tests/bench/analysis.py [--expressions N] [--seed S]
 
-An expression counts as compared where CVXPY has all of its functions; its claims are tried wherever its domain is proved.
+An expression counts as compared where CVXPY has all of its functions; its claims are tried wherever
+its domain is proved.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def main(count: int, first: int) -> int:
             claimed.update(kind for found in known for kind in kinds(found))
             refuted += bool(wrong)
             failures += [f"{seed}: {text(expr)}: {wrong[0]}"] if wrong else []
-    print(f"\nclaims at random points: {tests:,} analyses (with and without data, free and bounded variables), {refuted} refuted")
+    print(
+        f"\nclaims at random points: {tests:,} analyses (with and without data, free and bounded "
+        f"variables), {refuted} refuted"
+    )
     for kind, number in claimed.most_common():
         print(f"  {kind:28}{number:8,}")
     print("\n".join(["", *failures[:20]]) if failures else "")
@@ -52,7 +56,9 @@ def main(count: int, first: int) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--expressions", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

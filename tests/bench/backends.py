@@ -1,12 +1,15 @@
-"""Backends beside the eager loop: the same trajectory, time per step, start-up, and the steps after which a start has paid.
+"""Backends beside the eager loop: the same trajectory, time per step, start-up, and the steps after
+which a start has paid.
 
     python tests/bench/backends.py [--rounds 15] [--write] [--cases N ...]
 
-Libraries are made in a folder of their own, cold, then loaded again, warm; graphs of traced steps are made each time. The sides
-take turns in blocks of 1,024 steps, draws included; seconds of the processor, medians, ratios by rounds; float32, one thread.
-``differs`` is the largest difference of an entry of w or of the average after 200 steps in float64, by a library of its own.
+Libraries are made in a folder of their own, cold, then loaded again, warm; graphs of traced steps
+are made each time. The sides take turns in blocks of 1,024 steps, draws included; seconds of the
+processor, medians, ratios by rounds; float32, one thread. ``differs`` is the largest difference of
+an entry of w or of the average after 200 steps in float64, by a library of its own.
 
-``--write`` puts the table into ``backends.md``, with that of all conformance problems, whose libraries are made in haste (-O1).
+``--write`` puts the table into ``backends.md``, with that of all conformance problems, whose
+libraries are made in haste (-O1).
 """
 
 from __future__ import annotations
@@ -46,7 +49,11 @@ CASES = {
     "KL pAUC, linear, ALEXR2": (steps.PAUC, False, {"algorithm": "alexr2"}),
     "14 constraints, linear, SONEX": (steps.GROUPS, False, {"algorithm": "sonex"}),
     "KL pAUC, MLP 64-64, SOX, momentum": (steps.PAUC, True, {"algorithm": "sox", "step": "momentum"}),
-    "14 constraints, MLP 64-64, SONEX, momentum": (steps.GROUPS, True, {"algorithm": "sonex", "step": "momentum"}),
+    "14 constraints, MLP 64-64, SONEX, momentum": (
+        steps.GROUPS,
+        True,
+        {"algorithm": "sonex", "step": "momentum"},
+    ),
 }
 
 
@@ -68,7 +75,9 @@ def begun(made: Made, dtype: torch.dtype, length: float, device: str = "cpu") ->
         state = SimpleNamespace(w=w, w_prev=w.clone(), met=0)
         solver.step_sizes(h, lambda *_, **__: 1e-3)
         solver.begin(state, h)
-        run = SimpleNamespace(state=state, u=u, c=c, average=w.clone(), kept=0, count=0, done=0, length=length)
+        run = SimpleNamespace(
+            state=state, u=u, c=c, average=w.clone(), kept=0, count=0, done=0, length=length
+        )
 
     def on(count: int, leap: Any) -> None:
         with module.no_grad():
@@ -80,7 +89,8 @@ def begun(made: Made, dtype: torch.dtype, length: float, device: str = "cpu") ->
 
 
 def differs(made: Made, leap: Any) -> float:
-    """Largest difference of an entry of w or of the average after 200 steps, over the largest entry where that is above 1."""
+    """Largest difference of an entry of w or of the average after 200 steps, over the largest entry
+    where that is above 1."""
     found = []
     for one in (None, leap):
         run, on = begun(made, torch.float64, 200)
@@ -126,7 +136,8 @@ def lines(name: str, rounds: int) -> list[str]:
         ratio = statistics.median(each[k] / each[0] for each in times)
         apart, saved = differs(made, started(made, torch.float64, one)[0]), a * (1 - ratio)
         found.append(
-            f"| {name} | {one.backend.name} | {1e6 * a:.0f} | {1e6 * b:.0f} | {ratio:.2f} | {cold:.2f} | {warm:.2f} "
+            f"| {name} | {one.backend.name} | {1e6 * a:.0f} | {1e6 * b:.0f} | {ratio:.2f} | {cold:.2f} | "
+            f"{warm:.2f} "
             f"| {cold / saved:,.0f} | {warm / saved:,.0f} | {apart:.0e} |"
         )
     return found
@@ -152,9 +163,14 @@ def conformance() -> list[str]:
                     found[key].append(differs(made, one.leap(several)[0]))
                 except Unfit as unfit:
                     refused[key][str(unfit)] += 1
-    every = [f"| {' | '.join(key)} | {len(each)} | {max(each):.0e} |  |" for key, each in found.items() if key not in refused]
+    every = [
+        f"| {' | '.join(key)} | {len(each)} | {max(each):.0e} |  |"
+        for key, each in found.items()
+        if key not in refused
+    ]
     return sorted(every) + [
-        f"| {' | '.join(key)} | {len(found[key])} | {f'{max(found[key]):.0e}' if found[key] else ''} | {n} problems: {why} |"
+        f"| {' | '.join(key)} | {len(found[key])} | {f'{max(found[key]):.0e}' if found[key] else ''} | "
+        f"{n} problems: {why} |"
         for key, each in refused.items() for why, n in each.items()
     ]  # fmt: skip
 
@@ -166,7 +182,10 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    head = "| case | backend | eager, µs | by it, µs | ratio | cold, s | warm, s | pays after, cold | warm | differs |"
+    head = (
+        "| case | backend | eager, µs | by it, µs | ratio | cold, s | warm, s | pays after, cold | "
+        "warm | differs |"
+    )
     text = [head, "|---" * 10 + "|"]
     print("\n".join(text), flush=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,7 +199,18 @@ def main() -> None:
     if asked.write:
         print("\n".join(every), flush=True)
         about = __doc__.split("\n\n")[2]
-        page = ["# Backends", "", about, "", *text, "", "All conformance problems, 200 steps:", "", *every, ""]
+        page = [
+            "# Backends",
+            "",
+            about,
+            "",
+            *text,
+            "",
+            "All conformance problems, 200 steps:",
+            "",
+            *every,
+            "",
+        ]
         HERE.with_suffix(".md").write_text("\n".join(page))
 
 

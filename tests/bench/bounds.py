@@ -1,14 +1,17 @@
-"""Certified gaps at random points of random convex problems, against CVXPY's optima: none may be false.
+"""Certified gaps at random points of random convex problems, against CVXPY's optima: none may be
+false.
 
     python tests/bench/bounds.py [--count 5000] [--exact 200] [--seed 0]
 
-Points are feasible and not, near the optimum and far from it; multipliers go from 1e-2 to 1e2. A bound is false where the
-objective is further above the optimum than the gap allows. Problems are those of ``drawn.py``, and smallest norms under a bound
-of such a loss, whose optimum is worse than the objective at many points that violate it.
+Points are feasible and not, near the optimum and far from it; multipliers go from 1e-2 to 1e2. A
+bound is false where the objective is further above the optimum than the gap allows. Problems are
+those of ``drawn.py``, and smallest norms under a bound of such a loss, whose optimum is worse than
+the objective at many points that violate it.
 
-Then those of ``exact.py``, so many of each kind: at scales from 1e-10 to 1e10, with columns far from 0, nearly collinear, nearly
-semidefinite, and with draws of distributions, against optima in exact arithmetic. Of draws nothing may be called proved, and no
-point whose gap is more than a hundredth of the objective's range may be called solved to high accuracy.
+Then those of ``exact.py``, so many of each kind: at scales from 1e-10 to 1e10, with columns far
+from 0, nearly collinear, nearly semidefinite, and with draws of distributions, against optima in
+exact arithmetic. Of draws nothing may be called proved, and no point whose gap is more than a
+hundredth of the objective's range may be called solved to high accuracy.
 """
 
 from __future__ import annotations
@@ -55,7 +58,10 @@ def variable(drawn: Drawn) -> cp.Variable:
 
 def point(best: dict[str, np.ndarray], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """A point on the way from 0 to the optimum or beyond it, or beside it."""
-    scale, aside = rng.choice([0.0, 1e-3, 0.5, 0.9, 1.0, 1.0 + 1e-5, 1.1, 3.0]), rng.choice([0.0, 1e-6, 1e-3, 0.1, 1.0])
+    scale, aside = (
+        rng.choice([0.0, 1e-3, 0.5, 0.9, 1.0, 1.0 + 1e-5, 1.1, 3.0]),
+        rng.choice([0.0, 1e-6, 1e-3, 0.1, 1.0]),
+    )
     return {name: scale * value + aside * rng.normal(size=np.shape(value)) for name, value in best.items()}
 
 
@@ -67,7 +73,9 @@ def optimum(drawn: Drawn) -> float | None:
 def judge(drawn: Drawn, least: float, rng: np.random.Generator, seen: Counter[str]) -> None:
     """Bounds at some points of a problem, against its optimum."""
     made = fccomodel.compile(drawn.text).bind(data=drawn.data).bound
-    best = {"w": variable(drawn).value} | {name: np.zeros(()) for name in made.problem.variables if name != "w"}
+    best = {"w": variable(drawn).value} | {
+        name: np.zeros(()) for name in made.problem.variables if name != "w"
+    }
     for _ in range(POINTS):
         seen["points"] += 1
         nus = {c.label: float(10 ** rng.uniform(-2, 2)) for c in made.problem.constraints}
@@ -80,7 +88,10 @@ def judge(drawn: Drawn, least: float, rng: np.random.Generator, seen: Counter[st
             seen["no bound"] += 1
         elif found.objective - least > found.gap.value + ACCURACY * (1 + abs(least)):
             seen["false"] += 1
-            print(f"false: {drawn.name}: {found.objective:.9g} - {least:.9g} > {found.gap}\n{drawn.text}", flush=True)
+            print(
+                f"false: {drawn.name}: {found.objective:.9g} - {least:.9g} > {found.gap}\n{drawn.text}",
+                flush=True,
+            )
         else:
             seen["true"] += 1
             seen["of them feasible"] += found.feasibility == 0
@@ -113,11 +124,16 @@ def judge_exactly(model: exact.Model, seen: Counter[str]) -> None:
         seen["exact, solved"] += found.solved
         if wrong:
             seen[wrong] += 1
-            print(f"{wrong}: {model.name}: true {float(true):.6g}, {gap}, {found.verdict}\n{model.text}\n{at}", flush=True)
+            print(
+                f"{wrong}: {model.name}: true {float(true):.6g}, {gap}, {found.verdict}\n{model.text}\n{at}",
+                flush=True,
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--exact", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
@@ -137,7 +153,10 @@ def main() -> None:
     for number in range(given.exact):
         for model in exact.models(given.seed * 10_000 + number):
             judge_exactly(model, seen)
-    print(", ".join(f"{count} {name}" for name, count in seen.items() if count), f"in {len(kinds)} kinds of models")
+    print(
+        ", ".join(f"{count} {name}" for name, count in seen.items() if count),
+        f"in {len(kinds)} kinds of models",
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""Budgets of whole commands: models by budgets, seconds of the clock and of the process beside what is asked, and memory.
+"""Budgets of whole commands: models by budgets, seconds of the clock and of the process beside what is
+asked, and memory.
 
     python tests/bench/budgets.py [--models 20] [--budgets 2s 5s 15s] [--large] [--pairs 80]
 
-Models of textbooks; ``--large``: of all pairs of rows instead, whose passes and reports take seconds each, and a net with
-constraints, whose steps may be compiled. ``--pairs``: so many random forms over pairs and triples of 300 to 12,000 rows in place
-of these (``tests/fuzz/pair_forms.py``), which may end with a coded refusal too (status 2).
+Models of textbooks; ``--large``: of all pairs of rows instead, whose passes and reports take
+seconds each, and a net with constraints, whose steps may be compiled. ``--pairs``: so many random
+forms over pairs and triples of 300 to 12,000 rows in place of these (``tests/fuzz/pair_forms.py``),
+which may end with a coded refusal too (status 2).
 
-kept   the command took at most 1.3 times its budget and 5 s, and ended with a point and its report (exit status 0); on a busy
+kept   the command took at most 1.3 times its budget and 5 s, and ended with a point and its report
+       (exit status 0); on a busy
        machine the seconds of the process tell whether it was its work
 
 Exit status 1 if any other than by the load was not kept.
@@ -89,7 +92,9 @@ def measured(arguments: list[str]) -> tuple[float, float, float, int, str]:
     """Seconds of the clock and of the process, the most GB that it held, the exit status, the last line."""
     began, pid = time.monotonic(), 0
     with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen([sys.executable, "-m", "fccomodel", *arguments], stdout=said, stderr=said, env=os.environ)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "fccomodel", *arguments], stdout=said, stderr=said, env=os.environ
+        )
         pid, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         said.seek(0)
@@ -99,7 +104,9 @@ def measured(arguments: list[str]) -> tuple[float, float, float, int, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, default=20)
     parser.add_argument("--budgets", nargs="*", default=["2s", "5s", "15s"])
     parser.add_argument("--large", action="store_true")
@@ -119,7 +126,10 @@ def main() -> int:
             if used <= most and ended:
                 kept = "yes" if wall <= most else "by load"
             missed += kept == "no"
-            print(f"{name:32}{budget:>8}{wall:9.1f}{used:11.1f}{peak:7.2f}  {kept:8}{said if status else ''}", flush=True)
+            print(
+                f"{name:32}{budget:>8}{wall:9.1f}{used:11.1f}{peak:7.2f}  {kept:8}{said if status else ''}",
+                flush=True,
+            )
     return int(missed > 0)
 
 

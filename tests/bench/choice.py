@@ -1,22 +1,26 @@
-"""The compiler's choice on every shipped model and conformance problem against the best of all algorithms that cover it.
+"""The compiler's choice on every shipped model and conformance problem against the best of all
+algorithms that cover it.
 
     python tests/bench/choice.py measure RECORD [--models a,b] [--algorithms x,y] [--seeds 1,2,3] [--most S]
     python tests/bench/choice.py preferences RECORD --seeds 1,2 > fccomodel/plan/measured.toml
     python tests/bench/choice.py table RECORD --seeds 1,2 --fresh 3 > tests/bench/choice.md
 
-``measure`` runs every algorithm whose theorem covers a model, or whose steps go beyond it, with default options, by stochastic
-steps alone (no finish, no interior point), and appends to RECORD how many oracle calls, and how many counted seconds of its own
-steps (``choice_runs.py``), each took to accuracy 1e-2 and 1e-3. Iterates are looked at as steps go (at counts that grow by a
-tenth and more), and the best point after every stage; what looking costs does not count, nor do calls that find the first step
-size. With a further seed those are not run again that took more than ``FAR`` times as long as the best. Accuracy is
+``measure`` runs every algorithm whose theorem covers a model, or whose steps go beyond it, with
+default options, by stochastic steps alone (no finish, no interior point), and appends to RECORD how
+many oracle calls, and how many counted seconds of its own steps (``choice_runs.py``), each took to
+accuracy 1e-2 and 1e-3. Iterates are looked at as steps go (at counts that grow by a tenth and
+more), and the best point after every stage; what looking costs does not count, nor do calls that
+find the first step size. With a further seed those are not run again that took more than ``FAR``
+times as long as the best. Accuracy is
 
-    of a convex model   the larger of violation and gap, the gap relative to |optimum| or the start's gap, at most 1, if larger
+    of a convex model   the larger of violation and gap, the gap relative to |optimum| or the
+                        start's gap, at most 1, if larger
     of another          epsilon of the KKT report, by the problem's scales
 
-An algorithm ends where it needs more than ``AGAIN`` times the calls and the time of the best so far: it is out of the race.
-A time of several seeds is the geometric mean, and the best is what is best in that. ``preferences`` makes the measured
-preferences by classes; ``table`` shows what is chosen today, and why, beside the best, by the seeds that set the preferences and
-by fresh ones.
+An algorithm ends where it needs more than ``AGAIN`` times the calls and the time of the best so
+far: it is out of the race. A time of several seeds is the geometric mean, and the best is what is
+best in that. ``preferences`` makes the measured preferences by classes; ``table`` shows what is
+chosen today, and why, beside the best, by the seeds that set the preferences and by fresh ones.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ step, and seeds differ little there.
 COLUMNS = "| model | chosen | why | by default | to 1e-2 | best | ratio | to 1e-3 | best | ratio |"
 
 
-# --------------------------------------------------------------------------------------------------------------- one model
+# ---------------------------------------------------------------------------------------- one model
 def opened(model: Model) -> tuple[Any, Any, Any]:
     """Problem, bound data and structure."""
     compiled = pipeline.compile_model(model.source())
@@ -74,7 +78,8 @@ def opened(model: Model) -> tuple[Any, Any, Any]:
 
 
 def optimal(model: Model, compiled: Any, analysis: Any, bound: Any) -> float | None:
-    """The optimal value of a convex model: by other means, or of a whole solve; None where it is not convex."""
+    """The optimal value of a convex model: by other means, or of a whole solve; None where it is not
+    convex."""
     if not analysis.convex:
         return None
     if model.optimum is not None:
@@ -85,7 +90,8 @@ def optimal(model: Model, compiled: Any, analysis: Any, bound: Any) -> float | N
 
 
 def rows_of(name: str, only: list[str], seed: int, most: float, known: list[dict]) -> Iterator[dict]:
-    """Every algorithm on a model, those first that are often good; ``known``: what was measured of it before."""
+    """Every algorithm on a model, those first that are often good; ``known``: what was measured of it
+    before."""
     compiled, bound, analysis = opened(models()[name])
     covered = {c.record.name for c in ranking.rank(candidates.candidates(analysis)).theorems}
     earlier = ratios(together(line for line in known if "algorithm" in line and line["seed"] != seed))
@@ -95,13 +101,27 @@ def rows_of(name: str, only: list[str], seed: int, most: float, known: list[dict
     yield {"model": name, "optimum": optimum, "convex": analysis.convex}
     calls, seconds = math.inf, math.inf
     first = ["sonex", "sox", "alexr", "apg", "ascvrg"]
-    for algorithm in sorted(covered & near if near else covered, key=lambda n: (first.index(n) if n in first else len(first), n)):
+    for algorithm in sorted(
+        covered & near if near else covered, key=lambda n: (first.index(n) if n in first else len(first), n)
+    ):
         if only and algorithm not in only:
             continue
         limit, options = (AGAIN * calls, AGAIN * seconds), models()[name].options
-        found = measured(compiled.problem, analysis, bound, algorithm, options, seed, optimum=optimum, limit=limit, most=most)
+        found = measured(
+            compiled.problem,
+            analysis,
+            bound,
+            algorithm,
+            options,
+            seed,
+            optimum=optimum,
+            limit=limit,
+            most=most,
+        )
         if "0.001" in found.get("reached", {}):
-            calls, seconds = (min(a, b) for a, b in zip((calls, seconds), found["reached"]["0.001"], strict=True))
+            calls, seconds = (
+                min(a, b) for a, b in zip((calls, seconds), found["reached"]["0.001"], strict=True)
+            )
         yield {"model": name, "seed": seed, **found}
 
 
@@ -131,7 +151,7 @@ def measure(args: argparse.Namespace) -> None:
             print(seed, name, f"{time.process_time() - began:.0f} s", flush=True)
 
 
-# ----------------------------------------------------------------------------------------------------- what it comes to
+# --------------------------------------------------------------------------------- what it comes to
 Ratios = dict[str, dict[str, float]]
 
 
@@ -165,13 +185,14 @@ def pooled(runs: list[dict]) -> dict:
 
 
 def taken(calls: float, seconds: float) -> float:
-    """One number of calls and seconds, so that neither work beyond oracle calls nor what a step costs besides is left out."""
+    """One number of calls and seconds, so that neither work beyond oracle calls nor what a step costs
+    besides is left out."""
     return math.sqrt(max(calls, 1.0) * max(seconds, 1e-5))
 
 
 def ratios(runs: Mapping[str, dict], of: Callable[[float, float], float] = taken) -> Ratios:
-    """accuracy -> algorithm -> its time over the least; of one that did not get there at least ``MISSED``. Accuracies that none
-    came to are left out."""
+    """accuracy -> algorithm -> its time over the least; of one that did not get there at least
+    ``MISSED``. Accuracies that none came to are left out."""
     found: Ratios = {}
     for wanted in (f"{a:g}" for a in ACCURACIES):
         times = {name: of(*run["reached"][wanted]) for name, run in runs.items() if wanted in run["reached"]}
@@ -189,8 +210,9 @@ def mean(values: Iterable[float]) -> float:
 
 
 def classes(found: Mapping[str, dict[str, dict]]) -> Iterator[tuple[dict, dict[str, dict[str, dict]]]]:
-    """The classes of the models measured: features, and what was measured of each model; those of several models first, then
-    wider ones, without the last feature, without the last two, and without the last three."""
+    """The classes of the models measured: features, and what was measured of each model; those of
+    several models first, then wider ones, without the last feature, without the last two, and
+    without the last three."""
     named = {name: features(name) for name in found if ratios(found[name])}
     for width in range(WIDEST + 1):
         groups: dict[tuple, list[str]] = defaultdict(list)
@@ -202,8 +224,8 @@ def classes(found: Mapping[str, dict[str, dict]]) -> Iterator[tuple[dict, dict[s
 
 
 def times_of(found: Mapping[str, dict[str, dict]]) -> dict[str, float]:
-    """The mean ratio of every algorithm that at least half of these models have; one above ``MISSED`` counts as that, so that no
-    single model outweighs all others."""
+    """The mean ratio of every algorithm that at least half of these models have; one above ``MISSED``
+    counts as that, so that no single model outweighs all others."""
     each: dict[str, list[float]] = defaultdict(list)
     for runs in found.values():
         for by in ratios(runs).values():
@@ -215,7 +237,11 @@ def times_of(found: Mapping[str, dict[str, dict]]) -> dict[str, float]:
 
 def by_theorems(found: Mapping[str, dict[str, dict]]) -> float:
     """The mean ratio of what the theorems choose for each of these models."""
-    each = [(ranked(name).theorems[0].record.name, by) for name, runs in found.items() for by in ratios(runs).values()]
+    each = [
+        (ranked(name).theorems[0].record.name, by)
+        for name, runs in found.items()
+        for by in ratios(runs).values()
+    ]
     return mean(min(by.get(chosen, MISSED), MISSED) for chosen, by in each)
 
 
@@ -240,16 +266,30 @@ def covering(name: str, runs: Mapping[str, dict]) -> dict[str, dict]:
 
 def preferences(args: argparse.Namespace) -> None:
     found = read(args.record, args.seeds)
-    print("# Made by tests/bench/choice.py from measurements: by class of problems, how much longer each algorithm took than the")
-    print("# best (geometric means over the models of the class); `theorems`: what these choose, for each model its own.")
+    print(
+        "# Made by tests/bench/choice.py from measurements: by class of problems, how much longer each "
+        "algorithm took than the"
+    )
+    print(
+        "# best (geometric means over the models of the class); `theorems`: what these choose, for each "
+        "model its own."
+    )
     print(f"# Figures by model in tests/bench/choice.md. Of {len(found)} models, {seeded(args.seeds)}.")
     for problems, members in classes(found):
         print("\n[[class]]")
-        print(f"problems = {{ {', '.join(f'{key} = {str(value).lower()}' for key, value in problems.items())} }}")
+        print(
+            f"problems = {{ {', '.join(f'{key} = {str(value).lower()}' for key, value in problems.items())} "
+            f"}}"
+        )
         print(f"models = {json.dumps(list(members))}")
         print(f"theorems = {by_theorems(members):.3g}")
         print("[class.times]")
-        print("\n".join(f"{name} = {time:.3g}" for name, time in sorted(times_of(members).items(), key=lambda pair: pair[1])))
+        print(
+            "\n".join(
+                f"{name} = {time:.3g}"
+                for name, time in sorted(times_of(members).items(), key=lambda pair: pair[1])
+            )
+        )
 
 
 def shares(found: Mapping[str, dict[str, dict]]) -> Iterator[str]:
@@ -261,7 +301,10 @@ def shares(found: Mapping[str, dict[str, dict]]) -> Iterator[str]:
                 chosen = (ranked(name).theorems if by else ranked(name).order)[0].record.name
                 for wanted, each in ratios(covering(name, runs), of).items():
                     well[wanted].append(each.get(chosen, MISSED) <= WITHIN)
-            said = (f"{sum(w)} of {len(w)} ({100 * sum(w) / max(len(w), 1):.0f}%) to {wanted}" for wanted, w in well.items())
+            said = (
+                f"{sum(w)} of {len(w)} ({100 * sum(w) / max(len(w), 1):.0f}%) to {wanted}"
+                for wanted, w in well.items()
+            )
             yield f"- in {measure}{by}: {', '.join(said)}"
 
 
@@ -290,12 +333,19 @@ def table(args: argparse.Namespace) -> None:
     fresh += [(f"Seeds {', '.join(map(str, args.fresh))}, fresh", args.fresh)] if len(args.fresh) > 1 else []
     for title, which in seeds + fresh:
         runs = read(args.record, which)
-        print(f"{title}, {len(runs)} models: chosen within a factor {WITHIN:g} of the best\n\n" + "\n".join(shares(runs)) + "\n")
+        print(
+            f"{title}, {len(runs)} models: chosen within a factor {WITHIN:g} of the best\n\n"
+            + "\n".join(shares(runs))
+            + "\n"
+        )
     print("\n".join(missed(found)) + "\n")
     print(f"{COLUMNS}\n{'|---' * (COLUMNS.count('|') - 1)}|")
     rows = [row(name, covering(name, runs)) for name, runs in found.items()]
     print("\n".join(rows))
-    print("\n## By class\n\nWhat `measured.toml` holds: times over the best one's, geometric means over models and accuracies.\n")
+    print(
+        "\n## By class\n\nWhat `measured.toml` holds: times over the best one's, geometric means over "
+        "models and accuracies.\n"
+    )
     for one in classing.rows():
         times = sorted({**one.times, "*the theorems*": one.theorems}.items(), key=lambda pair: pair[1])
         said = ", ".join(f"{name} {time:.1f}" for name, time in times)
@@ -332,13 +382,17 @@ def numbers(text: str) -> list[int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["measure", "table", "preferences"])
     parser.add_argument("record", nargs="+")
     parser.add_argument("--models", default="")
     parser.add_argument("--algorithms", default="")
     parser.add_argument("--seeds", type=numbers, default=[1, 2])
-    parser.add_argument("--fresh", type=numbers, default=[], help="of a table: seeds by which no preference was set")
+    parser.add_argument(
+        "--fresh", type=numbers, default=[], help="of a table: seeds by which no preference was set"
+    )
     parser.add_argument("--most", type=float, default=2.0, help="counted seconds that one run may take")
     args = parser.parse_args()
     {"measure": measure, "table": table, "preferences": preferences}[args.what](args)

@@ -1,5 +1,5 @@
-"""The models that ``choice.py`` measures: shipped ones with their bindings or with rows of their papers' data, and those of the
-conformance tests."""
+"""The models that ``choice.py`` measures: shipped ones with their bindings or with rows of their
+papers' data, and those of the conformance tests."""
 
 from __future__ import annotations
 
@@ -62,13 +62,15 @@ def _conformance() -> Iterator[Model]:
         )
 
 
-# ------------------------------------------------------------------------------------------------------------------- papers
+# ------------------------------------------------------------------------------------------- papers
 def _papers() -> Iterator[Model]:
     for name, (needed, data) in DATA.items():
         path = EXAMPLES / "papers" / f"{name}.fcco"
         if (SHARED / "data" / needed).is_file():
             source = functools.partial(_read, path)
-            yield Model(name=f"papers/{path.stem}", source=source, binding=lambda d=data: pipeline.Binding(**d()))
+            yield Model(
+                name=f"papers/{path.stem}", source=source, binding=lambda d=data: pipeline.Binding(**d())
+            )
 
 
 def _frame(name: str) -> Any:
@@ -79,10 +81,12 @@ def _frame(name: str) -> Any:
     return frame.iloc[np.sort(np.random.default_rng(0).permutation(len(frame))[:ROWS])]
 
 
-
 def _ijcnn(positive: int = 1, negative: int = -1) -> dict[str, Any]:
     frame = _frame("ijcnn1.parquet")
-    return {"x": frame.filter(regex=r"^f\d+$").to_numpy(float), "y": np.where(frame["label"] == 1, positive, negative)}
+    return {
+        "x": frame.filter(regex=r"^f\d+$").to_numpy(float),
+        "y": np.where(frame["label"] == 1, positive, negative),
+    }
 
 
 def _portfolios() -> dict[str, Any]:
@@ -119,7 +123,10 @@ def _scored() -> dict[str, Any]:
 DATA: dict[str, tuple[str, Callable[[], dict[str, Any]]]] = {
     "average_precision/average_precision": ("ijcnn1.parquet", _scored),
     "group_dro/group_dro": ("ijcnn1.parquet", _grouped),
-    "group_dro_net/group_dro_net": ("ijcnn1.parquet", lambda: {**_grouped(), "nets": {"s": "mlp(16, activation=elu)"}}),
+    "group_dro_net/group_dro_net": (
+        "ijcnn1.parquet",
+        lambda: {**_grouped(), "nets": {"s": "mlp(16, activation=elu)"}},
+    ),
     "largest_of_losses/largest_of_losses": ("ijcnn1.parquet", lambda: {"data": {"D": _ijcnn()}}),
     "nca/nca": ("usps.parquet", _digits),
     "partial_auc/partial_auc": ("ijcnn1.parquet", lambda: {"data": {"D": _ijcnn(1, 0)}}),

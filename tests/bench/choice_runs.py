@@ -1,7 +1,9 @@
-"""One algorithm on one model, watched: the oracle calls and the counted seconds of its own steps to accuracies (``choice.py``).
+"""One algorithm on one model, watched: the oracle calls and the counted seconds of its own steps to
+accuracies (``choice.py``).
 
-Steps are priced by ``core/work.py`` as they go: the first few, and every so often one more; others cost what those of as many
-oracle calls did. So a measurement is the same on a busy machine and on an idle one.
+Steps are priced by ``core/work.py`` as they go: the first few, and every so often one more; others
+cost what those of as many oracle calls did. So a measurement is the same on a busy machine and on
+an idle one.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Prices:
         return price
 
     def looked_up(self, calls: float) -> float:
-        """The price of a step of so many calls: that of the next known number, in proportion where none has as many."""
+        """The price of a step of so many calls: that of the next known number, in proportion where
+        none has as many."""
         if calls in self.known:
             return self.known[calls]
         numbers = sorted(self.known)
@@ -63,8 +66,9 @@ class Prices:
 
 @dataclass
 class Watch:
-    """A run as it goes: counts, the counted seconds of its own steps, and accuracy as it is looked at; ``limit``: calls and
-    seconds, both of which end it; ``most`` seconds end it by themselves, and thrice as many of the processor's in looks."""
+    """A run as it goes: counts, the counted seconds of its own steps, and accuracy as it is looked at;
+    ``limit``: calls and seconds, both of which end it; ``most`` seconds end it by themselves, and
+    thrice as many of the processor's in looks."""
 
     accuracy: Any
     limit: tuple[float, float]
@@ -91,7 +95,8 @@ class Watch:
             self.judge()
 
     def stage(self, w: torch.Tensor) -> None:
-        """After every stage, of the best point; no more often than iterates are looked at where that is dear."""
+        """After every stage, of the best point; no more often than iterates are looked at where that
+        is dear."""
         if self.growth < 1.3 or self.steps >= self.growth * self.last:
             self.last = self.steps
             self.look(w)
@@ -108,7 +113,12 @@ class Watch:
 
     def judge(self) -> None:
         far = self.calls > self.limit[0] and self.seconds > self.limit[1]
-        if far or self.seconds > self.most or self.outside > 3 * self.most or len(self.reached) == len(ACCURACIES):
+        if (
+            far
+            or self.seconds > self.most
+            or self.outside > 3 * self.most
+            or len(self.reached) == len(ACCURACIES)
+        ):
             raise Done
 
 
@@ -162,7 +172,9 @@ def watched(module: Any, program: Any, watch: Watch, seed: int) -> None:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def measured(problem: Any, analysis: Any, bound: Any, name: str, options: Mapping[str, Any], seed: int, **limits: Any) -> dict:
+def measured(
+    problem: Any, analysis: Any, bound: Any, name: str, options: Mapping[str, Any], seed: int, **limits: Any
+) -> dict:
     """One algorithm on one model."""
     given = {**options, "algorithm": name, "polish": False}
     plan = pipeline.decide(analysis, {key: (value, "bench") for key, value in given.items()})
@@ -194,7 +206,9 @@ def accuracy(module: Any, program: Any, analysis: Any, bound: Any, optimum: floa
         def epsilon(w: torch.Tensor) -> float:
             with torch.inference_mode(False), torch.enable_grad():
                 w = w.clone()
-                kkt = report.report(bound, answers.variables(program, bound, w.double()), work=Meter(0.5), analysis=analysis)
+                kkt = report.report(
+                    bound, answers.variables(program, bound, w.double()), work=Meter(0.5), analysis=analysis
+                )
             return float(kkt.relative.get("epsilon", kkt.epsilon))
 
         return epsilon

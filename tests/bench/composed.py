@@ -1,10 +1,12 @@
-"""Convex problems composed at random, functions inside functions, degenerate constraints, against CVXPY with Clarabel.
+"""Convex problems composed at random, functions inside functions, degenerate constraints, against
+CVXPY with Clarabel.
 
     python tests/bench/composed.py [--count 100] [--seed 0] [--budget 10s] [--show]
 
-Beyond ``drawn.py``: kinks inside kinks, powers and roots of them, in the objective, in constraints and in both; norms of shifted
-variables, second-order and polyhedral parts; constraints that are redundant, given twice, tight at the optimum without a
-multiplier, or equalities that depend on each other. Judged as in ``drawn.py``.
+Beyond ``drawn.py``: kinks inside kinks, powers and roots of them, in the objective, in constraints
+and in both; norms of shifted variables, second-order and polyhedral parts; constraints that are
+redundant, given twice, tight at the optimum without a multiplier, or equalities that depend on each
+other. Judged as in ``drawn.py``.
 """
 
 from __future__ import annotations
@@ -34,7 +36,11 @@ INNER: dict[str, tuple[str, Callable[[Any], Any], bool]] = {
     "pinball": ("pinball({u}, 0.2)", lambda u: 0.2 * cp.pos(u) + 0.8 * cp.neg(u), True),
     "exp": ("exp(0.3 * ({u}))", lambda u: cp.exp(0.3 * u), True),
     "softplus": ("log1pexp({u})", cp.logistic, True),
-    "three pieces": ("max({u}, 2 * ({u}) - 1, -0.5 * ({u}))", lambda u: cp.maximum(u, 2 * u - 1, -0.5 * u), False),
+    "three pieces": (
+        "max({u}, 2 * ({u}) - 1, -0.5 * ({u}))",
+        lambda u: cp.maximum(u, 2 * u - 1, -0.5 * u),
+        False,
+    ),
     "insensitive": ("eps_insensitive({u}, 0.4)", lambda u: cp.pos(cp.abs(u) - 0.4), True),
     "power": ("abs({u})^1.5", lambda u: cp.power(cp.abs(u), 1.5), True),
 }
@@ -199,7 +205,9 @@ SETS: dict[str, tuple[str, Callable[[Any], list[Any]]]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", default="10s")

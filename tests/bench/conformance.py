@@ -1,14 +1,17 @@
 """Every algorithm on every conformance problem: the gap that it reaches, or what it lacks.
 
-    python tests/bench/conformance.py [--algorithms a,b] [--problems p,q] [--iterations N] [--seconds S] [--small] [--jobs J]
+    python tests/bench/conformance.py [--algorithms a,b] [--problems p,q] [--iterations N]
+    [--seconds S] [--small] [--jobs J]
                                       [--record FILE]
     python tests/bench/conformance.py --matrix FILE ... > tests/bench/conformance.md
     python tests/bench/conformance.py --matrix FILE ... --into tests/bench/conformance.md
 
-gap: |objective - optimum|, relative above 1; violation beside it where there are constraints; above the problem's tolerance
-``!`` and epsilon of the KKT report, by which another stationary point shows. Of a problem without known optimum the gap is that
-epsilon. ``--small``: minibatches. ``--record`` appends what was found, ``--matrix`` puts such records into one table. Vector
-oracles, by full passes here, take a tenth of the iterations. ``--into`` puts the gaps of some records into an earlier table.
+gap: |objective - optimum|, relative above 1; violation beside it where there are constraints; above
+the problem's tolerance ``!`` and epsilon of the KKT report, by which another stationary point
+shows. Of a problem without known optimum the gap is that epsilon. ``--small``: minibatches.
+``--record`` appends what was found, ``--matrix`` puts such records into one table. Vector oracles,
+by full passes here, take a tenth of the iterations. ``--into`` puts the gaps of some records into
+an earlier table.
 """
 
 from __future__ import annotations
@@ -106,24 +109,34 @@ def recorded(found: Iterable[Cell], file: str | None) -> Iterable[Cell]:
 
 
 def matrix(files: Iterable[str]) -> Iterable[str]:
-    """Markdown: gaps by problem and algorithm, small batches behind a stroke; letters for what was refused, explained below."""
+    """Markdown: gaps by problem and algorithm, small batches behind a stroke; letters for what was
+    refused, explained below."""
     shown: dict[tuple[str, str], dict[bool, str]] = defaultdict(dict)
     reasons: dict[str, str] = {}
     for name, problem, small, gap, reason in gaps(files):
-        shown[problem, name][small] = gap or reasons.setdefault(general(reason.split(": ", 1)[-1]), _letter(len(reasons)))
+        shown[problem, name][small] = gap or reasons.setdefault(
+            general(reason.split(": ", 1)[-1]), _letter(len(reasons))
+        )
     for oracle in ("blocks", "vector"):
-        names = [n for n, a in sorted(algorithms.all().items()) if a.oracle == oracle and any(n == m for _, m in shown)]
+        names = [
+            n
+            for n, a in sorted(algorithms.all().items())
+            if a.oracle == oracle and any(n == m for _, m in shown)
+        ]
         yield f"| | {' | '.join(names)} |"
         yield "|---" * (len(names) + 1) + "|"
         for problem in BY_NAME:
-            cells = (" / ".join(dict.fromkeys(v for _, v in sorted(shown[problem, n].items()))) for n in names)
+            cells = (
+                " / ".join(dict.fromkeys(v for _, v in sorted(shown[problem, n].items()))) for n in names
+            )
             yield f"| {problem} | {' | '.join(cells)} |"
         yield ""
     yield from (f"- {letter}: {reason}" for reason, letter in reasons.items())
 
 
 def gaps(files: Iterable[str]) -> Iterable[tuple[str, str, bool, str, str]]:
-    """Algorithm, problem, small batches, gap (in bold above the tolerance; empty where it was refused) and why it was."""
+    """Algorithm, problem, small batches, gap (in bold above the tolerance; empty where it was refused)
+    and why it was."""
     for line in (line for file in files for line in Path(file).read_text().splitlines()):
         (name, problem, *_, small), reached, reason = json.loads(line)
         gap = "".join(reached.split("KKT")[0].split("oracle")[0].split()[:1])
@@ -141,7 +154,10 @@ def renewed(page: str, files: Iterable[str]) -> str:
         elif first in BY_NAME:
             for k, (name, before) in enumerate(zip(names, rest, strict=True)):
                 full, *small = before.split(" / ")
-                both = found.get((name, first, False), full), found.get((name, first, True), (small or [full])[0])
+                both = (
+                    found.get((name, first, False), full),
+                    found.get((name, first, True), (small or [full])[0]),
+                )
                 rest[k] = " / ".join(dict.fromkeys(both))
             lines[at] = f"| {' | '.join([first, *rest])} |"
     return "\n".join(lines) + "\n"
@@ -149,7 +165,12 @@ def renewed(page: str, files: Iterable[str]) -> str:
 
 def general(lack: str) -> str:
     """What is missing, without the part of the model that it is missing in."""
-    for words in ("is not a maximum", "is not over the rows", "does not pick one group", "is an expectation inside"):
+    for words in (
+        "is not a maximum",
+        "is not over the rows",
+        "does not pick one group",
+        "is an expectation inside",
+    ):
         if words in lack:
             return words + lack.partition(words)[2].partition(" logmeanexp")[0].rstrip(".")
     return lack.rstrip(".")
@@ -160,7 +181,9 @@ def _letter(k: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--algorithms", default="")
     parser.add_argument("--problems", default="")
     parser.add_argument("--iterations", type=int, default=4000)

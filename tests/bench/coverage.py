@@ -1,18 +1,23 @@
-"""How often statements about new rows are true: on problems drawn at random, whose populations are known.
+"""How often statements about new rows are true: on problems drawn at random, whose populations are
+known.
 
     python tests/bench/coverage.py [--count 200] [--seed 0] [--rows 200]
 
-A population is a table of some thousand rows, each as likely as any other; a sample is drawn from it with replacement, and
-solved. Of every problem are judged
+A population is a table of some thousand rows, each as likely as any other; a sample is drawn from
+it with replacement, and solved. Of every problem are judged
 
-    values   the intervals of the objective and of each constraint at the population's own optimum (two-sided, nominal 95%)
-    gap      the interval of the gap of the sample's answer (two-sided, nominal 95%: 39 answers on resampled rows)
-    bound    the one-sided bound of the gap of an answer on half of the rows by two replications on the others: at least 95%
-    margin   that with --margin 0.95 all constraints hold for the population: at least 95% (of single active constraints 95%)
-    fallback the same with Bonferroni's margins, without resampling: that answers suit their own rows does not count then
+    values   the intervals of the objective and of each constraint at the population's own optimum
+             (two-sided, nominal 95%)
+    gap      the interval of the gap of the sample's answer (two-sided, nominal 95%: 39 answers on
+             resampled rows)
+    bound    the one-sided bound of the gap of an answer on half of the rows by two replications on
+             the others: at least 95%
+    margin   that with --margin 0.95 all constraints hold for the population: at least 95% (of
+             single active constraints 95%) fallback the same with Bonferroni's margins, without
+             resampling: that answers suit their own rows does not count then
 
-A statement that is refused (no interval, no margin) is counted apart. Counts of 200 have a standard error of 1.5 points. What was
-seen stands in ``coverage.md``.
+A statement that is refused (no interval, no margin) is counted apart. Counts of 200 have a standard
+error of 1.5 points. What was seen stands in ``coverage.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +36,10 @@ from fccomodel.app import new_rows
 from fccomodel.app.python.session import BoundModel
 from fccomodel.report.new_rows.intervals import intervals, values
 
-HEAD = "model drawn; dim d; set G = {0, 1, 2}; data D : table(x: real[d], y: real, c: {-1, 1}, g: G); var w[d];\n"
+HEAD = (
+    "model drawn; dim d; set G = {0, 1, 2}; data D : table(x: real[d], y: real, c: {-1, 1}, g: G); "
+    "var w[d];\n"
+)
 LOGISTIC = "log1pexp(-z.c * dot(w, z.x))"
 SQUARE = "(dot(w, z.x) - z.y)^2"
 #: (what is minimised, what is bounded); a bound is half way between the least value and that without it
@@ -42,7 +50,10 @@ KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "entropic": (f"0.5 * log(mean[k in G] exp(E[z ~ D | z.g == k] {SQUARE} / 0.5))", ()),
     "root of mean": (f"sqrt(E[z ~ D] {SQUARE}) + 0.05 * sumsq(w)", ()),
     "tail": (f"cvar(tail = 0.3)[z ~ D] {SQUARE} + 0.01 * sumsq(w)", ()),
-    "tail at a kink": (f"cvar(tail = 0.3)[z ~ D] {LOGISTIC} + 0.01 * sumsq(w)", ()),  # w = 0 whatever the rows
+    "tail at a kink": (
+        f"cvar(tail = 0.3)[z ~ D] {LOGISTIC} + 0.01 * sumsq(w)",
+        (),
+    ),  # w = 0 whatever the rows
     "small tail": ("cvar(tail = 0.1)[z ~ D] abs(dot(w, z.x) - z.y)", ()),
     "Neyman-Pearson": (
         "E[z ~ D | z.c == -1] log1pexp(dot(w, z.x)) + 0.01 * sumsq(w)",
@@ -138,13 +149,17 @@ def judge(kind: str, seed: int, rows: int, of: set[str], answers: int) -> Iterat
         point = new_rows.answer(half, half.bound, 60.0)
         if point is not None:
             most = new_rows.replicated(half, point, 600.0)
-            yield Judged("bound", None if np.isnan(most) else values(whole.bound, point)[0][0] - truth[0] <= most)
+            yield Judged(
+                "bound", None if np.isnan(most) else values(whole.bound, point)[0][0] - truth[0] <= most
+            )
     for name in sorted(of & {"margin", "fallback"} if len(truth) > 1 else ()):
         point = with_margins(planned, answer, 600.0 if name == "margin" else 0.0, answers)
         yield Judged(name, None if point is None else bool((values(whole.bound, point)[0][1:] <= 1e-7).all()))
 
 
-def with_margins(planned: pipeline.Planned, plain: new_rows.Point, seconds: float, answers: int) -> new_rows.Point | None:
+def with_margins(
+    planned: pipeline.Planned, plain: new_rows.Point, seconds: float, answers: int
+) -> new_rows.Point | None:
     """The answer with margins, None where they are refused or leave none."""
     try:
         made = new_rows.found(planned, plain, 0.95, seconds, answers)
@@ -155,7 +170,9 @@ def with_margins(planned: pipeline.Planned, plain: new_rows.Point, seconds: floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=200, help="problems")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=200)
@@ -175,8 +192,12 @@ def main() -> None:
         except NoAnswer:
             lost += 1
         if (k + 1) % (4 * len(kinds)) == 0 or k + 1 == given.count:
-            print(f"{k + 1} problems, {lost} without an answer, {time.perf_counter() - began:.0f} s", flush=True)
-            for (name, which), true in sorted(total.items(), key=lambda entry: (entry[0][1] != "all", entry[0])):
+            print(
+                f"{k + 1} problems, {lost} without an answer, {time.perf_counter() - began:.0f} s", flush=True
+            )
+            for (name, which), true in sorted(
+                total.items(), key=lambda entry: (entry[0][1] != "all", entry[0])
+            ):
                 said = [one for one in true if one is not None]
                 share = f"{sum(said)} of {len(said)}" + (f" ({np.mean(said):.1%})" if said else "")
                 print(f"  {name:8s} {which:16s} {share:24s}{len(true) - len(said):4d} refused", flush=True)

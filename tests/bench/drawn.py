@@ -2,9 +2,10 @@
 
     python tests/bench/drawn.py [--count 40] [--seed 0] [--budget 5s] [--show]
 
-A problem is a loss of rows, averaged, or its worst groups, tails or exponential means; a regulariser or a set of the variables;
-and up to two constraints. Wrong is an objective that differs from CVXPY's by more than what the report says of itself, or a gap
-it certifies that is smaller than the true one.
+A problem is a loss of rows, averaged, or its worst groups, tails or exponential means; a
+regulariser or a set of the variables; and up to two constraints. Wrong is an objective that differs
+from CVXPY's by more than what the report says of itself, or a gap it certifies that is smaller than
+the true one.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def draw(seed: int) -> Drawn:
     own = str(rng.choice(list(LOSSES[kind])))
     loss, convex = LOSSES[kind][own]
     row = "loss(z)"
-    text = f"def loss(z) = {loss.format(u='z.y * dot(w, z.x)' if kind == 'labels' else 'dot(w, z.x) - z.y')};\n"
+    text = (
+        f"def loss(z) = {loss.format(u='z.y * dot(w, z.x)' if kind == 'labels' else 'dot(w, z.x) - z.y')};\n"
+    )
     text += f"let risk[k in G] = E[z ~ D | z.g == k] {row};\n"
     w = cp.Variable(d)
     rows = convex(cp.multiply(y, x @ w) if kind == "labels" else x @ w - y)
@@ -83,12 +86,21 @@ def draw(seed: int) -> Drawn:
         "worst": ("max[k in G] risk[k]", cp.max(risks)),
         "tail of groups": ("cvar(tail = 0.5)[k in G] risk[k]", tail(risks, 0.5)),
         "tail": (f"cvar(tail = 0.2)[z ~ D] {row}", tail(rows, 0.2)),
-        "entropic": ("0.5 * log(mean[k in G] exp(risk[k] / 0.5))", 0.5 * (cp.log_sum_exp(risks / 0.5) - np.log(groups))),
+        "entropic": (
+            "0.5 * log(mean[k in G] exp(risk[k] / 0.5))",
+            0.5 * (cp.log_sum_exp(risks / 0.5) - np.log(groups)),
+        ),
         "square of mean": (f"(E[z ~ D] {row})^2", cp.square(cp.sum(rows) / n)),
-        "power mean": ("(0.01 + mean[k in G] risk[k]^2)^0.5", cp.norm(cp.hstack([0.1, risks / np.sqrt(groups)]))),
+        "power mean": (
+            "(0.01 + mean[k in G] risk[k]^2)^0.5",
+            cp.norm(cp.hstack([0.1, risks / np.sqrt(groups)])),
+        ),
         "worst row": (f"max[z in D] {row}", cp.max(rows)),
         "root": (f"sqrt(E[z ~ D] {row}^2)", cp.norm(cp.pos(rows)) / np.sqrt(n)),
-        "chi-squared": (f"t + sqrt(3 * E[z ~ D] pos({row} - t)^2)", t + np.sqrt(3 / n) * cp.norm(cp.pos(rows - t))),
+        "chi-squared": (
+            f"t + sqrt(3 * E[z ~ D] pos({row} - t)^2)",
+            t + np.sqrt(3 / n) * cp.norm(cp.pos(rows - t)),
+        ),
         "excess": ("mean[k in G] pos(risk[k] - 0.3)", cp.sum(cp.pos(risks - 0.3)) / groups),
     }
     whole = str(rng.choice(list(wholes)))
@@ -113,7 +125,9 @@ def draw(seed: int) -> Drawn:
             constraints.append(f"{label}: sum(w) == 0.3;")
             limits = [*limits, cp.sum(w) == 0.3]
         elif limited == "gap":
-            constraints.append(f"{label}: abs(E[z ~ D | z.g == 0] dot(w, z.x) - E[z ~ D | z.g == 1] dot(w, z.x)) <= 0.05;")
+            constraints.append(
+                f"{label}: abs(E[z ~ D | z.g == 0] dot(w, z.x) - E[z ~ D | z.g == 1] dot(w, z.x)) <= 0.05;"
+            )
             limits = [*limits, cp.abs((x[g == 0].mean(0) - x[g == 1].mean(0)) @ w) <= 0.05]
         elif limited == "norm":
             constraints.append(f"{label}: norm1(w) <= 2;")
@@ -127,7 +141,10 @@ def draw(seed: int) -> Drawn:
         "model drawn;\ndim d;\nset G = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\n"
         f"var w[d]{SETS[domain][0]};\n{threshold}{text}minimize f: {wholes[whole][0]}{added};\n{subject}\n"
     )
-    name = f"{whole} of {own}, {domain}{', ' + regulariser if regulariser else ''}{'; ' + ', '.join(names) if names else ''}"
+    name = (
+        f"{whole} of {own}, "
+        f"{domain}{', ' + regulariser if regulariser else ''}{'; ' + ', '.join(names) if names else ''}"
+    )
     data = {"D": {"x": x, "y": y, "g": g}}
     return Drawn(name=name, text=model, data=data, problem=cp.Problem(cp.Minimize(objective), limits))
 
@@ -143,7 +160,9 @@ def solve(problem: cp.Problem) -> None:
         warnings.simplefilter("ignore")
         for tolerance in (1e-10, 1e-8):
             with contextlib.suppress(cp.error.SolverError):
-                problem.solve(solver="CLARABEL", tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+                problem.solve(
+                    solver="CLARABEL", tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance
+                )
                 return
 
 
@@ -167,11 +186,16 @@ def judged(drawn: Drawn, budget: str) -> tuple[str, str]:
     lying = gap is not None and found.objective - best > gap + 1e-7 * (1 + abs(best))
     wrong = lying or (claimed and abs(off) > max(1e-3, 10 * report.epsilon))
     verdict = "wrong" if wrong else "right" if good and claimed else "unsolved"
-    return verdict, f"off {off:+.1e}  epsilon {report.epsilon:.1e}  violation {report.feasibility:.1e}  {took:.1f} s"
+    return (
+        verdict,
+        f"off {off:+.1e}  epsilon {report.epsilon:.1e}  violation {report.feasibility:.1e}  {took:.1f} s",
+    )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", default="5s")

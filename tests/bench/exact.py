@@ -1,6 +1,7 @@
 """Models whose optima are known in exact arithmetic, at all scales: for ``bounds.py``.
 
-Every number of a model is the float64 that it is bound as, and optima are those of these numbers as fractions.
+Every number of a model is the float64 that it is bound as, and optima are those of these numbers as
+fractions.
 """
 
 from __future__ import annotations
@@ -82,13 +83,18 @@ def least_squares(rng: np.random.Generator, offset: float) -> Model:
 
     def value(point: dict[str, np.ndarray]) -> Fraction:
         w, b = fractions(point["w"]), Fraction(float(point["b"]))
-        off = [sum(a * c for a, c in zip(row, w, strict=True)) + b - t for row, t in zip(rows, targets, strict=True)]
+        off = [
+            sum(a * c for a, c in zip(row, w, strict=True)) + b - t
+            for row, t in zip(rows, targets, strict=True)
+        ]
         return one * sum(o * o for o in off) / n + Fraction(constant)
 
     wide = [[*row, Fraction(1)] for row in rows]
     size = d + 1
     normal = [[sum((row[i] * row[j] for row in wide), Fraction(0)) for j in range(size)] for i in range(size)]
-    right = [sum((row[i] * t for row, t in zip(wide, targets, strict=True)), Fraction(0)) for i in range(size)]
+    right = [
+        sum((row[i] * t for row, t in zip(wide, targets, strict=True)), Fraction(0)) for i in range(size)
+    ]
     best = solved(normal, right)
     found = np.linalg.lstsq(np.column_stack([x, np.ones(n)]), y, rcond=None)[0]
     if best is not None:
@@ -104,7 +110,14 @@ def least_squares(rng: np.random.Generator, offset: float) -> Model:
         best = [Fraction(float(v)) for v in found]
     least = least_of(one, wide, targets, best) + Fraction(constant)
     assert value(exact) >= least
-    return Model(name="least squares", text=text, optimum=least, value=value, points=points, data={"D": {"x": x, "y": y}})
+    return Model(
+        name="least squares",
+        text=text,
+        optimum=least,
+        value=value,
+        points=points,
+        data={"D": {"x": x, "y": y}},
+    )
 
 
 def least_of(factor: Fraction, rows: list[Exact], targets: Exact, w: Exact) -> Fraction:
@@ -167,7 +180,9 @@ def drawn(rng: np.random.Generator) -> Model:
     m, s, factor = float(rng.normal()), 10.0 ** float(rng.uniform(-3, 2)), scale(rng)
     mean, variance, one = Fraction(m), Fraction(s) ** 2, Fraction(factor)
     composed = rng.random() < 0.5
-    inside = f"(E[e ~ normal({m!r}, {s!r})] (w - e))^2" if composed else f"E[e ~ normal({m!r}, {s!r})] (w - e)^2"
+    inside = (
+        f"(E[e ~ normal({m!r}, {s!r})] (w - e))^2" if composed else f"E[e ~ normal({m!r}, {s!r})] (w - e)^2"
+    )
     least = Fraction(0) if composed else one * variance
 
     def value(point: dict[str, np.ndarray]) -> Fraction:

@@ -1,12 +1,14 @@
-"""Every emitted program on a device that is not there: its fake tensors fail what a GPU would fail, or wait for.
+"""Every emitted program on a device that is not there: its fake tensors fail what a GPU would fail, or
+wait for.
 
-    python tests/bench/fake_cuda.py [--only conformance language examples] [--names a,b] [--algorithms a,b] [--record FILE]
-    python tests/bench/fake_cuda.py --page FILE ...
+    python tests/bench/fake_cuda.py [--only conformance language examples] [--names a,b]
+    [--algorithms a,b] [--record FILE] python tests/bench/fake_cuda.py --page FILE ...
 
-Programs of the conformance set by every algorithm that takes them, of the models that use every feature of the language, and of
-the examples; each is prepared, draws, steps, has its steps captured, is evaluated, runs, finishes and is restored, gradients by
-autograd (``tests/support/fake_device.py``). It wants no GPU, nor a torch for one.
-``--page`` writes ``fake_cuda.md`` from records.
+Programs of the conformance set by every algorithm that takes them, of the models that use every
+feature of the language, and of the examples; each is prepared, draws, steps, has its steps
+captured, is evaluated, runs, finishes and is restored, gradients by autograd
+(``tests/support/fake_device.py``). It wants no GPU, nor a torch for one. ``--page`` writes
+``fake_cuda.md`` from records.
 """
 
 from __future__ import annotations
@@ -52,7 +54,11 @@ def conformance(names: list[str], chosen: list[str]) -> Iterator[Job]:
 
     for problem in ALL:
         for name in sorted(algorithms.all()):
-            if (not names or problem.name in names) and (not chosen or name in chosen) and not runs.refusal(problem, name):
+            if (
+                (not names or problem.name in names)
+                and (not chosen or name in chosen)
+                and not runs.refusal(problem, name)
+            ):
                 yield problem.name, name, lambda problem=problem, name=name: program(problem, name)
 
 
@@ -69,7 +75,9 @@ def examples(names: list[str], chosen: list[str]) -> Iterator[Job]:
     def program(path: Path) -> Any:
         compiled = pipeline.compile_model(model_source(path))
         bound = pipeline.bind(compiled, pipeline.Binding(spec=path.with_suffix(".toml")))
-        return emit.emit(lower(compiled.problem, bound, pipeline.decide(pipeline.analyse(compiled.problem, bound))))
+        return emit.emit(
+            lower(compiled.problem, bound, pipeline.decide(pipeline.analyse(compiled.problem, bound)))
+        )
 
     for path in sorted((ROOT / "examples").rglob("*.fcco")):
         spec = path.with_suffix(".toml")
@@ -96,7 +104,8 @@ def limited(seconds: int) -> Iterator[None]:
 
 
 def ran(job: Job) -> tuple[dict[str, str], Device]:
-    """What failed of each part of a program; which of its functions read numbers, and why no graph takes its steps."""
+    """What failed of each part of a program; which of its functions read numbers, and why no graph
+    takes its steps."""
     program, module = job[2](), ModuleType("solver")
     module.__dict__["MODULES"] = {name: kept.module for name, kept in program.modules.items()}
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module.__dict__)  # noqa: S102
@@ -116,17 +125,29 @@ def told(records: list[dict[str, Any]]) -> Iterator[str]:
     for name, those in sorted(by_algorithm.items()):
         why = Counter(record["uncaptured"] for record in those if record["uncaptured"])
         said = "; ".join(f"{count}: {reason}" for reason, count in why.most_common())
-        yield f"| {name} | {len(those)} | {sum(not record['why'] for record in those)} | {len(those) - why.total()} | {said} |"
+        yield (
+            f"| {name} | {len(those)} | {sum(not record['why'] for record in those)} | "
+            f"{len(those) - why.total()} | {said} |"
+        )
     failed = [record for record in records if record["why"]]
     if failed:
         yield "\nWhat failed:\n"
         yield from (f"- {record['problem']} by {record['algorithm']}: {record['why']}" for record in failed)
     yield "\nWithin a step, taken one by one, these alone wait for a number:\n"
     yield from (f"- `{name}`: {why}." for name, why in WAITS.items() if name in reads)
-    yield "\nBetween stages and after the steps the host reads what decides how a run goes on: objective, violations, step sizes,"
-    yield "smoothing, that the last 64 steps were finite, lengths in line searches. These do, the most frequent first:"
+    yield (
+        "\nBetween stages and after the steps the host reads what decides how a run goes on: "
+        "objective, violations, step sizes,"
+    )
+    yield (
+        "smoothing, that the last 64 steps were finite, lengths in line searches. These do, the most "
+        "frequent first:"
+    )
     yield ", ".join(f"`{name}`" for name, _ in reads.most_common() if name not in WAITS) + "."
-    yield "\nThe report is made on the host, in float64, from the point alone: what a program hands over is moved there."
+    yield (
+        "\nThe report is made on the host, in float64, from the point alone: what a program hands "
+        "over is moved there."
+    )
 
 
 def recorded(job: Job) -> dict[str, Any] | None:
@@ -160,11 +181,15 @@ def page(files: list[str]) -> None:
         f"With torch {torch.__version__}, {len(last)} programs of {len(models)} models: {', '.join(models)}.",
         "",
     ]
-    Path(__file__).with_suffix(".md").write_text("\n".join([*lead, *told(list(last.values()))]) + "\n", encoding="utf-8")
+    Path(__file__).with_suffix(".md").write_text(
+        "\n".join([*lead, *told(list(last.values()))]) + "\n", encoding="utf-8"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", choices=list(SETS), default=list(SETS))
     parser.add_argument("--names", default="")
     parser.add_argument("--algorithms", default="")

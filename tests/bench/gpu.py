@@ -1,14 +1,17 @@
-"""Steps of emitted programs on a GPU, eager and as CUDA graphs, beside a loop by hand, and their share of a copy's bandwidth.
+"""Steps of emitted programs on a GPU, eager and as CUDA graphs, beside a loop by hand, and their share
+of a copy's bandwidth.
 
     python tests/bench/gpu.py [--device cuda] [--batches 64 1024 16384 65536] [--rounds 7] [--write]
 
-One-way partial AUC by KL, linear and with an MLP, SOX; half of each batch positive rows, half negative, of 200,000 rows of 122
-numbers, float32. The program's steps one by one, those of its ``cuda-graph`` backend, and the loop by hand take turns in blocks
-of 64 steps between synchronisations, draws included; medians, ratios round by round. ``operations`` are torch's calls of a step
-that compute (views are none), about as many kernels; graphs start those of four steps by one call. The share, of the faster of
-the first two, is that of the bytes of a batch's rows, read from the table and written once, in the time of a step, against a
-copy of 256 MiB; of ``pairs`` the same for one pass over them, beside which rows are little where batches are large.
-``--device cpu`` tries the script; ``--write`` puts a GPU's table into ``gpu.md``.
+One-way partial AUC by KL, linear and with an MLP, SOX; half of each batch positive rows, half
+negative, of 200,000 rows of 122 numbers, float32. The program's steps one by one, those of its
+``cuda-graph`` backend, and the loop by hand take turns in blocks of 64 steps between
+synchronisations, draws included; medians, ratios round by round. ``operations`` are torch's calls
+of a step that compute (views are none), about as many kernels; graphs start those of four steps by
+one call. The share, of the faster of the first two, is that of the bytes of a batch's rows, read
+from the table and written once, in the time of a step, against a copy of 256 MiB; of ``pairs`` the
+same for one pass over them, beside which rows are little where batches are large. ``--device cpu``
+tries the script; ``--write`` puts a GPU's table into ``gpu.md``.
 """
 
 from __future__ import annotations
@@ -46,8 +49,8 @@ def program(net: bool, batch: int) -> Made:
 
 
 def emitted(made: Made, device: str, graphs: bool) -> Callable[[], None]:
-    """A block of steps of the program's own loop, draws included; one by one, or by the graphs of the ``cuda-graph`` backend (on
-    the host by what they would capture)."""
+    """A block of steps of the program's own loop, draws included; one by one, or by the graphs of the
+    ``cuda-graph`` backend (on the host by what they would capture)."""
     leap = None
     if graphs:
         several = Several.of(made.solver, made.program, device, torch.float32)
@@ -60,7 +63,10 @@ def emitted(made: Made, device: str, graphs: bool) -> Callable[[], None]:
 def by_hand(net: bool, batch: int, device: str) -> Callable[[], None]:
     """The same with modules, autograd and fused Adam, draws on the device, nothing read back."""
     table = steps.data()["D"]
-    x, y = torch.as_tensor(table["x"], dtype=torch.float32, device=device), torch.as_tensor(table["y"], device=device)
+    x, y = (
+        torch.as_tensor(table["x"], dtype=torch.float32, device=device),
+        torch.as_tensor(table["y"], device=device),
+    )
     positive, negative = (y == 1).nonzero()[:, 0], (y == -1).nonzero()[:, 0]
     linear = torch.nn.Sequential(torch.nn.Linear(steps.WIDTH, 1, bias=False), torch.nn.Flatten(0))
     score, half = (steps.mlp() if net else linear).to(device), batch // 2
@@ -95,7 +101,9 @@ def bandwidth(device: str) -> float:
     source = torch.zeros(1 << 26, device=device)
     target = torch.empty_like(source)
     target.copy_(source)
-    return 2 * source.nbytes / statistics.median(seconds(lambda: target.copy_(source), device) for _ in range(9))
+    return (
+        2 * source.nbytes / statistics.median(seconds(lambda: target.copy_(source), device) for _ in range(9))
+    )
 
 
 class Calls(TorchDispatchMode):
@@ -118,7 +126,10 @@ def operations(side: Callable[[], None]) -> float:
 def line(net: bool, batch: int, copy: float, asked: argparse.Namespace) -> str:
     """A row of the table."""
     made = program(net, batch)
-    sides = [*(emitted(made, asked.device, graphs) for graphs in (False, True)), by_hand(net, batch, asked.device)]
+    sides = [
+        *(emitted(made, asked.device, graphs) for graphs in (False, True)),
+        by_hand(net, batch, asked.device),
+    ]
     for side in sides:
         side()
     taken = [tuple(seconds(side, asked.device) / BLOCK for side in sides) for _ in range(asked.rounds)]
@@ -126,12 +137,18 @@ def line(net: bool, batch: int, copy: float, asked: argparse.Namespace) -> str:
     ratios = [statistics.median(row[k] / row[2] for row in taken) for k in (0, 1)]
     counts = [operations(side) for side in (sides[0], sides[2])]
     shares = [2 * 4 * numbers / min(times[:2]) / copy for numbers in (batch * steps.WIDTH, (batch // 2) ** 2)]
-    shown = [*(f"{1e6 * t:.0f}" for t in times), *(f"{ratio:.2f}" for ratio in ratios), *(f"{count:.0f}" for count in counts)]
+    shown = [
+        *(f"{1e6 * t:.0f}" for t in times),
+        *(f"{ratio:.2f}" for ratio in ratios),
+        *(f"{count:.0f}" for count in counts),
+    ]
     return f"| {' | '.join([*shown, *(f'{share:.1%}' for share in shares)])} |"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--batches", type=int, nargs="*", default=[64, 1024, 16_384, 65_536])
     parser.add_argument("--rows", type=int, default=200_000)

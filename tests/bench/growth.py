@@ -1,12 +1,13 @@
-"""How each stage grows: CPU seconds of reading, binding, planning, emitting, preparing, a step, an evaluation, the report, and
-the memory beside the data, along one size at a time.
+"""How each stage grows: CPU seconds of reading, binding, planning, emitting, preparing, a step, an
+evaluation, the report, and the memory beside the data, along one size at a time.
 
     python tests/bench/growth.py [axis ...] [--most 1e6] [--write]
     python tests/bench/growth.py --picture
 
-Each size is a process of its own with one thread, whose CPU seconds are counted, so that others on the machine matter little.
-``slope`` is that of log seconds against log size over the last three sizes; what takes less than ``SHORT`` has none. With
-``--write`` the table goes to ``growth.md``; ``--picture`` draws the curves that this page has.
+Each size is a process of its own with one thread, whose CPU seconds are counted, so that others on
+the machine matter little. ``slope`` is that of log seconds against log size over the last three
+sizes; what takes less than ``SHORT`` has none. With ``--write`` the table goes to ``growth.md``;
+``--picture`` draws the curves that this page has.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def table(n: int, d: int = 10, groups: int = 10) -> dict[str, Any]:
 
 def rows(n: int) -> Posed:
     """Rows of one expectation and of a constraint."""
-    text = f"{TABLE} minimize E[z ~ D] {LOGISTIC} + 0.01 * sumsq(w); subject to c: E[z ~ D | z.y == 1] {LOGISTIC} <= 0.6;"
+    text = (
+        f"{TABLE} minimize E[z ~ D] {LOGISTIC} + 0.01 * sumsq(w); subject to c: E[z ~ D | z.y == 1] "
+        f"{LOGISTIC} <= 0.6;"
+    )
     return text, table(n)
 
 
@@ -65,7 +69,10 @@ def blocks(n: int) -> Posed:
 
 def constraints(n: int) -> Posed:
     """A family of constraints, each of an expectation over its own ten rows."""
-    text = f"{TABLE} minimize E[z ~ D] {LOGISTIC}; subject to c[k in G]: E[z ~ D | z.g == k] square(dot(w, z.x) - z.y) <= 4;"
+    text = (
+        f"{TABLE} minimize E[z ~ D] {LOGISTIC}; subject to c[k in G]: E[z ~ D | z.g == k] "
+        "square(dot(w, z.x) - z.y) <= 4;"
+    )
     return text, table(10 * n, groups=n)
 
 
@@ -88,7 +95,9 @@ def terms(n: int) -> Posed:
 
 def definitions(n: int) -> Posed:
     """Definitions, each of the one before."""
-    return "var x; let a0 = square(x); " + " ".join(f"let a{k + 1} = a{k} + x;" for k in range(n)) + f" minimize a{n};", {}
+    return "var x; let a0 = square(x); " + " ".join(
+        f"let a{k + 1} = a{k} + x;" for k in range(n)
+    ) + f" minimize a{n};", {}
 
 
 def variables(n: int) -> Posed:
@@ -132,7 +141,9 @@ def measured(axis: str, n: int) -> dict[str, float]:
     made = stage("read", lambda: pipeline.compile_model(Source(text=text, name="growth.fcco")))
     binding = pipeline.Binding(data=data)
     bound = stage("bind", lambda: pipeline.bind(made, binding))
-    planned = stage("plan", lambda: pipeline.plan(made, binding, {"unverified": (True, "given")}, bound=bound))
+    planned = stage(
+        "plan", lambda: pipeline.plan(made, binding, {"unverified": (True, "given")}, bound=bound)
+    )
     program = stage("emit", lambda: pipeline.emit(planned))
     solver, rng = types.ModuleType("solver"), torch.Generator().manual_seed(0)
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), solver.__dict__)  # noqa: S102
@@ -196,13 +207,21 @@ def apart(axis: str, n: int, seconds: float = 900) -> dict[str, float] | str:
 def lines(axis: str, found: dict[int, dict[str, float] | str]) -> list[str]:
     """A table in Markdown: a row per size, then the slopes."""
     head = ["", *STAGES, "data MB", "more MB"]
-    text = [f"**{axis}**: {AXES[axis][0].__doc__}", "", " | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head)]
+    text = [
+        f"**{axis}**: {AXES[axis][0].__doc__}",
+        "",
+        " | ".join(["", *head, ""]).strip(),
+        "|" + "---|" * len(head),
+    ]
     good = {n: one for n, one in found.items() if isinstance(one, dict)}
     for n, one in found.items():
         if isinstance(one, str):
             text.append(f"| {n:,} | {one} |")
             continue
-        entries = [f"{one[s]:.2g}" if s in one else "-" for s in STAGES] + [f"{one['data']:.0f}", f"{one['more']:.0f}"]
+        entries = [f"{one[s]:.2g}" if s in one else "-" for s in STAGES] + [
+            f"{one['data']:.0f}",
+            f"{one['more']:.0f}",
+        ]
         text.append(f"| {n:,} | " + " | ".join(entries) + " |")
     fits = [slope(list(good), [one.get(s, 0.0) for one in good.values()]) for s in STAGES]
     shown = ["" if f is None else f"**{f:.2f}**" if f > STEEP else f"{f:.2f}" for f in fits]
@@ -219,7 +238,9 @@ def of_page() -> dict[str, dict[int, dict[str, float]]]:
             axis = line.split("**")[1]
         elif len(cells) > len(STAGES) and cells[0].replace(",", "").isdecimal():
             stages = zip(STAGES, cells[1:], strict=False)
-            found.setdefault(axis, {})[int(cells[0].replace(",", ""))] = {s: float(x) for s, x in stages if x not in ("", "-")}
+            found.setdefault(axis, {})[int(cells[0].replace(",", ""))] = {
+                s: float(x) for s, x in stages if x not in ("", "-")
+            }
     return found
 
 
@@ -242,7 +263,12 @@ def picture(found: dict[str, dict[int, dict[str, float]]]) -> None:
         axes.set_xticks(list(sizes), [f"{n:,}" for n in sizes])
     for axes in panels.flat[len(found) :]:
         axes.set_axis_off()
-    figure.legend(*panels.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(STAGES), frameon=False)
+    figure.legend(
+        *panels.flat[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=len(STAGES),
+        frameon=False,
+    )
     figure.savefig(PICTURE, metadata={"Date": None})
 
 

@@ -1,4 +1,5 @@
-"""Sixteen problems made to break a solver: redundant and badly scaled constraints, kinks by the thousand, saddles, conflicts.
+"""Sixteen problems made to break a solver: redundant and badly scaled constraints, kinks by the
+thousand, saddles, conflicts.
 
     python tests/bench/harder.py [name ...] [--budget 10s]
 
@@ -23,7 +24,9 @@ def redundant() -> Problem:
     x, y = gaussian(800, 5)
     many = "c[k in K]: (1 + 0.1 * k) * (w[1] + w[2]) <= (1 + 0.1 * k) * 0.2; b: w[1] + w[2] <= 5;"
     text = f"{REGRESSION} set K = 1 .. 40 by 1; var w[d]; minimize {FIT}; subject to {many}"
-    return Problem(text=text, data=rows(x, y), optimum=conic(squares(x, y), 5, [lambda c, w: w[0] + w[1] <= 0.2]))
+    return Problem(
+        text=text, data=rows(x, y), optimum=conic(squares(x, y), 5, [lambda c, w: w[0] + w[1] <= 0.2])
+    )
 
 
 def scaled_equalities() -> Problem:
@@ -54,7 +57,9 @@ def svm_box() -> Problem:
     text = f"{CLASSES} var w[d] in box(-0.1, 0.1); minimize E[z ~ D] hinge(1 - z.y * dot(w, z.x));"
     hinges = [lambda c, w: c.abs(w) <= 0.1]
     return Problem(
-        text=text, data=rows(x, y), optimum=conic(lambda c, w: c.sum(c.pos(1 - c.multiply(y, x @ w))) / 3000, 30, hinges)
+        text=text,
+        data=rows(x, y),
+        optimum=conic(lambda c, w: c.sum(c.pos(1 - c.multiply(y, x @ w))) / 3000, 30, hinges),
     )
 
 
@@ -62,7 +67,9 @@ def median() -> Problem:
     """100,000 kinks in one variable."""
     y = np.random.default_rng(1).standard_t(2, size=100_000)
     text = f"{REGRESSION} var t; minimize E[z ~ D] abs(t - z.y);"
-    return Problem(text=text, data=rows(np.zeros((len(y), 1)), y), optimum=float(np.mean(np.abs(np.median(y) - y))))
+    return Problem(
+        text=text, data=rows(np.zeros((len(y), 1)), y), optimum=float(np.mean(np.abs(np.median(y) - y)))
+    )
 
 
 def kinked_constraints() -> Problem:
@@ -70,12 +77,17 @@ def kinked_constraints() -> Problem:
     kinked = "a: E[z ~ D] hinge(dot(w, z.x)) <= 0.2; b: norm1(w) <= 3;"
     text = f"{HEAD} minimize E[z ~ D] abs(dot(w, z.x) - z.y); subject to {kinked}"
     limits = [lambda c, w: c.sum(c.pos(x @ w)) / 2000 <= 0.2, lambda c, w: c.norm1(w) <= 3]
-    return Problem(text=text, data=rows(x, y), optimum=conic(lambda c, w: c.norm1(x @ w - y) / 2000, 5, limits))
+    return Problem(
+        text=text, data=rows(x, y), optimum=conic(lambda c, w: c.norm1(x @ w - y) / 2000, 5, limits)
+    )
 
 
 def infeasible_band() -> Problem:
     x, y = gaussian(600, 4)
-    text = f"{HEAD} minimize {FIT}; subject to band: 0.5 <= E[z ~ D] z.y * dot(w, z.x) <= 0.6; small: sumsq(w) <= 0.01;"
+    text = (
+        f"{HEAD} minimize {FIT}; subject to band: 0.5 <= E[z ~ D] z.y * dot(w, z.x) <= 0.6; small: "
+        "sumsq(w) <= 0.01;"
+    )
     return Problem(text=text, data=rows(x, y), expected="infeasible")
 
 
@@ -89,7 +101,11 @@ def contradicting() -> Problem:
 def saddle() -> Problem:
     """A saddle at the origin; 0 on a hyperbola."""
     x, y = gaussian(100, 2)
-    return Problem(text=f"{HEAD} minimize (w[1] * w[2] - 1)^2; subject to size: sumsq(w) <= 4;", data=rows(x, y), optimum=0.0)
+    return Problem(
+        text=f"{HEAD} minimize (w[1] * w[2] - 1)^2; subject to size: sumsq(w) <= 4;",
+        data=rows(x, y),
+        optimum=0.0,
+    )
 
 
 def sphere() -> Problem:
@@ -108,7 +124,9 @@ def partial_separation() -> Problem:
     x[:, 3] = 0
     x[np.flatnonzero(y > 0)[:4], 3] = 1
     rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    return Problem(text=f"{CLASSES} var w[d]; minimize {LOSS};", data=rows(x @ rotation, y), expected="unattained")
+    return Problem(
+        text=f"{CLASSES} var w[d]; minimize {LOSS};", data=rows(x @ rotation, y), expected="unattained"
+    )
 
 
 def ties() -> Problem:
@@ -126,7 +144,9 @@ def growth() -> Problem:
 
     x = 1 + 0.1 * np.random.default_rng(2).normal(size=(500, 5)) + np.linspace(0, 0.05, 5)
     w = cvxpy.Variable(5)
-    best = cvxpy.Problem(cvxpy.Maximize(cvxpy.sum(cvxpy.log(x @ w)) / 500), [w >= 0, cvxpy.sum(w) == 1]).solve(solver="CLARABEL")
+    best = cvxpy.Problem(
+        cvxpy.Maximize(cvxpy.sum(cvxpy.log(x @ w)) / 500), [w >= 0, cvxpy.sum(w) == 1]
+    ).solve(solver="CLARABEL")
     text = f"{REGRESSION} var w[d] in simplex(d); maximize E[z ~ D] log(dot(w, z.x));"
     return Problem(text=text, data=rows(x, x[:, 0]), optimum=float(best))
 
@@ -135,7 +155,11 @@ def scaled(factor: str) -> Problem:
     """The objective times a number."""
     x, y = gaussian(1000, 5)
     text = f"{HEAD} minimize {factor} * {FIT}; subject to a: w[1] <= 0.5;"
-    return Problem(text=text, data=rows(x, y), optimum=float(factor) * conic(squares(x, y), 5, [lambda c, w: w[0] <= 0.5]))
+    return Problem(
+        text=text,
+        data=rows(x, y),
+        optimum=float(factor) * conic(squares(x, y), 5, [lambda c, w: w[0] <= 0.5]),
+    )
 
 
 def far() -> Problem:
@@ -154,7 +178,9 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="name")
     parser.add_argument("--budget", default="10s")
     arguments = parser.parse_args()

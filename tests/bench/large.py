@@ -1,11 +1,13 @@
-"""A table that stays in its file: seconds and anonymous memory of prepare, bind, first step, evaluation, solve and report.
+"""A table that stays in its file: seconds and anonymous memory of prepare, bind, first step,
+evaluation, solve and report.
 
     python tests/bench/large.py FOLDER [--rows 1e7] [--features 50] [--groups 1000] [--memory] [--budget 30s]
 
-A logistic objective under a constraint (Neyman-Pearson), or with ``--groups`` the squared risks of groups, on rows that are drawn
-into a Parquet file of the folder, once.
-``--memory`` binds that file itself, as float64 in memory, to compare. Anonymous memory (RssAnon) is what cannot be dropped: pages
-of a mapped file do not count. Each line tells the most that a stage had, sampled every few milliseconds.
+A logistic objective under a constraint (Neyman-Pearson), or with ``--groups`` the squared risks of
+groups, on rows that are drawn into a Parquet file of the folder, once. ``--memory`` binds that file
+itself, as float64 in memory, to compare. Anonymous memory (RssAnon) is what cannot be dropped:
+pages of a mapped file do not count. Each line tells the most that a stage had, sampled every few
+milliseconds.
 """
 
 from __future__ import annotations
@@ -42,7 +44,12 @@ data D : table(x: real[d], y: {-1, 1}, g: G);
 var w[d];
 minimize risks: E[k ~ G] square(E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.01 * sumsq(w);
 """
-BINDING = {"D": {"source": "raw.parquet", "x": {"columns": "*", "except": ["g"], "scale": "standard", "intercept": True}}}
+BINDING = {
+    "D": {
+        "source": "raw.parquet",
+        "x": {"columns": "*", "except": ["g"], "scale": "standard", "intercept": True},
+    }
+}
 PART = 1 << 18
 
 
@@ -53,7 +60,9 @@ def drawn(path: Path, n: int, d: int, groups: int) -> None:
 
     rng = np.random.default_rng(0)
     w = rng.normal(size=d) / np.sqrt(d)
-    schema = pa.schema([*((f"x{k + 1}", pa.float32()) for k in range(d)), ("y", pa.int8()), ("g", pa.int32())])
+    schema = pa.schema(
+        [*((f"x{k + 1}", pa.float32()) for k in range(d)), ("y", pa.int8()), ("g", pa.int32())]
+    )
     with pq.ParquetWriter(path, schema, use_dictionary=False, compression=None) as file:
         for low in range(0, n, PART):
             x = rng.standard_normal((min(PART, n - low), d), dtype=np.float32)

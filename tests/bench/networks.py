@@ -1,12 +1,16 @@
-"""Constrained networks on real data: default solves beside Adam with an augmented Lagrangian, tuned by hand, and Cooper.
+"""Constrained networks on real data: default solves beside Adam with an augmented Lagrangian, tuned by
+hand, and Cooper.
 
-    python tests/bench/networks.py [PROBLEM ...] [--only NAME ...] [--rows 12000] [--seconds 2 5] [--table networks.md]
+    python tests/bench/networks.py [PROBLEM ...] [--only NAME ...] [--rows 12000] [--seconds 2 5]
+    [--table networks.md]
 
-Each row is the lowest objective over all rows at a violation of at most 1e-3, after so many counted seconds of one thread
-(``core/work.py``: a busy machine takes nothing from anyone's time), in float32 steps from the same network; all are judged by the
-same code in float64. Ours are default solves with these budgets, the clock standing still. The others' points are looked at
-sixteen times, which is not counted; of all settings (learning rate, penalty or dual rate, batch) the one with the lowest end is
-named, and the best at each time shown, in hindsight, with cosine decay over the longest. Cooper is ``pip install cooper-optim``.
+Each row is the lowest objective over all rows at a violation of at most 1e-3, after so many counted
+seconds of one thread (``core/work.py``: a busy machine takes nothing from anyone's time), in
+float32 steps from the same network; all are judged by the same code in float64. Ours are default
+solves with these budgets, the clock standing still. The others' points are looked at sixteen times,
+which is not counted; of all settings (learning rate, penalty or dual rate, batch) the one with the
+lowest end is named, and the best at each time shown, in hindsight, with cosine decay over the
+longest. Cooper is ``pip install cooper-optim``.
 """
 
 from __future__ import annotations
@@ -40,8 +44,9 @@ SPLIT = "set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1};"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """A model, and the same by hand: rows x with labels y (-1 or 1) in strata, and from the scores of some rows of each stratum
-    and its ``shares`` of all rows the objective and the constraints, each at most 0."""
+    """A model, and the same by hand: rows x with labels y (-1 or 1) in strata, and from the scores of
+    some rows of each stratum and its ``shares`` of all rows the objective and the constraints, each
+    at most 0."""
 
     text: str
     x: np.ndarray
@@ -63,20 +68,24 @@ def standard(frame: pd.DataFrame) -> np.ndarray:
 def table(name: str) -> pd.DataFrame:
     """Every so many rows of a table, ``ROWS`` in all."""
     whole = pd.read_parquet(DATA / f"{name}.parquet")
-    return whole.iloc[np.linspace(0, len(whole) - 1, min(ROWS, len(whole))).astype(int)].reset_index(drop=True)
+    return whole.iloc[np.linspace(0, len(whole) - 1, min(ROWS, len(whole))).astype(int)].reset_index(
+        drop=True
+    )
 
 
 def loss(s: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.softplus(-y * s)
 
 
-def mean_loss(scores: Scores, labels: list[torch.Tensor], shares: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def mean_loss(
+    scores: Scores, labels: list[torch.Tensor], shares: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The mean loss over all rows and those of the strata."""
     each = torch.stack([loss(s, y).mean() for s, y in zip(scores, labels, strict=True)])
     return shares.to(each.dtype) @ each, each
 
 
-# ------------------------------------------------------------------------------------------------------------- the problems
+# ------------------------------------------------------------------------------------- the problems
 def recall() -> Problem:
     """Who takes a bank's credit: nine of ten who do are to be found."""
     bank = table("bank_marketing")
@@ -103,9 +112,10 @@ def rates() -> Problem:
         return mean_loss(scores, labels, shares)[0], torch.stack([gap - 0.02, -gap - 0.02])
 
     return Problem(
-        text=f"model rates; set G; {HEAD} set A = {{z in D | z.g == 'women'}}; set B = {{z in D | z.g == 'men'}};"
-        "minimize E[z ~ D] log1pexp(-z.y * s(w; z.x));"
-        "subject to rates: abs(E[a ~ A] sigmoid(s(w; a.x)) - E[b ~ B] sigmoid(s(w; b.x))) <= 0.02;".replace("'", '"'),
+        text=f"model rates; set G; {HEAD} set A = {{z in D | z.g == 'women'}}; set B = {{z in D | z.g == "
+             f"'men'}};"
+             "minimize E[z ~ D] log1pexp(-z.y * s(w; z.x));"
+             "subject to rates: abs(E[a ~ A] sigmoid(s(w; a.x)) - E[b ~ B] sigmoid(s(w; b.x))) <= 0.02;".replace("'", '"'),
         x=standard(pd.get_dummies(adult)), y=y, groups=np.where(women, "women", "men"),
         strata=[np.flatnonzero(women), np.flatnonzero(~women)], values=values,
     )  # fmt: skip
@@ -147,10 +157,16 @@ def groups() -> Problem:
 PROBLEMS = {made.__name__: made for made in (recall, rates, neyman_pearson, groups)}
 
 
-# --------------------------------------------------------------------------------------------------------------- the judge
+# ---------------------------------------------------------------------------------------- the judge
 def layers(width: int) -> torch.nn.Module:
     torch.manual_seed(0)
-    ways = (torch.nn.Linear(width, 64), torch.nn.ELU(), torch.nn.Linear(64, 64), torch.nn.ELU(), torch.nn.Linear(64, 1))
+    ways = (
+        torch.nn.Linear(width, 64),
+        torch.nn.ELU(),
+        torch.nn.Linear(64, 64),
+        torch.nn.ELU(),
+        torch.nn.Linear(64, 1),
+    )
     return torch.nn.Sequential(*ways, torch.nn.Flatten(0))
 
 
@@ -165,11 +181,13 @@ class Judge:
     @torch.no_grad()
     def __call__(self, w: torch.Tensor) -> tuple[float, float]:
         torch.nn.utils.vector_to_parameters(w.double(), self.net.parameters())
-        objective, constraints = self.problem.values([self.net(x) for x in self.x], self.y, self.problem.shares)
+        objective, constraints = self.problem.values(
+            [self.net(x) for x in self.x], self.y, self.problem.shares
+        )
         return float(objective), max(float(constraints.max()), 0.0)
 
 
-# ----------------------------------------------------------------------------------------------------------------- the runs
+# ----------------------------------------------------------------------------------------- the runs
 def ours(problem: Problem, judge: Judge) -> Curve:
     """Default solves, one for each budget."""
     curve = {}
@@ -181,8 +199,14 @@ def ours(problem: Problem, judge: Judge) -> Curve:
         result = bound.solve(seed=0, budget=f"{seconds}s", device="cpu")
         objective, violation = judge(torch.as_tensor(result.variables["w"]))
         curve[seconds] = objective if violation <= FEASIBLE else math.inf
-        spent, said = time.process_time() - began, f"{result.outcome.status}, epsilon {result.report.epsilon:.2g}"
-        print(f"    {seconds:4g} s: {objective:.5f}, violation {violation:.1e} ({spent:.1f} s; {said})", flush=True)
+        spent, said = (
+            time.process_time() - began,
+            f"{result.outcome.status}, epsilon {result.report.epsilon:.2g}",
+        )
+        print(
+            f"    {seconds:4g} s: {objective:.5f}, violation {violation:.1e} ({spent:.1f} s; {said})",
+            flush=True,
+        )
     return curve
 
 
@@ -218,8 +242,8 @@ def timed(net: torch.nn.Module, judge: Judge, step: Callable[[float], None]) -> 
 
 
 def by_hand(problem: Problem, judge: Judge, rate: float, penalty: float, batch: int) -> Curve:
-    """Adam on f + sum_k (max(0, y_k + rho c_k)^2 - y_k^2) / (2 rho); y <- max(0, y + rho c) by the mean c of 50 steps (5 on
-    all rows)."""
+    """Adam on f + sum_k (max(0, y_k + rho c_k)^2 - y_k^2) / (2 rho); y <- max(0, y + rho c) by the
+    mean c of 50 steps (5 on all rows)."""
     net = layers(problem.x.shape[1])
     adam = torch.optim.Adam(net.parameters(), lr=rate)
     rows, shares = draws(problem, batch), problem.shares
@@ -261,7 +285,9 @@ def cooper_lagrangian(problem: Problem, judge: Judge, rate: float, dual: float, 
 
         def compute_cmp_state(self, x: list[torch.Tensor], labels: list[torch.Tensor]) -> Any:
             f, c = problem.values(scored(net, x), labels, shares)
-            return cooper.CMPState(loss=f, observed_constraints={self.bounds: cooper.ConstraintState(violation=c)})
+            return cooper.CMPState(
+                loss=f, observed_constraints={self.bounds: cooper.ConstraintState(violation=c)}
+            )
 
     constrained = Constrained()
     adam = torch.optim.Adam(net.parameters(), lr=rate)
@@ -276,35 +302,48 @@ def cooper_lagrangian(problem: Problem, judge: Judge, rate: float, dual: float, 
     return timed(net, judge, step)
 
 
-def best(problem: Problem, judge: Judge, run: Callable[..., Curve], grid: list[tuple[float, float, int]]) -> tuple[str, Curve]:
-    """The setting with the lowest end, in words, and its curve; at each earlier time that of the best setting there."""
+def best(
+    problem: Problem, judge: Judge, run: Callable[..., Curve], grid: list[tuple[float, float, int]]
+) -> tuple[str, Curve]:
+    """The setting with the lowest end, in words, and its curve; at each earlier time that of the best
+    setting there."""
     tried = {}
     for rate, weight, batch in grid:
         tried[rate, weight, batch] = curve = run(problem, judge, rate, weight, batch)
         print(f"    {rate:g}, {weight:g}, {batch or 'all rows'}: {shown(curve)}", flush=True)
     rate, weight, batch = min(tried, key=lambda key: tried[key][SECONDS[-1]])
-    return f"{rate:g}, {weight:g}, {batch or 'all rows'}", {end: min(curve[end] for curve in tried.values()) for end in SECONDS}
+    return f"{rate:g}, {weight:g}, {batch or 'all rows'}", {
+        end: min(curve[end] for curve in tried.values()) for end in SECONDS
+    }
 
 
 def shown(curve: Curve) -> str:
     return " | ".join("none" if math.isinf(curve[end]) else f"{curve[end]:.5f}" for end in SECONDS)
 
 
-def settings(rates: tuple[float, ...], weights: tuple[float, ...], batches: tuple[int, ...]) -> list[tuple[float, float, int]]:
+def settings(
+    rates: tuple[float, ...], weights: tuple[float, ...], batches: tuple[int, ...]
+) -> list[tuple[float, float, int]]:
     return list(itertools.product(rates, weights, batches))
 
 
 RUNS: dict[str, Callable[[Problem, Judge], tuple[str, Curve]]] = {
     "fccomodel": lambda problem, judge: ("default", ours(problem, judge)),
-    "Adam, batches": lambda problem, judge: best(problem, judge, by_hand, settings((3e-3, 1e-2), (1.0, 10.0), (128, 512))),
+    "Adam, batches": lambda problem, judge: best(
+        problem, judge, by_hand, settings((3e-3, 1e-2), (1.0, 10.0), (128, 512))
+    ),
     "Adam, all rows": lambda problem, judge: best(problem, judge, by_hand, settings((1e-2,), (1.0,), (0,))),
-    "Cooper 1.0.1": lambda problem, judge: best(problem, judge, cooper_lagrangian, settings((1e-2,), (1e-1, 1.0), (128,))),
+    "Cooper 1.0.1": lambda problem, judge: best(
+        problem, judge, cooper_lagrangian, settings((1e-2,), (1e-1, 1.0), (128,))
+    ),
 }
 
 
 def main() -> None:
     global ROWS, SECONDS
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", choices=[[], *PROBLEMS], help="of problems")
     parser.add_argument("--only", nargs="*", default=list(RUNS), choices=list(RUNS))
     parser.add_argument("--rows", type=int, default=ROWS)

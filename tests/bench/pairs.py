@@ -1,10 +1,12 @@
-"""Models of all pairs of rows beside full-batch L-BFGS, objective against objective after the same processor seconds.
+"""Models of all pairs of rows beside full-batch L-BFGS, objective against objective after the same
+processor seconds.
 
     python tests/bench/pairs.py [--rows 4000] [--wide 50000] [--seconds 60] [--write]
 
-Neighbourhood component analysis of generated letters (16 numbers, 26 classes of three clusters) beside scikit-learn's, and
-one-way partial AUC of a generated sparse table (300 columns, 3% positive) beside SciPy's L-BFGS on passes over blocks of pairs.
-Budgets are in seconds of the processor, on one thread, so that a busy machine changes little. ``--write`` keeps ``pairs.md``.
+Neighbourhood component analysis of generated letters (16 numbers, 26 classes of three clusters)
+beside scikit-learn's, and one-way partial AUC of a generated sparse table (300 columns, 3%
+positive) beside SciPy's L-BFGS on passes over blocks of pairs. Budgets are in seconds of the
+processor, on one thread, so that a busy machine changes little. ``--write`` keeps ``pairs.md``.
 """
 
 from __future__ import annotations
@@ -117,7 +119,13 @@ def plain(x: np.ndarray, y: np.ndarray, seconds: float) -> float:
         return found
 
     with suppress(TimeIsUp):
-        minimize(timed, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 10_000, "maxfun": 10_000})
+        minimize(
+            timed,
+            np.zeros(x.shape[1]),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": 10_000, "maxfun": 10_000},
+        )
     return best[0]
 
 
@@ -131,7 +139,9 @@ def ours(model: str, x: np.ndarray, y: np.ndarray, seconds: float) -> tuple[floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=4000)
     parser.add_argument("--wide", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=60.0)
@@ -149,7 +159,10 @@ def main() -> None:
             lines.append(f"| {name} | {rows:,} | {here:.5g} | {there:.5g} | {here / there:.4g} | {how} |")
             print(lines[-1], flush=True)
     if args.write:
-        head = f"# Pairs of rows beside full-batch L-BFGS\n\nAfter {args.seconds:g} processor seconds each, one thread"
+        head = (
+            f"# Pairs of rows beside full-batch L-BFGS\n\nAfter {args.seconds:g} processor seconds "
+            "each, one thread"
+        )
         text = f"{head} (`python {' '.join(sys.argv)}`).\n\n" + "\n".join(lines) + "\n"
         Path(__file__).with_suffix(".md").write_text(text, encoding="utf-8")
 

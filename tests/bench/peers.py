@@ -1,15 +1,17 @@
-"""Speed beside the peers: every figure a ratio of one run, by the processor's time on one thread, the sides taking turns.
+"""Speed beside the peers: every figure a ratio of one run, by the processor's time on one thread, the
+sides taking turns.
 
     python tests/bench/peers.py [--only PART ...] [--rounds 11] [--seconds 40] [--write]
 
-Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of blocks of 200. Traced and
-compiled steps are those of the backends that ``auto`` takes for runs of so many steps: by torch alone, and by the system's
-compiler. The 14 constraints and the objective share one draw of rows, which has some of every group. LibAUC 2.0.1 and Cooper
-1.0.1 come by ``pip install --no-deps libauc cooper-optim``, CVXPY with Clarabel and scikit-learn by the extra ``test``; a row
-whose peer or data are absent is skipped with the reason. README's first command is to take 1.5 s in all, importing torch
-included, of which a command leaves parts unread; the same in a program of one's own, which reads all and which Python ends by
-looking through all that was imported, and what that takes beyond importing torch, are rows.
-``--write`` keeps ``peers.md``.
+Steps are of 32 positive and 32 negative rows of 20,000 with 122 numbers; medians of the ratios of
+blocks of 200. Traced and compiled steps are those of the backends that ``auto`` takes for runs of
+so many steps: by torch alone, and by the system's compiler. The 14 constraints and the objective
+share one draw of rows, which has some of every group. LibAUC 2.0.1 and Cooper 1.0.1 come by ``pip
+install --no-deps libauc cooper-optim``, CVXPY with Clarabel and scikit-learn by the extra ``test``;
+a row whose peer or data are absent is skipped with the reason. README's first command is to take
+1.5 s in all, importing torch included, of which a command leaves parts unread; the same in a
+program of one's own, which reads all and which Python ends by looking through all that was
+imported, and what that takes beyond importing torch, are rows. ``--write`` keeps ``peers.md``.
 """
 
 from __future__ import annotations
@@ -57,7 +59,8 @@ BYTECODE = tempfile.TemporaryDirectory()
 
 
 class Row(NamedTuple):
-    """A case, the peer, our figure over the peer's (``how``: of what, and the figures themselves), and what it must be."""
+    """A case, the peer, our figure over the peer's (``how``: of what, and the figures themselves), and
+    what it must be."""
 
     case: str
     peer: str
@@ -81,16 +84,22 @@ def ratios(ours: Callable[[], None], theirs: Callable[[], None], rounds: int) ->
     return statistics.median(x / y for x, y in taken), a, b
 
 
-# -------------------------------------------------------------------------------------------------------------------- steps
+# -------------------------------------------------------------------------------------------- steps
 def part_of_libauc(name: str) -> Any:
-    """A module of LibAUC, without its packages' own imports, which ask for torchvision and torch_geometric."""
-    found = importlib.util.find_spec("libauc") if "libauc" not in sys.modules else sys.modules["libauc"].__spec__
+    """A module of LibAUC, without its packages' own imports, which ask for torchvision and
+    torch_geometric."""
+    found = (
+        importlib.util.find_spec("libauc") if "libauc" not in sys.modules else sys.modules["libauc"].__spec__
+    )
     if found is None or not found.submodule_search_locations:
         raise Absent("LibAUC is not installed")
     root = Path(list(found.submodule_search_locations)[0])
     for package in ("libauc", "libauc.losses", "libauc.optimizers", "libauc.utils"):
         module = sys.modules.setdefault(package, types.ModuleType(package))
-        module.__path__, module.__spec__ = [str(root.joinpath(*package.split(".")[1:]))], module.__spec__ or found
+        module.__path__, module.__spec__ = (
+            [str(root.joinpath(*package.split(".")[1:]))],
+            module.__spec__ or found,
+        )
     with contextlib.suppress(ImportError):
         importlib.import_module("tqdm")
     if "tqdm" not in sys.modules:
@@ -134,7 +143,9 @@ def by_backend(made: Made, one: ModuleType) -> tuple[Callable[[], None], str]:
         raise Absent(reason)
     several = Several.of(made.solver, made.program, "cpu", torch.float32)
     leap, on = one.leap(several)[0], backends.begun(made, torch.float32, math.inf)[1]
-    pays = next(count for count in range(0, 100_000, 100) if choice.ranked(several, count)[0] == one.backend.name)
+    pays = next(
+        count for count in range(0, 100_000, 100) if choice.ranked(several, count)[0] == one.backend.name
+    )
     run = lambda: on(steps.STEPS, leap)  # noqa: E731
     run.steps = steps.STEPS  # type: ignore[attr-defined]
     return run, f"; auto takes it from {pays:,} steps on"
@@ -145,15 +156,26 @@ def of_steps(asked: argparse.Namespace) -> Iterator[Row]:
     for net, must, reach in ((False, "0.15", "0.02"), (True, "0.33", "0.15")):
         peer, shape = libauc(net), "MLP 64-64" if net else "linear"
         for who in ("sox", "sonex"):
-            made, case = make("bench", steps.model(steps.PAUC, net), algorithm=who), f"KL pAUC step, {shape}, {who.upper()}"
+            made, case = (
+                make("bench", steps.model(steps.PAUC, net), algorithm=who),
+                f"KL pAUC step, {shape}, {who.upper()}",
+            )
             ratio, a, b = ratios(steps.emitted(made), peer, asked.rounds)
             yield Row(case, "LibAUC 2.0.1", ratio, must, f"{a:.0f} / {b:.0f} µs")
             for one, goal in ((traced, must), (compiled, f"{must}; reach {reach}")):
                 ours, pays = by_backend(made, one)
                 ratio, a, b = ratios(ours, peer, asked.rounds)
-                yield Row(f"{case}, {one.backend.name}", "LibAUC 2.0.1", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}")
+                yield Row(
+                    f"{case}, {one.backend.name}", "LibAUC 2.0.1", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}"
+                )
         ratio, a, b = ratios(steps.plain(net, False), peer, asked.rounds)
-        yield Row(f"KL pAUC step, {shape}, a loop by hand in torch", "LibAUC 2.0.1", ratio, "", f"{a:.0f} / {b:.0f} µs")
+        yield Row(
+            f"KL pAUC step, {shape}, a loop by hand in torch",
+            "LibAUC 2.0.1",
+            ratio,
+            "",
+            f"{a:.0f} / {b:.0f} µs",
+        )
 
 
 def cooper_step() -> Callable[[], None]:
@@ -197,20 +219,31 @@ def cooper_step() -> Callable[[], None]:
 
 
 def of_cooper(asked: argparse.Namespace) -> Iterator[Row]:
-    """14 constraints on groups; how many rows our steps take is said beside it: five of each group, and as many as asked for."""
+    """14 constraints on groups; how many rows our steps take is said beside it: five of each group,
+    and as many as asked for."""
     peer, must = cooper_step(), {5: "0.5; reach 0.25", BATCH: ""}
     for each, goal in must.items():
         made = make("bench", steps.model(steps.GROUPS, True), algorithm="sonex", **{"inner_batch": each})
         case = f"14 constraints on groups, MLP, SONEX, {14 * each} rows a step"
-        sides = [("", (steps.emitted(made), ""))] + [(f", {x.backend.name}", by_backend(made, x)) for x in (traced, compiled)]
+        sides = [("", (steps.emitted(made), ""))] + [
+            (f", {x.backend.name}", by_backend(made, x)) for x in (traced, compiled)
+        ]
         for said, (ours, pays) in sides:
             ratio, a, b = ratios(ours, peer, asked.rounds)
-            yield Row(case + said, "Cooper 1.0.1, one vector, 64 rows", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}")
+            yield Row(
+                case + said, "Cooper 1.0.1, one vector, 64 rows", ratio, goal, f"{a:.0f} / {b:.0f} µs{pays}"
+            )
     ratio, a, b = ratios(steps.plain(True, True), peer, asked.rounds)
-    yield Row("14 constraints on groups, MLP, by hand in torch", "Cooper 1.0.1, one vector", ratio, "", f"{a:.0f} / {b:.0f} µs")
+    yield Row(
+        "14 constraints on groups, MLP, by hand in torch",
+        "Cooper 1.0.1, one vector",
+        ratio,
+        "",
+        f"{a:.0f} / {b:.0f} µs",
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------- whole solves
+# ------------------------------------------------------------------------------------- whole solves
 FIRST = """
 import time, sys, json
 time.perf_counter = time.process_time
@@ -235,7 +268,11 @@ IMPORTS = "import torch, numpy, pandas, sklearn.datasets; sklearn.datasets.load_
 def processor(command: list[str]) -> tuple[float, str]:
     """Processor seconds of a process on one thread, and what it prints."""
     before = os.times()
-    alone = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": BYTECODE.name}
+    alone = os.environ | {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": BYTECODE.name,
+    }
     found = subprocess.run(command, capture_output=True, text=True, check=True, env=alone, cwd=ROOT)
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
@@ -243,7 +280,8 @@ def processor(command: list[str]) -> tuple[float, str]:
 
 
 def of_readme(asked: argparse.Namespace) -> Iterator[Row]:
-    """README's solve beside what any such program takes to import and read, and beside importing torch alone."""
+    """README's solve beside what any such program takes to import and read, and beside importing torch
+    alone."""
     example, rounds, out = str(ROOT / "examples" / "neyman_pearson"), [], tempfile.TemporaryDirectory()
     readme = [sys.executable, "-m", "fccomodel", "solve", f"{example}.fcco", "--bind", f"{example}.toml"]
     readme += ["--out", f"{out.name}/out"]
@@ -258,12 +296,44 @@ def of_readme(asked: argparse.Namespace) -> Iterator[Row]:
         spent, said = processor([sys.executable, "-c", FIRST, example])
         inside, second, changed, swept, passes, beyond = json.loads(said.splitlines()[-1])
         first = spent - second - changed - swept
-        rounds.append((torch_alone, least, first, first - torch_alone, second, changed, beyond, swept, inside, command, waited))
-    names = ("torch", "least", "first", "more", "second", "changed", "beyond", "swept", "inside", "command", "waited")
+        rounds.append(
+            (
+                torch_alone,
+                least,
+                first,
+                first - torch_alone,
+                second,
+                changed,
+                beyond,
+                swept,
+                inside,
+                command,
+                waited,
+            )
+        )
+    names = (
+        "torch",
+        "least",
+        "first",
+        "more",
+        "second",
+        "changed",
+        "beyond",
+        "swept",
+        "inside",
+        "command",
+        "waited",
+    )
     columns = dict(zip(names, zip(*rounds, strict=True), strict=True))
     for case, ours, theirs, peer, must in (
         ("README's first command", "command", "torch", "importing torch, a process of its own", "1.5 s"),
-        ("its solve in a program of one's own", "first", "least", "importing torch, pandas, scikit-learn", "1.5 s"),
+        (
+            "its solve in a program of one's own",
+            "first",
+            "least",
+            "importing torch, pandas, scikit-learn",
+            "1.5 s",
+        ),
         ("beyond importing torch", "more", "torch", "importing torch", ""),
         ("the same again in one session", "second", "torch", "importing torch", "0.3 s"),
         ("with another parameter", "changed", "torch", "importing torch", ""),
@@ -272,7 +342,10 @@ def of_readme(asked: argparse.Namespace) -> Iterator[Row]:
     ):
         ratio = statistics.median(a / b for a, b in zip(columns[ours], columns[theirs], strict=True))
         figures = " / ".join(f"{statistics.median(columns[side]):.2f}" for side in (ours, theirs)) + " s"
-        more = {"swept": f"; {passes} passes", "command": f"; {statistics.median(columns['waited']):.2f} s by the clock"}
+        more = {
+            "swept": f"; {passes} passes",
+            "command": f"; {statistics.median(columns['waited']):.2f} s by the clock",
+        }
         yield Row(case, peer, ratio, must, figures + more.get(ours, ""))
 
 
@@ -283,7 +356,13 @@ def of_nca(asked: argparse.Namespace) -> Iterator[Row]:
     for how, text in (("exp(-sumsq(A @ (i.x - j.x)))", pairs.NCA), ("A @ i.x - A @ j.x", apart(pairs.NCA))):
         here = pairs.ours(text, x, y, asked.seconds)[0]
         figures = f"{here:.3f} / {there:.3f} after {asked.seconds:g} s"
-        yield Row(f"NCA, 4,000 x 16, `{how}`: objective, larger is better", "scikit-learn's NCA", here / there, ">= 1", figures)
+        yield Row(
+            f"NCA, 4,000 x 16, `{how}`: objective, larger is better",
+            "scikit-learn's NCA",
+            here / there,
+            ">= 1",
+            figures,
+        )
 
 
 def apart(text: str) -> str:
@@ -291,7 +370,8 @@ def apart(text: str) -> str:
 
 
 def of_semideviation(asked: argparse.Namespace) -> Iterator[Row]:
-    """A whole solve, 14,640 rows of 25 assets, after one of half of them: modules are at hand on both sides."""
+    """A whole solve, 14,640 rows of 25 assets, after one of half of them: modules are at hand on both
+    sides."""
     try:
         import cvxpy as cp
     except ImportError:
@@ -317,11 +397,14 @@ def of_semideviation(asked: argparse.Namespace) -> Iterator[Row]:
         found.append((solve(all_rows), time.process_time() - began))
     (objective, here), (other, there) = found
     how = f"{here:.1f} / {there:.1f} s; objectives {objective:.6f}, {other:.6f}"
-    yield Row("mean semideviation, 14,640 rows, whole solve", "CVXPY, Clarabel", here / there, "1; reach 0.5", how)
+    yield Row(
+        "mean semideviation, 14,640 rows, whole solve", "CVXPY, Clarabel", here / there, "1; reach 0.5", how
+    )
 
 
 def weighted(x: Any, y: Any, tau: float, mu: float) -> tuple[float, float]:
-    """A root search on the multiplier over weighted logistic regressions: objective and the bounded loss at its end."""
+    """A root search on the multiplier over weighted logistic regressions: objective and the bounded
+    loss at its end."""
     from scipy.optimize import brentq
     from sklearn.linear_model import LogisticRegression
 
@@ -336,7 +419,9 @@ def weighted(x: Any, y: Any, tau: float, mu: float) -> tuple[float, float]:
 
     brentq(bounded, -4, 6, xtol=1e-4)
     w = point[0]
-    return float(np.logaddexp(0, x[y == 0] @ w).mean() + mu * w @ w), float(np.logaddexp(0, -x[y == 1] @ w).mean())
+    return float(np.logaddexp(0, x[y == 0] @ w).mean() + mu * w @ w), float(
+        np.logaddexp(0, -x[y == 1] @ w).mean()
+    )
 
 
 def of_neyman(asked: argparse.Namespace) -> Iterator[Row]:
@@ -354,11 +439,18 @@ def of_neyman(asked: argparse.Namespace) -> Iterator[Row]:
     there = time.process_time() - began
     how = f"{here:.1f} / {there:.1f} s; objectives {found.objective:.5f}, {objective:.5f}; "
     how += f"violations {found.report.feasibility:.0e}, {max(miss - odds.TAU, 0):.0e}"
-    yield Row("Neyman-Pearson, 280,000 rows, whole solve", "root search over LogisticRegression", here / there, "1", how)
+    yield Row(
+        "Neyman-Pearson, 280,000 rows, whole solve",
+        "root search over LogisticRegression",
+        here / there,
+        "1",
+        how,
+    )
 
 
 def of_memory(asked: argparse.Namespace) -> Iterator[Row]:
-    """Peak resident memory of the same solve, above that before the data were read: the median of three processes."""
+    """Peak resident memory of the same solve, above that before the data were read: the median of
+    three processes."""
     import against_cvxpy as odds
 
     if not odds.DATA.exists():
@@ -380,7 +472,9 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", choices=list(PARTS), default=list(PARTS))
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of NCA, each side")
@@ -399,10 +493,19 @@ def main() -> None:
             print(skipped[-1], flush=True)
     skipped += [f"- {name}: not in this run" for name in PARTS if name not in asked.only]
     if asked.write:
-        about = (__doc__ or "").replace("\n    python", "\n```\npython").replace("[--write]\n", "[--write]\n```\n")
+        about = (
+            (__doc__ or "")
+            .replace("\n    python", "\n```\npython")
+            .replace("[--write]\n", "[--write]\n```\n")
+        )
         load = "loaded" if os.getloadavg()[0] > 1.5 else "idle"
-        about += f"\n{platform.machine()}, torch {torch.__version__}; the machine was {load}: read the ratios, not the seconds."
-        HERE.with_suffix(".md").write_text("\n".join(["# Speed beside the peers\n", about, "", *lines, "", *skipped]) + "\n")
+        about += (
+            f"\n{platform.machine()}, torch {torch.__version__}; the machine was {load}: read the "
+            "ratios, not the seconds."
+        )
+        HERE.with_suffix(".md").write_text(
+            "\n".join(["# Speed beside the peers\n", about, "", *lines, "", *skipped]) + "\n"
+        )
 
 
 if __name__ == "__main__":

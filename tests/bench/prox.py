@@ -1,9 +1,10 @@
-"""Largest errors of prox, envelope and conjugate: every atom that has one, and random compositions, against brute force.
+"""Largest errors of prox, envelope and conjugate: every atom that has one, and random compositions,
+against brute force.
 
     python tests/bench/prox.py [COMPOSITIONS] [SEED]
 
-Scalars: grid and golden section in float64. Vectors: CVXPY with Clarabel. Errors are relative to 1 + |value|; of a prox, the
-excess of its objective over the least one found.
+Scalars: grid and golden section in float64. Vectors: CVXPY with Clarabel. Errors are relative to 1
++ |value|; of a prox, the excess of its objective over the least one found.
 """
 
 from __future__ import annotations
@@ -15,7 +16,15 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from support.proximal_tools import T, atoms_of_one_number, random_vector, scalar_errors, scalars, show, vector_errors  # noqa: E402
+from support.proximal_tools import (
+    T,
+    atoms_of_one_number,
+    random_vector,
+    scalar_errors,
+    scalars,
+    show,
+    vector_errors,
+)  # noqa: E402
 
 from fccomodel.library import atoms  # noqa: E402
 from fccomodel.library.proximal import of  # noqa: E402
@@ -26,7 +35,9 @@ MEASURES = ("prox", "envelope", "conjugate", "fenchel", "value")
 
 
 def line(name: str, errors: dict[str, float], kind: str) -> str:
-    return f"{name[:44]:<45} {kind:<10}" + "".join(f"{errors[m]:>10.1e}" if m in errors else f"{'':>10}" for m in MEASURES[:4])
+    return f"{name[:44]:<45} {kind:<10}" + "".join(
+        f"{errors[m]:>10.1e}" if m in errors else f"{'':>10}" for m in MEASURES[:4]
+    )
 
 
 def main(count: int, seed: int) -> None:
@@ -62,7 +73,8 @@ def main(count: int, seed: int) -> None:
         kinds[type(f).__name__] = kinds.get(type(f).__name__, 0) + 1
         note(show(node), vector_errors(f, twin, holes[0].shape[0] if holes[0].shape else len(holes), rng))
     print(
-        f"\n{known} atoms, {sum(kinds.values())} random compositions: {', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}"
+        f"\n{known} atoms, {sum(kinds.values())} random compositions: "
+        f"{', '.join(f'{n} {k}' for k, n in sorted(kinds.items()))}"
     )
     for measure in MEASURES:
         error, name = worst[measure]

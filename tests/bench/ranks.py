@@ -2,10 +2,12 @@
 
     python tests/bench/ranks.py equal | bytes | lost | kills [COUNT] | report | reshard        (figures: ranks.md)
 
-``equal``: w after 200 steps in float64 on 2 and 3 gloo ranks beside the program of one process, by algorithm, and the estimates.
-``bytes``: what a step sends, as rows and blocks grow. ``lost``: one of three ranks is killed. ``kills``: one of two ranks is
-killed at random instants, the run goes on each time, and ends at the bits of one that was not. ``report``: the numbers of reports
-and comparisons over ranks beside those of one process. ``reshard``: two ranks' state gone on with by others.
+``equal``: w after 200 steps in float64 on 2 and 3 gloo ranks beside the program of one process, by
+algorithm, and the estimates.
+``bytes``: what a step sends, as rows and blocks grow. ``lost``: one of three ranks is killed.
+``kills``: one of two ranks is killed at random instants, the run goes on each time, and ends at the
+bits of one that was not. ``report``: the numbers of reports and comparisons over ranks beside those
+of one process. ``reshard``: two ranks' state gone on with by others.
 """
 
 from __future__ import annotations
@@ -37,8 +39,10 @@ TAIL = "cvar(tail = 0.5)[p in D | p.y == 1] (E[q ~ D | q.y == -1] sqhinge(1 + do
 MODELS = {
     "pairs": f"minimize {PAIRS} + 0.01 * sumsq(w);",
     "tail": f"minimize {TAIL} + 0.01 * sumsq(w);",
-    "fair": f"minimize E[z ~ D] {LOSS} + 0.01 * sumsq(w); subject to c[k in K]: E[z ~ D | z.g == k] {LOSS} <= 0.66;",
-    "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * sumsq(w);",
+    "fair": f"minimize E[z ~ D] {LOSS} + 0.01 * sumsq(w); subject to c[k in K]: E[z ~ D | z.g == k] "
+    f"{LOSS} <= 0.66;",
+    "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * "
+    "sumsq(w);",
 }
 CASES = [
     ("pairs", "sonex"), ("tail", "sonex"), ("fair", "sonex"), ("pairs", "alexr"), ("tail", "alexr2"), ("fair", "alexr2"),
@@ -61,8 +65,10 @@ def run(name: str, algorithm: str, ranks: bool, rows: int = 401, steps: int = 20
 
     batches = {"inner_batch": 16} if algorithm in ALL_BLOCKS else {"outer_batch": 31, "inner_batch": 16}
     given = {"budget": f"{steps}it", "polish": False, "precision": "float64", **batches}
-    planned = fccomodel.compile(HEAD + MODELS[name]).bind(data=table(rows)).plan(
-        ranks=ranks, algorithm=algorithm, unverified=True, **given
+    planned = (
+        fccomodel.compile(HEAD + MODELS[name])
+        .bind(data=table(rows))
+        .plan(ranks=ranks, algorithm=algorithm, unverified=True, **given)
     )
     _, program, solution = pipeline.run(planned)
     return solution.kept.variables, solution.kept.estimates, program.shares
@@ -79,7 +85,9 @@ def member(rank: int, size: int, path: str) -> None:
     torch.set_num_threads(1)
     found = {}
     for k, case in enumerate(CASES):
-        torch.distributed.init_process_group("gloo", init_method=f"file://{path}.{k}", rank=rank, world_size=size)
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{path}.{k}", rank=rank, world_size=size
+        )
         try:
             found[case] = run(*case, True)
         except SystemExit:
@@ -96,7 +104,9 @@ def equal() -> None:
     shares = {case: run(*case, True, steps=1)[2].sentence for case in CASES}
     for size in (2, 3):
         with tempfile.TemporaryDirectory() as folder:
-            multiprocessing.start_processes(member, args=(size, f"{folder}/x"), nprocs=size, start_method="spawn")
+            multiprocessing.start_processes(
+                member, args=(size, f"{folder}/x"), nprocs=size, start_method="spawn"
+            )
             found = pickle.loads(Path(f"{folder}/x").read_bytes())  # noqa: S301  our own
         for case in CASES:
             w, u = apart(alone[case][0], found[case][0]), apart(alone[case][1], found[case][1])
@@ -111,7 +121,9 @@ def bytes_per_step() -> None:
 
     for rows in (1_000, 10_000, 100_000):
         with tempfile.TemporaryDirectory() as folder:
-            multiprocessing.start_processes(counting, args=(rows, f"{folder}/x"), nprocs=2, start_method="spawn")
+            multiprocessing.start_processes(
+                counting, args=(rows, f"{folder}/x"), nprocs=2, start_method="spawn"
+            )
             print(f"| {rows:,} | {Path(f'{folder}/x').read_text()} |", flush=True)
 
 
@@ -124,8 +136,19 @@ def counting(rank: int, rows: int, path: str) -> None:
 
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo", init_method=f"file://{path}.store", rank=rank, world_size=2)
-    given = {"budget": "200it", "polish": False, "outer_batch": 32, "inner_batch": 16, "stage": 1000, "algorithm": "sonex"}
-    planned = fccomodel.compile(HEAD + MODELS["pairs"]).bind(data=table(rows)).plan(ranks=True, unverified=True, **given)
+    given = {
+        "budget": "200it",
+        "polish": False,
+        "outer_batch": 32,
+        "inner_batch": 16,
+        "stage": 1000,
+        "algorithm": "sonex",
+    }
+    planned = (
+        fccomodel.compile(HEAD + MODELS["pairs"])
+        .bind(data=table(rows))
+        .plan(ranks=True, unverified=True, **given)
+    )
     program, sent = pipeline.emit(planned), []
     for steps in (100, 200):
         module = types.ModuleType("solver")
@@ -137,29 +160,51 @@ def counting(rank: int, rows: int, path: str) -> None:
         Path(path).write_text(f"{(sent[1] - sent[0]) / 100:.1f}")
 
 
-# --------------------------------------------------------------------------------------------------------------- whole runs
+# --------------------------------------------------------------------------------------- whole runs
 def files(folder: Path, count: int = 2_000) -> None:
     import pandas
 
     rows = table(count)["D"]
-    pandas.DataFrame({**{f"x{k}": rows["x"][:, k] for k in range(4)}, "y": rows["y"], "g": rows["g"]}).to_csv(folder / "d.csv")
+    pandas.DataFrame({**{f"x{k}": rows["x"][:, k] for k in range(4)}, "y": rows["y"], "g": rows["g"]}).to_csv(
+        folder / "d.csv"
+    )
     (folder / "m.fcco").write_text("model m; " + HEAD + MODELS["tail"])
     (folder / "m.toml").write_text('[D]\nsource = "d.csv"\nx = { columns = ["x0", "x1", "x2", "x3"] }\n')
 
 
 def launch(folder: Path, ranks: int, *more: str, steps: int = 4000) -> subprocess.Popen:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), "--standalone", "-m", "fccomodel"]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--nproc-per-node",
+        str(ranks),
+        "--standalone",
+        "-m",
+        "fccomodel",
+    ]
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     return subprocess.Popen([*command, *solving(*more, steps=steps)], cwd=folder, **silent)
 
 
 def solving(*more: str, steps: int) -> list[str]:
-    options = ["--option", "outer_batch=32", "--option", "inner_batch=16", "--budget", f"{steps}it", "--no-polish", "-q"]
+    options = [
+        "--option",
+        "outer_batch=32",
+        "--option",
+        "inner_batch=16",
+        "--budget",
+        f"{steps}it",
+        "--no-polish",
+        "-q",
+    ]
     return ["solve", "m.fcco", "--bind", "m.toml", "--precision", "float64", *options, *more]
 
 
 def members(launcher: subprocess.Popen) -> list[int]:
-    said = subprocess.run(["ps", "--ppid", str(launcher.pid), "-o", "pid="], capture_output=True, text=True).stdout
+    said = subprocess.run(
+        ["ps", "--ppid", str(launcher.pid), "-o", "pid="], capture_output=True, text=True
+    ).stdout
     return [int(line) for line in said.split()]
 
 
@@ -176,7 +221,10 @@ def lost() -> None:
         began = time.perf_counter()
         os.kill(members(launcher)[-1], signal.SIGKILL)
         launcher.wait(60)
-        print(f"a rank of three killed: all ended {time.perf_counter() - began:.1f} s later, status {launcher.returncode}")
+        print(
+            f"a rank of three killed: all ended {time.perf_counter() - began:.1f} s later, status "
+            f"{launcher.returncode}"
+        )
 
 
 def forked(folder: Path, command: list[str], size: int = 2) -> list[int]:
@@ -189,7 +237,12 @@ def forked(folder: Path, command: list[str], size: int = 2) -> list[int]:
         if (process := os.fork()) == 0:
             os.chdir(folder)
             if size > 1:
-                os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+                os.environ |= {
+                    "RANK": str(rank),
+                    "WORLD_SIZE": str(size),
+                    "MASTER_ADDR": "127.0.0.1",
+                    "MASTER_PORT": port,
+                }
             silent = os.open(os.devnull, os.O_WRONLY)
             os.dup2(silent, 1), os.dup2(silent, 2)
             try:
@@ -217,13 +270,18 @@ def warm() -> None:
 
 
 def kills(count: int, steps: int = 2000) -> None:
-    """One of two ranks is killed at instants spread evenly over a run; what is begun again goes on, run after run."""
+    """One of two ranks is killed at instants spread evenly over a run; what is begun again goes on,
+    run after run."""
     warm()
     with tempfile.TemporaryDirectory() as name:
         files(folder := Path(name))
         began = time.perf_counter()
         assert ended(forked(folder, solving("--out", "whole", steps=steps)), 600)
-        seconds, known, random_numbers = time.perf_counter() - began, answer(folder, "whole"), random.Random(1)
+        seconds, known, random_numbers = (
+            time.perf_counter() - began,
+            answer(folder, "whole"),
+            random.Random(1),
+        )
         met, runs, resumed, longest = 0, 0, [], 0.0
         while met < count:
             runs += 1
@@ -242,8 +300,13 @@ def kills(count: int, steps: int = 2000) -> None:
                 found = sorted((folder / f"kept{runs}").glob("*/[0-9]*/manifest.json"))
                 resumed += [json.loads(found[-1].read_text())["step"]] if found else [0]
             assert (answer(folder, f"killed{runs}") == known).all(), "ANOTHER END"
-            print(f"{met} kills, {runs} runs of {steps} steps, each with the same bits at its end", flush=True)
-        print(f"the runs went on from steps {sorted(resumed)}; the other rank ended at most {longest:.1f} s later")
+            print(
+                f"{met} kills, {runs} runs of {steps} steps, each with the same bits at its end", flush=True
+            )
+        print(
+            f"the runs went on from steps {sorted(resumed)}; the other rank ended at most {longest:.1f} s "
+            "later"
+        )
 
 
 def report() -> None:
@@ -251,12 +314,23 @@ def report() -> None:
     warm()
     with tempfile.TemporaryDirectory() as name:
         files(folder := Path(name), 300_000)
-        several = ["compare", *solving(steps=60)[1:], "--algorithms", "sonex,alexr2", "--seeds", "2", "--jobs", "1"]
+        several = [
+            "compare",
+            *solving(steps=60)[1:],
+            "--algorithms",
+            "sonex,alexr2",
+            "--seeds",
+            "2",
+            "--jobs",
+            "1",
+        ]
         for size in (1, 2, 3):
             assert ended(forked(folder, [*solving(steps=60), "--out", f"solve{size}"], size), 600)
             assert ended(forked(folder, [*several, "--out", f"compare{size}"], size), 600)
         for what, file in (("solve", "result.json"), ("compare", "compare.json")):
-            one, *others = (figures(json.loads((folder / f"{what}{size}" / file).read_text())) for size in (1, 2, 3))
+            one, *others = (
+                figures(json.loads((folder / f"{what}{size}" / file).read_text())) for size in (1, 2, 3)
+            )
             for size, other in zip((2, 3), others, strict=True):
                 off = {place: abs(other[place] - x) / max(abs(x), 1.0) for place, x in one.items()}
                 place = max(off, key=lambda place: off[place])
@@ -264,7 +338,8 @@ def report() -> None:
 
 
 def reshard() -> None:
-    """150 steps on two ranks, gone on with to step 300 on others: w and the estimates row by row beside two ranks all the way."""
+    """150 steps on two ranks, gone on with to step 300 on others: w and the estimates row by row
+    beside two ranks all the way."""
     warm()
     kept = ("--checkpoint", "kept", "--every", "1000s")
     with tempfile.TemporaryDirectory() as name:
@@ -281,7 +356,11 @@ def reshard() -> None:
             found[size] = {key: tensors[key] for key in tensors.files if key.endswith((".w", ".u1", ".u2"))}
             shutil.rmtree(folder / "kept")
         for size, state in found.items():
-            print(size, {key: f"{apart({0: state[key]}, {0: x}):.1e}" for key, x in found[2].items()}, flush=True)
+            print(
+                size,
+                {key: f"{apart({0: state[key]}, {0: x}):.1e}" for key, x in found[2].items()},
+                flush=True,
+            )
 
 
 def figures(record, place: str = "") -> dict[str, float]:

@@ -1,4 +1,5 @@
-"""The rates by which work is counted, measured on this machine beside those of the table (``fccomodel/core/work.py``).
+"""The rates by which work is counted, measured on this machine beside those of the table
+(``fccomodel/core/work.py``).
 
     python tests/bench/rates.py
 
@@ -29,7 +30,8 @@ def least(work: Callable[[], object]) -> float:
 
 
 def small() -> float:
-    """Seconds of an operation and of its differentiation on three numbers, by the operations that torch is asked for."""
+    """Seconds of an operation and of its differentiation on three numbers, by the operations that
+    torch is asked for."""
     x = torch.ones(3, requires_grad=True)
 
     def chain() -> None:
@@ -43,7 +45,11 @@ def small() -> float:
 
 def measured() -> dict[str, float]:
     n, k = 200_000, 300
-    x, y, index = torch.rand(n, dtype=torch.float64), torch.rand(n, dtype=torch.float64), torch.randint(n, (n,))
+    x, y, index = (
+        torch.rand(n, dtype=torch.float64),
+        torch.rand(n, dtype=torch.float64),
+        torch.randint(n, (n,)),
+    )
     a, b = torch.rand(k, k, dtype=torch.float64), torch.rand(k, k, dtype=torch.float64)
     long = torch.rand(20 * n, dtype=torch.float64)
     byte = least(lambda: long + long) / (24 * 20 * n)

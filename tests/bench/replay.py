@@ -1,17 +1,23 @@
-"""Refactorings promise unchanged output: what every model gives is recorded before and after one, and compared to the bit.
+"""Refactorings promise unchanged output: what every model gives is recorded before and after one, and
+compared to the bit.
 
     python tests/bench/replay.py record FOLDER [--package PATH] [--only WORD]
     python tests/bench/replay.py compare FOLDER_A FOLDER_B [--only WORD] [--text-may-differ]
     python tests/bench/replay.py times PATH_A PATH_B [--rounds 7]
 
-record    models of the examples and the tests (``replay_models.py``) are run under counted budgets, with the package of the
-          checkout PATH: a folder per run with what was printed, explained, emitted, found and reported; some four minutes
-compare   says per run what differs; exit status 1 if anything does (``--text-may-differ``: anything but texts)
-times     of a step, of planning and of a whole solve, on three examples, the two packages in turns: medians and their ratios
+record    models of the examples and the tests (``replay_models.py``) are run under counted budgets,
+          with the package of the
+          checkout PATH: a folder per run with what was printed, explained, emitted, found and
+          reported; some four minutes
+compare   says per run what differs; exit status 1 if anything does (``--text-may-differ``: anything
+          but texts)
+times     of a step, of planning and of a whole solve, on three examples, the two packages in turns:
+          medians and their ratios
 
-Only what users see of the package is asked: ``compile``, ``bind``, ``explain``, ``solve``, commands. Its modules may move.
-Decisions by time would not repeat: while recording, each look at the clock is a millisecond after the one before it, and what is
-measured in seconds is left out. One process and one thread; the user's configuration is not read.
+Only what users see of the package is asked: ``compile``, ``bind``, ``explain``, ``solve``,
+commands. Its modules may move. Decisions by time would not repeat: while recording, each look at
+the clock is a millisecond after the one before it, and what is measured in seconds is left out. One
+process and one thread; the user's configuration is not read.
 """
 
 from __future__ import annotations
@@ -43,7 +49,7 @@ import numpy as np
 from replay_compare import MARK, compare
 from replay_models import BRIEF, ROOT, SHARED, Model, Options, gathered
 
-# ---------------------------------------------------------------------------------------------------------------- recorded
+# ----------------------------------------------------------------------------------------- recorded
 TIMES = {"wall_s", "seconds", "took", "versions", "source"}
 SECONDS = re.compile(r"\b\d[\d.,]*(e[+-]\d+)? (ms|s|seconds|minutes)\b")
 
@@ -90,7 +96,11 @@ def digest(value: Any) -> Any:
     if hasattr(value, "detach"):
         value = value.detach().numpy() if not value.is_sparse else value.to_dense().numpy()
     if isinstance(value, np.ndarray):
-        content = value.tolist().__repr__().encode() if value.dtype == object else np.ascontiguousarray(value).tobytes()
+        content = (
+            value.tolist().__repr__().encode()
+            if value.dtype == object
+            else np.ascontiguousarray(value).tobytes()
+        )
         return f"{value.dtype} {value.shape} {hashlib.sha256(content).hexdigest()[:16]}"
     return plain(repr(value))
 
@@ -112,7 +122,8 @@ def values(result: Any, record: dict[str, Any]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Writes the parts of a run to its folder; an error is a part. ``spent``: seconds of the processor by run."""
+    """Writes the parts of a run to its folder; an error is a part. ``spent``: seconds of the processor
+    by run."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -141,14 +152,18 @@ class Recorder:
         told = ", ".join(f"{name} {seconds:.0f}" for name, seconds in shares.most_common())
         slow = sorted(self.spent, key=lambda name: -self.spent[name])[:5]
         return (
-            f"{len(self.spent)} runs, {self.errors} of them errors, in {sum(shares.values()):.0f} s of the processor ({told})\n"
+            f"{len(self.spent)} runs, {self.errors} of them errors, in {sum(shares.values()):.0f} s of "
+            f"the processor ({told})\n"
             f"slowest: {', '.join(f'{name} {self.spent[name]:.1f}' for name in slow)}"
         )
 
 
 def model_parts(model: Model, compiled: Any) -> Iterator[tuple[str, str]]:
     """What the text alone says."""
-    yield "warnings.txt", plain("".join(f"{w.code}: {w.message}\n" for w in compiled.warnings) + f"hash {compiled.hash}\n")
+    yield (
+        "warnings.txt",
+        plain("".join(f"{w.code}: {w.message}\n" for w in compiled.warnings) + f"hash {compiled.hash}\n"),
+    )
     found = compiled.explain()
     yield "explain.txt", placeless(str(found))
     yield "explain.json", as_json(found.json)
@@ -239,7 +254,10 @@ def record_model(model: Model, record: Recorder) -> None:
     runs = dict(model.runs)
     if model.every is not None:
         found = made["explained"].json
-        runs |= {f"by {name}": {**model.every, "algorithm": name} for name in sorted({found["algorithm"], *found["rejected"]})}
+        runs |= {
+            f"by {name}": {**model.every, "algorithm": name}
+            for name in sorted({found["algorithm"], *found["rejected"]})
+        }
     for name, options in runs.items():
         record(f"{model.name}/{name}", lambda options=options: run_parts(made["bound"], options))
     if model.commands:
@@ -255,7 +273,9 @@ def record_all(folder: Path, package: Path) -> None:
 
     import fccomodel
 
-    assert Path(fccomodel.__file__).resolve().is_relative_to(package), f"{fccomodel.__file__} is not of {package}"
+    assert Path(fccomodel.__file__).resolve().is_relative_to(package), (
+        f"{fccomodel.__file__} is not of {package}"
+    )
     torch.set_num_threads(1)
     os.chdir(ROOT)
     sys.path[:0] = [str(ROOT / "tests")]
@@ -267,10 +287,16 @@ def record_all(folder: Path, package: Path) -> None:
 
 
 def child(package: Path, *arguments: object, **given: Any) -> subprocess.Popen:
-    """This file in a process that imports the package of a checkout, on one thread, without the user's configuration."""
+    """This file in a process that imports the package of a checkout, on one thread, without the user's
+    configuration."""
     if not (package / "fccomodel" / "__init__.py").is_file():
         raise SystemExit(f"{package} has no package fccomodel")
-    own = {"PYTHONPATH": str(package), "OMP_NUM_THREADS": "1", "XDG_CONFIG_HOME": os.devnull, "PYTHONHASHSEED": "0"}
+    own = {
+        "PYTHONPATH": str(package),
+        "OMP_NUM_THREADS": "1",
+        "XDG_CONFIG_HOME": os.devnull,
+        "PYTHONHASHSEED": "0",
+    }
     own |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONDONTWRITEBYTECODE": "1"}
     line = [sys.executable, __file__, *map(str, arguments)]
     return subprocess.Popen(line, env={**os.environ, **own}, stdin=subprocess.PIPE, **given)
@@ -289,7 +315,7 @@ def record(folder: Path, package: Path, only: str) -> int:
     return process.returncode
 
 
-# ---------------------------------------------------------------------------------------------------------------- timed
+# -------------------------------------------------------------------------------------------- timed
 #: examples, and between how many steps the time of one is measured
 TIMED = {"neyman_pearson": (500, 6500), "auc_net": (200, 1400), "group_dro": (500, 4500)}
 
@@ -302,7 +328,8 @@ def seconds(make: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def timed(name: str) -> dict[str, float]:
-    """Seconds of a step (of the difference of two runs), of planning and emitting, and of a whole solve with its finish."""
+    """Seconds of a step (of the difference of two runs), of planning and emitting, and of a whole
+    solve with its finish."""
     import fccomodel
 
     folder = ROOT / "examples"
@@ -315,7 +342,9 @@ def timed(name: str) -> dict[str, float]:
     made = bound()
 
     def run(steps: int) -> float:
-        spent, result = seconds(lambda: made.solve(seed=0, device="cpu", budget=f"{steps}it", polish=False, tol=1e-300))
+        spent, result = seconds(
+            lambda: made.solve(seed=0, device="cpu", budget=f"{steps}it", polish=False, tol=1e-300)
+        )
         assert result.json["iterations"] == steps, f"{name} ended by itself"
         return spent
 
@@ -357,7 +386,9 @@ def times(a: Path, b: Path, rounds: int) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("record")
     one.add_argument("folder", type=Path)
@@ -365,7 +396,9 @@ def main() -> int:
     two = commands.add_parser("compare")
     two.add_argument("a", type=Path)
     two.add_argument("b", type=Path)
-    two.add_argument("--text-may-differ", action="store_true", help="values, reports and data alone decide the exit status")
+    two.add_argument(
+        "--text-may-differ", action="store_true", help="values, reports and data alone decide the exit status"
+    )
     for command in (one, two):
         command.add_argument("--only", default="", help="runs whose name has this in it")
     three = commands.add_parser("times")

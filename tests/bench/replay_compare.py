@@ -12,7 +12,13 @@ from typing import Any
 
 MARK = "replay.txt"  # the file that makes a folder a record
 #: parts of a run by what they are; what is not here is text
-PARTS = {"values.json": "values", "report.json": "report", "data.json": "data", "error.txt": "error", "inputs.json": "inputs"}
+PARTS = {
+    "values.json": "values",
+    "report.json": "report",
+    "data.json": "data",
+    "error.txt": "error",
+    "inputs.json": "inputs",
+}
 PARTS |= {"program.py": "program", "explain.txt": "explain", "explain.json": "explain", "why.txt": "explain"}
 TEXTS = {"program", "explain", "text"}
 
@@ -62,14 +68,19 @@ def of_text(a: str, b: str) -> str:
     if not where:
         return "the ends of lines"
     x, y = pairs[where[0]]
-    return f"lines {len(ours)} -> {len(theirs)}, from line {where[0] + 1}: {x.strip()[:90]!r} -> {y.strip()[:90]!r}"
+    return (
+        f"lines {len(ours)} -> {len(theirs)}, from line {where[0] + 1}: {x.strip()[:90]!r} -> "
+        f"{y.strip()[:90]!r}"
+    )
 
 
 def differences(a: Path, b: Path) -> dict[str, str]:
     """By file: what two folders of a run differ in."""
     found = {}
     for file in sorted({path.name for folder in (a, b) for path in folder.iterdir()}):
-        ours, theirs = ((folder / file).read_text() if (folder / file).exists() else None for folder in (a, b))
+        ours, theirs = (
+            (folder / file).read_text() if (folder / file).exists() else None for folder in (a, b)
+        )
         if ours is None or theirs is None:
             found[file] = f"only in {a if theirs is None else b}"
         elif ours != theirs:
@@ -104,5 +115,8 @@ def compare(a: Path, b: Path, only: str, text_may_differ: bool) -> int:
             print(f"{name}: {word}")
             for file, what in found.items():
                 print(f"    {file}: {what}")
-    print(f"{sum(counts.values())} runs: " + "; ".join(f"{count} {word}" for word, count in counts.most_common()))
+    print(
+        f"{sum(counts.values())} runs: "
+        + "; ".join(f"{count} {word}" for word, count in counts.most_common())
+    )
     return int(bad or not counts)

@@ -1,7 +1,8 @@
-"""The models that ``replay.py`` records, as texts and arrays: of the examples, the shared models, and the tests.
+"""The models that ``replay.py`` records, as texts and arrays: of the examples, the shared models, and
+the tests.
 
-The tests' modules are imported with a stand-in for the package: only their texts and data are wanted, so that it does not matter
-where the package keeps what they import from it.
+The tests' modules are imported with a stand-in for the package: only their texts and data are
+wanted, so that it does not matter where the package keeps what they import from it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SMALL: Options = {"outer_batch": 3, "inner_batch": 6, "precision": "float64"}
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A model's text or file, the keywords of ``bind`` (None: nothing is bound), and the options of its runs by name."""
+    """A model's text or file, the keywords of ``bind`` (None: nothing is bound), and the options of
+    its runs by name."""
 
     name: str
     source: str | Path
@@ -40,11 +42,13 @@ class Model:
     commands: bool = False  # asked for by the command line as well
 
 
-# ------------------------------------------------------------------------------------------------------ without the package
+# ------------------------------------------------------------------------------ without the package
 class StandIn(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """``fccomodel`` and all below it as modules that have every name."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
         own = name.partition(".")[0] == "fccomodel"
         return importlib.machinery.ModuleSpec(name, self, is_package=True) if own else None
 
@@ -68,7 +72,7 @@ def tests(name: str) -> Any:
     return importlib.import_module(name)
 
 
-# ---------------------------------------------------------------------------------------------------------------- suites
+# ------------------------------------------------------------------------------------------- suites
 def examples() -> Iterator[Model]:
     for path in sorted((ROOT / "examples").glob("*.fcco")):
         runs = {"default": QUICK, "polished": POLISHED, "decay": {**QUICK, "schedule": "decay"}}
@@ -93,7 +97,9 @@ def errors() -> Iterator[Model]:
 
 def emitted_models() -> Iterator[Model]:
     cases = dict(tests("support.emitted_models").CASES)
-    cases |= {f"logarithms.{name}": tests("test_logarithms").case(name) for name in tests("test_logarithms").FORMS}
+    cases |= {
+        f"logarithms.{name}": tests("test_logarithms").case(name) for name in tests("test_logarithms").FORMS
+    }
     for name, case in cases.items():
         options = {**QUICK, "unverified": True, **case.options}
         given = {"data": case.data(), "params": dict(case.params), "nets": case.nets()}
@@ -107,7 +113,9 @@ def conformance() -> Iterator[Model]:
         runs |= {schedule: {**quick, "schedule": schedule} for schedule in ("decay", "theory")}
         runs |= {"iid": {**quick, "sampling": "iid", "inner_sampling": "per_block"}}
         text, given = f"model {problem.name};\n{problem.text}", {"data": problem.data()}
-        yield Model(name=f"conformance/{problem.name}", source=text, given=given, runs=runs, every=quick | BRIEF)
+        yield Model(
+            name=f"conformance/{problem.name}", source=text, given=given, runs=runs, every=quick | BRIEF
+        )
 
 
 def reasonable() -> Iterator[Model]:
@@ -116,7 +124,9 @@ def reasonable() -> Iterator[Model]:
         nets = {"s": "mlp(8, activation=elu)"} if "net s" in body else {}
         runs = {"polished": POLISHED}
         source = f"model {name};\n{module.HEAD}{body}"
-        yield Model(name=f"reasonable/{name}", source=source, given={"data": module.DATA, "nets": nets}, runs=runs)
+        yield Model(
+            name=f"reasonable/{name}", source=source, given={"data": module.DATA, "nets": nets}, runs=runs
+        )
 
 
 def of_bodies(name: str, head: str, bodies: dict[str, str], data: Any, **more: Any) -> Iterator[Model]:
@@ -133,15 +143,22 @@ def structures() -> Iterator[Model]:
     bodies = {name: body for name, (body, *_) in module.CONVEX.items()}
     yield from of_bodies("proximal", f"model m; {module.HEAD}", bodies, module.table(), **quick)
     module = tests("conformance.test_vector")
-    yield from of_bodies("vector", "model m; ", module.MODELS, module.regression(), every=SMALL | BRIEF, runs={})
+    yield from of_bodies(
+        "vector", "model m; ", module.MODELS, module.regression(), every=SMALL | BRIEF, runs={}
+    )
     module = tests("test_separation")
     bodies = {name: f"minimize {body};" for name, (body, _) in module.CASES.items()}
     yield from of_bodies("separation", module.HEAD, bodies, {"D": module.table()}, **quick)
     module = tests("test_reformulations")
     loss = f"minimize E[z ~ D] {module.LOSS}"
     bodies = module.EQUAL | {name: text for name, (text, _) in module.TAILS.items()}
-    bodies |= {f"worst {name}": f"{module.RISKS}minimize {body} + sumsq(w);" for name, body in module.WORST.items()}
-    bodies |= {f"set {name}": f"{loss} {term};\nsubject to {limits}" for name, (limits, term, _) in module.SETS.items()}
+    bodies |= {
+        f"worst {name}": f"{module.RISKS}minimize {body} + sumsq(w);" for name, body in module.WORST.items()
+    }
+    bodies |= {
+        f"set {name}": f"{loss} {term};\nsubject to {limits}"
+        for name, (limits, term, _) in module.SETS.items()
+    }
     table = {"x": np.random.default_rng(1).normal(size=(40, 3)), "g": np.arange(40) % 3.0}
     yield from of_bodies("reformulations", f"model m; {module.HEAD}", bodies, {"D": table}, **quick)
 
@@ -157,14 +174,19 @@ def solvable() -> Iterator[Model]:
     yield from of_bodies("maxima", module.HEAD, bodies, {"D": {"x": module.X, "y": module.Y}}, **polished)
     module = tests("test_row_kinks")
     bodies = {name: body for name, (body, *_) in module.PROBLEMS.items()}
-    labels = {name: {"D": {"x": module.X, "y": y, "g": module.GROUPS}} for name, (_, y, *_) in module.PROBLEMS.items()}
+    labels = {
+        name: {"D": {"x": module.X, "y": y, "g": module.GROUPS}}
+        for name, (_, y, *_) in module.PROBLEMS.items()
+    }
     yield from of_bodies("kinks", module.HEAD, bodies, labels.get, **polished)
 
 
 def drawn() -> Iterator[Model]:
     for seed in range(16):
         made = tests("bench.drawn").draw(seed)
-        yield Model(name=f"drawn/{seed}", source=made.text, given={"data": made.data}, runs={"polished": POLISHED})
+        yield Model(
+            name=f"drawn/{seed}", source=made.text, given={"data": made.data}, runs={"polished": POLISHED}
+        )
 
 
 SUITES: tuple[Callable[[], Iterator[Model]], ...] = (

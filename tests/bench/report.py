@@ -1,9 +1,11 @@
-"""What reports cost: seconds, memory and the residual at optima with many kinked rows or many constraints.
+"""What reports cost: seconds, memory and the residual at optima with many kinked rows or many
+constraints.
 
     python tests/bench/report.py [name ...] [--rows 100000]
 
-Each model is reported on at a point that is (nearly) optimal, in a process of its own. ``more`` is the memory beyond what was
-used before, ``data`` that of the bound arrays; ``passes`` are evaluations over all rows, in units of the first one's seconds.
+Each model is reported on at a point that is (nearly) optimal, in a process of its own. ``more`` is
+the memory beyond what was used before, ``data`` that of the bound arrays; ``passes`` are
+evaluations over all rows, in units of the first one's seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ def median(n: int) -> Posed:
 def all_at_their_kinks(n: int) -> Posed:
     """Every row fits exactly: 0 is one of the subgradients."""
     _, x, _ = drawn(n)
-    text = "dim d; data D: table(x: real[d], y: real); var w[d]; minimize mean[z in D] abs(dot(w, z.x) - z.y);"
+    text = (
+        "dim d; data D: table(x: real[d], y: real); var w[d]; minimize mean[z in D] abs(dot(w, z.x) - z.y);"
+    )
     return text, {"D": {"x": x, "y": x @ np.ones(FEATURES)}}, {"w": np.ones(FEATURES)}
 
 
@@ -87,7 +91,10 @@ def kinked_family(n: int) -> Posed:
 def active_bounds(n: int) -> Posed:
     """Constraints as many as variables, each active."""
     size = n // 10
-    text = "dim d; data c: real[d]; var x[d]; minimize sumsq(x) - 2 * sum(x); subject to cap[i in d]: x[i] <= c[i];"
+    text = (
+        "dim d; data c: real[d]; var x[d]; minimize sumsq(x) - 2 * sum(x); subject to cap[i in d]: "
+        "x[i] <= c[i];"
+    )
     return text, {"c": np.full(size, 0.5)}, {"x": np.full(size, 0.5)}
 
 
@@ -101,14 +108,25 @@ def sparse(n: int) -> Posed:
 
 MODELS: dict[str, Callable[[int], Posed]] = {
     made.__name__: made
-    for made in (semideviation, median, all_at_their_kinks, tail, family, kinked_family, active_bounds, sparse)
+    for made in (
+        semideviation,
+        median,
+        all_at_their_kinks,
+        tail,
+        family,
+        kinked_family,
+        active_bounds,
+        sparse,
+    )
 }
 
 
 def measured(name: str, n: int) -> str:
     text, data, point = MODELS[name](n)
     bound = fccomodel.compile(text).bind(**data).bound
-    size = sum(a.nbytes for value in data.values() for a in (value.values() if isinstance(value, dict) else (value,)))
+    size = sum(
+        a.nbytes for value in data.values() for a in (value.values() if isinstance(value, dict) else (value,))
+    )
     forward_s = System(bound, point).forward_s
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began, wall = time.process_time(), time.perf_counter()
@@ -116,11 +134,16 @@ def measured(name: str, n: int) -> str:
     seconds, wall = time.process_time() - began, time.perf_counter() - wall
     more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     cost = f"{seconds:6.2f} s ({wall:6.2f} wall) {seconds / forward_s:7.0f} passes"
-    return f"{name:20} {cost} {more:6.0f} MB more {size / MB:6.0f} MB data  epsilon {found.epsilon:.1e}  {found.gap}"
+    return (
+        f"{name:20} {cost} {more:6.0f} MB more {size / MB:6.0f} MB data  epsilon {found.epsilon:.1e}  "
+        f"{found.gap}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", choices=[*MODELS, []])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)

@@ -1,8 +1,10 @@
-"""Solves that are killed at random instants and go on from their checkpoints: ``python tests/bench/resume.py [--kills 50]``.
+"""Solves that are killed at random instants and go on from their checkpoints: ``python
+tests/bench/resume.py [--kills 50]``.
 
-Each case is solved once as it is, then with checkpoints in processes that are killed (SIGKILL and SIGTERM in turn, anywhere
-between the first step and the end of the report) until its share of kills has been done. What is left to do is then done, and
-variables, multipliers, steps and the reason to stop are compared with the first: to the bit.
+Each case is solved once as it is, then with checkpoints in processes that are killed (SIGKILL and
+SIGTERM in turn, anywhere between the first step and the end of the report) until its share of kills
+has been done. What is left to do is then done, and variables, multipliers, steps and the reason to
+stop are compared with the first: to the bit.
 """
 
 from __future__ import annotations
@@ -122,7 +124,9 @@ def killed(name: str, kills: int, rng: random.Random, folder: Path) -> tuple[Cou
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("cases", nargs="*", default=list(CASES), help="some of them")
     parser.add_argument("--kills", type=int, default=50, help="in all")
     parser.add_argument("--seed", type=int, default=0)
@@ -133,7 +137,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             found, alike = killed(name, each, rng, Path(folder))
         failed += not alike
-        counts = ", ".join(f"{n} {key if isinstance(key, str) else ' '.join(key)}" for key, n in sorted(found.items(), key=str))
+        counts = ", ".join(
+            f"{n} {key if isinstance(key, str) else ' '.join(key)}"
+            for key, n in sorted(found.items(), key=str)
+        )
         print(f"{name:16} {'the same bits' if alike else 'ANOTHER END'}   {counts}", flush=True)
     return 1 if failed else 0
 

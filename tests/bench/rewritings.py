@@ -1,8 +1,10 @@
-"""One meaning, one plan: random rewritings of twenty models, each of which must be solved as the model itself.
+"""One meaning, one plan: random rewritings of twenty models, each of which must be solved as the model
+itself.
 
     PYTHONPATH=tests python tests/bench/rewritings.py [--count 10] [--seed 0]
 
-``count`` texts of each model, of one to ten rewritings each; those with another value or another plan are shown.
+``count`` texts of each model, of one to ten rewritings each; those with another value or another
+plan are shown.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from fccomodel.core.diagnostics import FccoError
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -34,8 +38,16 @@ def main() -> None:
                 apart = [str(error)]
             if apart:
                 wrong += 1
-                print(f"{name}, seed {seed}: {', '.join(rewriting.steps)}\n{text}", *apart, sep="\n  ", flush=True)
-    print(f"{texts} texts of {len(MODELS)} models by {sum(used.values())} rewritings: {wrong} with another value or plan")
+                print(
+                    f"{name}, seed {seed}: {', '.join(rewriting.steps)}\n{text}",
+                    *apart,
+                    sep="\n  ",
+                    flush=True,
+                )
+    print(
+        f"{texts} texts of {len(MODELS)} models by {sum(used.values())} rewritings: {wrong} with another "
+        "value or plan"
+    )
     print(", ".join(f"{rule} {count}" for rule, count in used.most_common()))
 
 

@@ -1,4 +1,5 @@
-"""The same seed, the same answer: models solved twice, the second time by a clock that runs three times as fast and unevenly.
+"""The same seed, the same answer: models solved twice, the second time by a clock that runs three
+times as fast and unevenly.
 
     python tests/bench/same.py [--models 30] [--budget 120s]
 
@@ -47,7 +48,9 @@ def solved(name: str, budget: str, clock: Callable[[], float]) -> fccomodel.Resu
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--models", type=int, default=30)
     parser.add_argument("--budget", default="120s")
     arguments = parser.parse_args()
@@ -61,7 +64,9 @@ def main() -> int:
             continue
         kind, solution = compared(*pair), pair[0].outcome.solution
         totals[kind] += 1
-        print(f"{name:32}{solution.iterations:9,}{solution.passes:9,}{solution.interior:9,}  {kind}", flush=True)
+        print(
+            f"{name:32}{solution.iterations:9,}{solution.passes:9,}{solution.interior:9,}  {kind}", flush=True
+        )
     print(", ".join(f"{count} {kind}" for kind, count in totals.most_common()))
     return int(totals["other"] > 0)
 

@@ -1,16 +1,19 @@
-"""What a step takes at a scale that no machine here has: a formula fitted to one process, and checked on two ranks.
+"""What a step takes at a scale that no machine here has: a formula fitted to one process, and checked
+on two ranks.
 
-    python tests/bench/scale.py [--rows 1e9] [--blocks 1e8] [--ranks 64] [--variables 1e6] [--latency 2e-5] [--bandwidth 1e10]
+    python tests/bench/scale.py [--rows 1e9] [--blocks 1e8] [--ranks 64] [--variables 1e6]
+    [--latency 2e-5] [--bandwidth 1e10]
 
 Seconds of a step on R ranks, SONEX on all pairs of rows, B1 blocks and B2 samples of each, d variables:
 
     alone(B1 B2 / R) + draw (B1 + B2) + sums (latency log2 R + 8 d (R - 1) / (R bandwidth))    at float32
 
-``alone`` is what a step of one process takes, measured and interpolated (beyond the last by its slope), and ``sums`` how many
-vectors a step sums over the ranks; ``draw`` is the time per place of a pass without replacement (a permutation up to 2^24
-elements, a key and a count beyond them), ``latency`` and ``bandwidth`` those of sums of two
-gloo ranks. The formula is then set beside steps of two ranks, of which only the number of sums was taken. For other networks give
-their latency (seconds) and bandwidth (bytes per second).
+``alone`` is what a step of one process takes, measured and interpolated (beyond the last by its
+slope), and ``sums`` how many vectors a step sums over the ranks; ``draw`` is the time per place of
+a pass without replacement (a permutation up to 2^24 elements, a key and a count beyond them),
+``latency`` and ``bandwidth`` those of sums of two gloo ranks. The formula is then set beside steps
+of two ranks, of which only the number of sums was taken. For other networks give their latency
+(seconds) and bandwidth (bytes per second).
 """
 
 from __future__ import annotations
@@ -44,7 +47,13 @@ def module(blocks: int, samples: int, ranks: bool, rows: int = 20_000) -> tuple[
     import fccomodel
     from fccomodel import pipeline
 
-    options = {"budget": "100000it", "polish": False, "outer_batch": blocks, "inner_batch": samples, "algorithm": "sonex"}
+    options = {
+        "budget": "100000it",
+        "polish": False,
+        "outer_batch": blocks,
+        "inner_batch": samples,
+        "algorithm": "sonex",
+    }
     bound = fccomodel.compile(HEAD + MODELS["pairs"]).bind(data=table(rows))
     program = pipeline.emit(bound.plan(ranks=ranks, unverified=True, **options))
     made = types.ModuleType("solver")
@@ -53,7 +62,8 @@ def module(blocks: int, samples: int, ranks: bool, rows: int = 20_000) -> tuple[
 
 
 def steps(blocks: int, samples: int, ranks: bool, clock: Callable[[], float]) -> tuple[float, float]:
-    """Seconds of one step, by two runs that differ in their number of steps, the median of rounds; and its sums over ranks."""
+    """Seconds of one step, by two runs that differ in their number of steps, the median of rounds; and
+    its sums over ranks."""
     made, data = module(blocks, samples, ranks)
     taken, sums = [], [0]
     for _ in range(ROUNDS):
@@ -98,7 +108,9 @@ def member(rank: int, path: str) -> None:
             taken.append(time.perf_counter() - began)
         lines.append(f"sum {size} {statistics.median(taken)}")
     for blocks, samples in CHECKED:
-        lines.append(f"step {blocks} {samples} {' '.join(map(str, steps(blocks, samples, True, time.perf_counter)))}")
+        lines.append(
+            f"step {blocks} {samples} {' '.join(map(str, steps(blocks, samples, True, time.perf_counter)))}"
+        )
     if rank == 0:
         Path(path).write_text("\n".join(lines))
 
@@ -109,13 +121,17 @@ def of_two() -> tuple[dict[int, float], dict[tuple[int, int], tuple[float, float
         torch.multiprocessing.start_processes(member, args=(f"{folder}/x",), nprocs=2, start_method="spawn")
         lines = [line.split() for line in Path(f"{folder}/x").read_text().splitlines()]
     sums = {int(line[1]): float(line[2]) for line in lines if line[0] == "sum"}
-    return sums, {(int(line[1]), int(line[2])): (float(line[3]), float(line[4])) for line in lines if line[0] == "step"}
+    return sums, {
+        (int(line[1]), int(line[2])): (float(line[3]), float(line[4])) for line in lines if line[0] == "step"
+    }
 
 
 def line(points: list[tuple[float, float]]) -> tuple[float, float]:
     """Least squares of relative differences: (constant, slope), neither below 0."""
     a = torch.tensor([[1 / y, x / y] for x, y in points], dtype=torch.float64)
-    constant, slope = torch.linalg.lstsq(a, torch.ones(len(points), 1, dtype=torch.float64)).solution.flatten().tolist()
+    constant, slope = (
+        torch.linalg.lstsq(a, torch.ones(len(points), 1, dtype=torch.float64)).solution.flatten().tolist()
+    )
     return max(constant, 0.0), max(slope, 0.0)
 
 
@@ -140,7 +156,14 @@ def terms(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Foresee the steps of many ranks.")
-    for name, value in {"rows": 1e9, "blocks": 1e8, "ranks": 64, "variables": 1e6, "latency": None, "bandwidth": None}.items():
+    for name, value in {
+        "rows": 1e9,
+        "blocks": 1e8,
+        "ranks": 64,
+        "variables": 1e6,
+        "latency": None,
+        "bandwidth": None,
+    }.items():
         parser.add_argument(f"--{name}", type=float, default=value)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -156,7 +179,10 @@ def main() -> None:
     latency, per = line([(float(size), seconds) for size, seconds in sums.items()])
     bandwidth = 4 / per  # of two ranks: each sends and receives half of 2 (R - 1) / R times 4 bytes
     print(f"\ntwo gloo ranks: latency {1e6 * latency:.0f} us, {bandwidth / 1e9:.2f} GB/s\n")
-    print("| blocks x samples, two ranks | sums in a step | ms measured | ms by the formula |\n|---|---|---|---|")
+    print(
+        "| blocks x samples, two ranks | sums in a step | ms measured | ms by the formula "
+        "|\n|---|---|---|---|"
+    )
     for (a, b), (seconds, count) in checked.items():
         link = latency, bandwidth
         parts = terms(alone, permuted[LENGTHS[0]], link, blocks=a, samples=b, d=4, ranks=2, sums=count)
@@ -167,11 +193,18 @@ def main() -> None:
     ranks, d = int(given.ranks), given.variables
     print(f"\n{given.rows:.0e} rows, {given.blocks:.0e} blocks, {d:.0e} variables, {ranks} ranks, ", end="")
     print(f"{1e6 * latency:.0f} us, {bandwidth / 1e9:.1f} GB/s:\n")
-    print("| blocks x samples | calls | work | draws | sums over ranks | a step, ms | most of it |\n" + "|---" * 7 + "|")
+    print(
+        "| blocks x samples | calls | work | draws | sums over ranks | a step, ms | most of it |\n"
+        + "|---" * 7
+        + "|"
+    )
     for a, b in ((64, 64), (1024, 256), (16_384, 1024)):
         parts = terms(alone, draw, (latency, bandwidth), blocks=a, samples=b, d=d, ranks=ranks, sums=1.0)
         cells = " | ".join(f"{1e3 * seconds:.3f}" for seconds in parts.values())
-        print(f"| {a:,} x {b:,} | {cells} | {1e3 * sum(parts.values()):.3f} | {max(parts, key=lambda name: parts[name])} |")
+        print(
+            f"| {a:,} x {b:,} | {cells} | {1e3 * sum(parts.values()):.3f} | "
+            f"{max(parts, key=lambda name: parts[name])} |"
+        )
     held = {"estimates u, float32": 4 * given.blocks, "state of Adam": 12 * d}
     print("\nheld by every rank: " + ", ".join(f"{name} {size / 1e9:.3g} GB" for name, size in held.items()))
 

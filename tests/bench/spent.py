@@ -2,9 +2,10 @@
 
     python tests/bench/spent.py [--write]
 
-Steps: KL pAUC, 32 positive and 32 negative rows of 122 numbers, by torch's profiler over 200 steps of one thread; shares of the
-time within torch's operations. A solve: a process's first and third, under Python's profiler, which makes Python some two times
-slower than it is: read the shares. Stages that call others have their time in them.
+Steps: KL pAUC, 32 positive and 32 negative rows of 122 numbers, by torch's profiler over 200 steps
+of one thread; shares of the time within torch's operations. A solve: a process's first and third,
+under Python's profiler, which makes Python some two times slower than it is: read the shares.
+Stages that call others have their time in them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ def of_a_step(net: bool, who: str) -> Iterator[str]:
     whole, count = sum(one.self_cpu_time_total for one in found), run.steps  # type: ignore[attr-defined]
     for one in found:
         if one.self_cpu_time_total >= LEAST * whole:
-            yield f"| {one.key.removeprefix('aten::')} | {one.count / count:.1f} | {one.self_cpu_time_total / whole:.0%} |"
+            yield (
+                f"| {one.key.removeprefix('aten::')} | {one.count / count:.1f} | "
+                f"{one.self_cpu_time_total / whole:.0%} |"
+            )
     calls = sum(one.count for one in found) / count
     yield f"| all | {calls:.0f} | |"
 
@@ -92,7 +96,9 @@ def of_a_solve() -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--solve", action="store_true", help="the table of a solve alone, in this process")
     asked = parser.parse_args()
@@ -104,8 +110,17 @@ def main() -> None:
         for who in ("sox", "sonex"):
             lines += ["", f"**A step of {who.upper()}, {'MLP 64-64' if net else 'linear'}**", ""]
             lines += ["| operation | of a step | share |", "|---|---|---|", *of_a_step(net, who)]
-    own = subprocess.run([sys.executable, str(HERE), "--solve"], capture_output=True, text=True, check=True).stdout
-    lines += ["", "**README's solve, torch imported before**", "", "| stage | first | third |", "|---|---|---|", own.rstrip()]
+    own = subprocess.run(
+        [sys.executable, str(HERE), "--solve"], capture_output=True, text=True, check=True
+    ).stdout
+    lines += [
+        "",
+        "**README's solve, torch imported before**",
+        "",
+        "| stage | first | third |",
+        "|---|---|---|",
+        own.rstrip(),
+    ]
     print("\n".join(lines))
     if asked.write:
         HERE.with_suffix(".md").write_text("\n".join(lines) + "\n")

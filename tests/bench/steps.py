@@ -1,8 +1,10 @@
-"""Time of one step of emitted solvers against a plain loop of torch autograd and Adam: medians in microseconds, and ratios.
+"""Time of one step of emitted solvers against a plain loop of torch autograd and Adam: medians in
+microseconds, and ratios.
 
     python tests/bench/steps.py [ROUNDS]
 
-One thread, 20,000 rows of 122 numbers, batches of 32 + 32 rows; the two take turns, so that a busy machine slows both.
+One thread, 20,000 rows of 122 numbers, batches of 32 + 32 rows; the two take turns, so that a busy
+machine slows both.
 """
 
 from __future__ import annotations
@@ -23,11 +25,15 @@ from support.emitted_models import Case, Made, make  # noqa: E402
 
 torch.set_num_threads(1)
 ROWS, WIDTH, STEPS = 20_000, 122, 200
-HEAD = "dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1};"
+HEAD = (
+    "dim d; set G; data D : table(x: real[d], y: {-1, 1}, g: G); set P = {z in D | z.y == 1}; set N "
+    "= {z in D | z.y == -1};"
+)
 LINEAR, NET = "var w[d];", "net s : real[d] -> real; var w = params(s);"
 PAUC = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p))));"
 GROUPS = (
-    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * SCORE(z)) <= 0.65;"
+    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] "
+    "log1pexp(-z.y * SCORE(z)) <= 0.65;"
 )
 
 
@@ -134,7 +140,10 @@ def main(rounds: int) -> None:
         ("14 constraints, linear", GROUPS, False, "sonex"),
         ("14 constraints, mlp(64,64)", GROUPS, True, "sonex"),
     ]:
-        ours, theirs = emitted(make("bench", model(body, net), algorithm=algorithm)), plain(net, body is GROUPS)
+        ours, theirs = (
+            emitted(make("bench", model(body, net), algorithm=algorithm)),
+            plain(net, body is GROUPS),
+        )
         ours(), theirs()
         pairs = [(microseconds(ours), microseconds(theirs)) for _ in range(rounds)]
         a, b = (statistics.median(column) for column in zip(*pairs, strict=True))

@@ -1,11 +1,14 @@
-"""Models of textbooks, solved with default options, against CVXPY of the same problems written by hand.
+"""Models of textbooks, solved with default options, against CVXPY of the same problems written by
+hand.
 
     python tests/bench/textbook.py [--only name ...] [--budget 25s] [--show] [--table textbook.md]
 
 off        objective less CVXPY's, relative to the larger of CVXPY's and 0.01
-epsilon    the residual that the report gives            gap  the distance to the optimum that it proves, relative as ``off``
+epsilon    the residual that the report gives            gap  the distance to the optimum that it
+           proves, relative as ``off``
 s          processor seconds from the text to the report CVXPY  its processor seconds, by Clarabel
-right      off and violation at most 1e-5, the verdict "Solved" (not roughly), within 10 s or three times CVXPY's; or the failure
+right      off and violation at most 1e-5, the verdict "Solved" (not roughly), within 10 s or three
+           times CVXPY's; or the failure
            that is there
 slow       the same, in more time                        unsolved  where the report says so, or an error
 wrong      a verdict, a certified gap or a failure that is not true
@@ -35,8 +38,8 @@ TIGHT = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What CVXPY finds: a status of ours (``converged``, ``infeasible``, ``unbounded``), the optimum, and the seconds at default
-    tolerances."""
+    """What CVXPY finds: a status of ours (``converged``, ``infeasible``, ``unbounded``), the optimum,
+    and the seconds at default tolerances."""
 
     status: str
     optimum: float
@@ -56,7 +59,9 @@ def reference(problem: cp.Problem) -> Reference:
             except cp.error.SolverError:
                 pass
     status = found.status.partition("_")[0]
-    return Reference(status="converged" if status == "optimal" else status, optimum=found.opt_val, seconds=seconds)
+    return Reference(
+        status="converged" if status == "optimal" else status, optimum=found.opt_val, seconds=seconds
+    )
 
 
 def judged(best: Reference, found: fccomodel.Result, off: float, scale: float, seconds: float) -> str:
@@ -67,7 +72,12 @@ def judged(best: Reference, found: fccomodel.Result, off: float, scale: float, s
     claimed, gap = report.verdict.startswith("Solved"), None if report.gap is None else report.gap.value
     worse = off if found.outcome.planned.problem.objective.sense == "minimize" else -off
     close = abs(off) <= CLOSE and report.feasibility <= CLOSE
-    if gap is not None and worse > gap / scale + 1e-7 or claimed and abs(off) > max(1e-3, 10 * report.epsilon / scale):
+    if (
+        gap is not None
+        and worse > gap / scale + 1e-7
+        or claimed
+        and abs(off) > max(1e-3, 10 * report.epsilon / scale)
+    ):
         return "wrong"
     if not (claimed and close) or report.verdict.startswith("Solved roughly"):
         return "unsolved"
@@ -95,13 +105,18 @@ def line(name: str, model: Model, budget: str | None) -> tuple[str, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", metavar="name", default=list(MODELS), help="these models")
     parser.add_argument("--budget", help="other than the default")
     parser.add_argument("--show", action="store_true", help="the texts of those that are not right")
     parser.add_argument("--table", type=Path, metavar="file", help="write the lines there, as Markdown")
     arguments = parser.parse_args()
-    lines = [f"{'model':32}{'off':>10}{'epsilon':>10}{'gap':>10}{'violation':>10}{'s':>7}{'CVXPY':>7}  judged   verdict"]
+    lines = [
+        f"{'model':32}{'off':>10}{'epsilon':>10}{'gap':>10}{'violation':>10}{'s':>7}{'CVXPY':>7}  judged  "
+        " verdict"
+    ]
     print(lines[0])
     totals: Counter[str] = Counter()
     fccomodel.compile("var x; minimize (x - 1)^2;").bind().solve()  # imports take no model's time
@@ -117,7 +132,9 @@ def main() -> int:
     print(lines[-1])
     if arguments.table is not None:
         heading = f"# Models of textbooks against CVXPY\n\n{__doc__.partition('Exit')[0].strip()}\n"
-        arguments.table.write_text(heading + "\n```\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n")
+        arguments.table.write_text(
+            heading + "\n```\n" + "\n".join(line.rstrip() for line in lines) + "\n```\n"
+        )
     return int(totals["right"] < sum(totals.values()))
 
 

@@ -3,10 +3,12 @@
     python tests/bench/traps.py [--only name ...] [--budget 10s] [--show]
 
 truth      the optimum, or ``unbounded``, ``infeasible``, ``unattained`` (an infimum that no point has)
-right      the verdict "Solved" within 1e-3 of the optimum (relative above 0.01) and of the constraints, or the failure that is
+right      the verdict "Solved" within 1e-3 of the optimum (relative above 0.01) and of the
+           constraints, or the failure that is
            there; of a model that is not convex, at another point that meets the conditions too
 honest     neither: the report says itself that it is not solved, or the model is refused with a reason
-wrong      "Solved" elsewhere, a failure that is not there, or a certified gap that is smaller than the true one
+wrong      "Solved" elsewhere, a failure that is not there, or a certified gap that is smaller than
+           the true one
 
 Exit status 1 if any is wrong.
 """
@@ -68,7 +70,9 @@ def tried(trap: Trap, budget: str) -> tuple[str, str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", metavar="name", default=list(TRAPS), help="these models")
     parser.add_argument("--budget", default="10s")
     parser.add_argument("--show", action="store_true", help="the texts of those that are not right")

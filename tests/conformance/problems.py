@@ -1,7 +1,9 @@
-"""Conformance problems: a model, its data, and its optimum by other means (closed form, or a convex solver).
+"""Conformance problems: a model, its data, and its optimum by other means (closed form, or a convex
+solver).
 
-Small convex problems of every shape that the theorems distinguish; a few that are not convex, whose optimum is known because
-it is planted; and one known by its stationarity alone. ``compositions`` has those of more than two levels.
+Small convex problems of every shape that the theorems distinguish; a few that are not convex, whose
+optimum is known because it is planted; and one known by its stationarity alone. ``compositions``
+has those of more than two levels.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ Data = dict[str, dict[str, np.ndarray]]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conformance:
-    """``optimum(data)`` gives the optimal value and multipliers by label, None where points are judged by their stationarity;
-    ``tolerance`` is that of value (relative above 1) and violation."""
+    """``optimum(data)`` gives the optimal value and multipliers by label, None where points are judged
+    by their stationarity; ``tolerance`` is that of value (relative above 1) and violation."""
 
     name: str
     text: str
@@ -31,7 +33,13 @@ class Conformance:
 def regression(n: int = 60, d: int = 4, seed: int = 0) -> Data:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, d))
-    return {"D": {"x": x, "y": x @ rng.normal(size=d) + 0.5 * rng.normal(size=n), "g": rng.integers(0, 5, size=n).astype(float)}}
+    return {
+        "D": {
+            "x": x,
+            "y": x @ rng.normal(size=d) + 0.5 * rng.normal(size=n),
+            "g": rng.integers(0, 5, size=n).astype(float),
+        }
+    }
 
 
 def solve(build: Callable[[Any], tuple[Any, dict[str, Any]]]) -> tuple[float, dict[str, float]]:
@@ -44,7 +52,8 @@ def solve(build: Callable[[Any], tuple[Any, dict[str, Any]]]) -> tuple[float, di
 
 
 def convex(build: Callable[[Any, Any, Data], Any]) -> Callable[[Data], tuple[float, dict[str, float]]]:
-    """The optimum of a convex problem in w: ``build(cvxpy, w, data)`` gives the objective, and perhaps labelled constraints."""
+    """The optimum of a convex problem in w: ``build(cvxpy, w, data)`` gives the objective, and perhaps
+    labelled constraints."""
 
     def optimum(data: Data) -> tuple[float, dict[str, float]]:
         def problem(cp: Any) -> Any:
@@ -205,11 +214,16 @@ def _elastic(cp: Any, w: Any, data: Data) -> Any:
 
 
 def _weighted_entropic(cp: Any, w: Any, data: Data) -> Any:
-    return 0.5 * cp.log_sum_exp(2 * cp.hstack(residuals(cp, w, data))) - 0.5 * np.log(5) + 0.05 * cp.sum_squares(w)
+    return (
+        0.5 * cp.log_sum_exp(2 * cp.hstack(residuals(cp, w, data)))
+        - 0.5 * np.log(5)
+        + 0.05 * cp.sum_squares(w)
+    )
 
 
 def planted(n: int = 60, d: int = 3, seed: int = 2) -> Data:
-    """Rows of five groups and, for each of them, the mean square of its scores at a point that is to be found again."""
+    """Rows of five groups and, for each of them, the mean square of its scores at a point that is to
+    be found again."""
     rng = np.random.default_rng(seed)
     x, g = rng.normal(size=(n, d)), np.arange(n) % 5
     scores = (x @ rng.uniform(-0.4, 0.4, size=d) + 1) ** 2
@@ -228,7 +242,7 @@ LOSS = "E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)"
 SQUARES = "E[z ~ D] square(dot(w, z.x) - z.y)"
 
 
-# --------------------------------------------------------------------------------------------------------- deeper compositions
+# ------------------------------------------------------------------------------ deeper compositions
 def _scores(cp: Any, w: Any, data: Data) -> Any:
     return cp.sum_squares(data["D"]["x"] @ w) / len(data["D"]["y"])
 
@@ -261,7 +275,9 @@ def _stochastic_outer(cp: Any, w: Any, data: Data) -> Any:
     x, y, g = (data["D"][k] for k in "xyg")
     scales, targets = data["A"]["s"], data["A"]["t"]
     means = [cp.sum(x[g == k] @ w - y[g == k]) / (g == k).sum() for k in range(5)]
-    return sum(cp.sum_squares(scales * m - targets) for m in means) / (5 * len(scales)) + 0.05 * cp.sum_squares(w)
+    return sum(cp.sum_squares(scales * m - targets) for m in means) / (
+        5 * len(scales)
+    ) + 0.05 * cp.sum_squares(w)
 
 
 def with_targets() -> Data:
@@ -272,7 +288,8 @@ def with_targets() -> Data:
 COMPOSITIONS = (
     Conformance(
         name="composition_bound",
-        text=HEAD + f"minimize E[z ~ D] square(dot(w, z.x));\nsubject to spread: {GROUPS} square({LOSS}) <= 0.4;",
+        text=HEAD
+        + f"minimize E[z ~ D] square(dot(w, z.x));\nsubject to spread: {GROUPS} square({LOSS}) <= 0.4;",
         data=regression,
         optimum=convex(_composition_bound),
     ),
@@ -301,7 +318,8 @@ COMPOSITIONS = (
     Conformance(
         name="stochastic_outer",
         text=HEAD + "data A : table(s: real, t: real);\n"
-        f"minimize {GROUPS} E[a ~ A] square(a.s * (E[z ~ D | z.g == k] (dot(w, z.x) - z.y)) - a.t) + 0.05 * sumsq(w);",
+        f"minimize {GROUPS} E[a ~ A] square(a.s * (E[z ~ D | z.g == k] (dot(w, z.x) - z.y)) - "
+        "a.t) + 0.05 * sumsq(w);",
         data=with_targets,
         optimum=convex(_stochastic_outer),
     ),
@@ -315,18 +333,24 @@ PROBLEMS = (
         optimum=_least_squares,
     ),
     Conformance(
-        name="lasso", text=HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + 0.4 * norm1(w);", data=regression, optimum=_lasso
+        name="lasso",
+        text=HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + 0.4 * norm1(w);",
+        data=regression,
+        optimum=_lasso,
     ),
     Conformance(
         name="square_of_mean",
         text=HEAD
-        + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.05 * sumsq(w);",
+        + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + "
+        "0.05 * sumsq(w);",
         data=regression,
         optimum=_square_of_mean,
     ),
     Conformance(
         name="worst_group",
-        text=HEAD + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.05 * sumsq(w);",
+        text=HEAD
+        + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.05 * "
+        "sumsq(w);",
         data=regression,
         optimum=_worst_group,
     ),
@@ -357,7 +381,8 @@ PROBLEMS = (
     ),
     Conformance(
         name="simplex",
-        text=HEAD.replace("var w[d];", "var w[d] in simplex;") + "minimize E[z ~ D] square(dot(w, z.x) - z.y);",
+        text=HEAD.replace("var w[d];", "var w[d] in simplex;")
+        + "minimize E[z ~ D] square(dot(w, z.x) - z.y);",
         data=regression,
         optimum=_simplex,
     ),
@@ -392,7 +417,10 @@ SHAPES = (
     ),
     Conformance(
         name="largest_of_three",
-        text=HEAD + "let r[k in {0, 1, 2}] = " + LOSS + ";\nminimize max(r[0], 2 * r[1], r[2] + 0.1) + 0.05 * sumsq(w);",
+        text=HEAD
+        + "let r[k in {0, 1, 2}] = "
+        + LOSS
+        + ";\nminimize max(r[0], 2 * r[1], r[2] + 0.1) + 0.05 * sumsq(w);",
         data=regression,
         optimum=convex(_largest_of_three),
     ),
@@ -436,7 +464,8 @@ SHAPES = (
     ),
     Conformance(
         name="sigmoid_losses",
-        text=HEAD + f"minimize {GROUPS} square(E[z ~ D | z.g == k] sigmoid(-z.y * dot(w, z.x))) + 0.02 * sumsq(w);",
+        text=HEAD
+        + f"minimize {GROUPS} square(E[z ~ D | z.g == k] sigmoid(-z.y * dot(w, z.x))) + 0.02 * sumsq(w);",
         data=classes,
         optimum=None,
         tolerance=1e-2,

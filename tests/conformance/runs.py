@@ -1,4 +1,5 @@
-"""One algorithm on one conformance problem: how far its answer is from what is known, or why it was refused."""
+"""One algorithm on one conformance problem: how far its answer is from what is known, or why it was
+refused."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ needs_cvxpy = pytest.mark.skipif(importlib.util.find_spec("cvxpy") is None, reas
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """``gap``: of the objective, relative above 1; of a problem without known optimum the epsilon of its KKT report.
+    """``gap``: of the objective, relative above 1; of a problem without known optimum the epsilon of
+    its KKT report.
 
     ``missing`` is the reason of a refusal, '' where the algorithm ran.
     """
@@ -54,7 +56,8 @@ def optimum(problem: Conformance) -> tuple[float, dict[str, float]]:
 
 
 def planned(problem: Conformance, **options: Any) -> plan.Plan:
-    """The plan, with options that are said, not refused, where it does not use them: every problem is given the same."""
+    """The plan, with options that are said, not refused, where it does not use them: every problem is
+    given the same."""
     bound = bound_problem(problem)
     chosen = {name: (value, "test") for name, value in {**problem.options, **options}.items()}
     return pipeline.decide(pipeline.analyse(bound.problem, bound), chosen)

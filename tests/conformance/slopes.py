@@ -1,7 +1,9 @@
-"""Error against oracle calls on a log-log plot, by the theorems' own schedules over a decade or more of calls.
+"""Error against oracle calls on a log-log plot, by the theorems' own schedules over a decade or more
+of calls.
 
-Each case runs a schedule for a sequence of accuracies, as long as its theorem asks, and fits the exponent of the gap in calls.
-Upper bounds hold on the worst problem of a class: what is measured on one may be steeper than proved, never flatter.
+Each case runs a schedule for a sequence of accuracies, as long as its theorem asks, and fits the
+exponent of the gap in calls. Upper bounds hold on the worst problem of a class: what is measured on
+one may be steeper than proved, never flatter.
 """
 
 from __future__ import annotations
@@ -59,9 +61,10 @@ CURVED_ABSOLUTE = Conformance(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Case:
-    """``proved``: the exponent of the gap in oracle calls. ``accuracies``: as many steps as the theorem asks for each; or
-    ``fixed`` numbers of steps (of SOX-boost: of stages) by one schedule. Gaps are means over ``seeds`` runs. ``logarithm``:
-    calls are divided by log(2 / eps). ``promised``: the gap that an accuracy stands for."""
+    """``proved``: the exponent of the gap in oracle calls. ``accuracies``: as many steps as the
+    theorem asks for each; or ``fixed`` numbers of steps (of SOX-boost: of stages) by one schedule.
+    Gaps are means over ``seeds`` runs. ``logarithm``: calls are divided by log(2 / eps).
+    ``promised``: the gap that an accuracy stands for."""
 
     algorithm: str
     problem: Conformance
@@ -81,11 +84,17 @@ class Case:
 
 def _stages(case: Case) -> list[tuple[float, float]]:
     """Calls and gap after so many doublings of the first stage: one run's history."""
-    value, chosen = optimum(case.problem)[0], {**case.batches, "algorithm": case.algorithm, "schedule": "theory"}
+    value, chosen = (
+        optimum(case.problem)[0],
+        {**case.batches, "algorithm": case.algorithm, "schedule": "theory"},
+    )
     first = int(planned(case.problem, **chosen).hyper["stage"])
     steps = first * (2 ** case.fixed[0] - 1)
     runs = [solved(case.problem, iterations=steps, seed=s, **chosen).history for s in range(case.seeds)]
-    return [(at[0]["oracles"], float(np.mean([e["objective"] for e in at])) - value) for at in zip(*runs, strict=True)]
+    return [
+        (at[0]["oracles"], float(np.mean([e["objective"] for e in at])) - value)
+        for at in zip(*runs, strict=True)
+    ]
 
 
 def _runs(case: Case) -> list[tuple[float, float]]:
@@ -100,7 +109,10 @@ def _runs(case: Case) -> list[tuple[float, float]]:
             assert schedule is not None and schedule.steps is not None
             iterations = math.ceil(schedule.steps)
             chosen["stage"], calls = iterations, 1 / math.log(2 / number) if case.logarithm else 1.0
-        runs = [solved(case.problem, iterations=iterations, seed=s, **chosen).history[-1] for s in range(case.seeds)]
+        runs = [
+            solved(case.problem, iterations=iterations, seed=s, **chosen).history[-1]
+            for s in range(case.seeds)
+        ]
         found.append((calls * runs[0]["oracles"], float(np.mean([r["objective"] for r in runs])) - value))
     return found
 
@@ -141,7 +153,8 @@ CASES = (
     Case(
         algorithm="sonex", problem=ABSOLUTE, proved=-0.2, batches={"outer_batch": 3, "inner_batch": 4},
         accuracies=(1.0, 0.7, 0.5),
-        theorem="sonex-alexr2-2025, Theorem 4.7: |grad F_lam| <= eps in 1 / eps^5, and F is within C_f eps / 2 of F_lam",
+        theorem="sonex-alexr2-2025, Theorem 4.7: |grad F_lam| <= eps in 1 / eps^5, and F is within C_f "
+                "eps / 2 of F_lam",
     ),
     Case(
         algorithm="msvr", problem=LOGISTIC, promised=_of_gradient,
@@ -153,7 +166,8 @@ CASES = (
         algorithm="bsgd", problem=LOGISTIC, promised=_of_gradient,
         proved=-0.5, seeds=2, batches={"outer_batch": 3, "inner_batch": 60},
         accuracies=(0.12, 0.07, 0.04),
-        theorem="sox-2022, Table 1: |grad F| <= eps in 1 / eps^4 steps, inner batches as large as the bias needs (here: all)",
+        theorem="sox-2022, Table 1: |grad F| <= eps in 1 / eps^4 steps, inner batches as large as the "
+                "bias needs (here: all)",
     ),
     Case(
         algorithm="apg", problem=BY_NAME["elastic_composition"], proved=-2.0, fixed=(4, 8, 16, 32, 48),

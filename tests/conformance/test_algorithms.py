@@ -1,6 +1,8 @@
-"""Every algorithm on conformance problems that it admits, whole batches and small ones, against known optima.
+"""Every algorithm on conformance problems that it admits, whole batches and small ones, against known
+optima.
 
-The table of all algorithms on all problems: ``tests/bench/conformance.py`` makes it, ``tests/bench/conformance.md`` keeps it.
+The table of all algorithms on all problems: ``tests/bench/conformance.py`` makes it,
+``tests/bench/conformance.md`` keeps it.
 """
 
 from __future__ import annotations
@@ -15,14 +17,16 @@ from conformance.runs import bound_problem, needs_cvxpy, optimum, outcome, plann
 from fccomodel import algorithms
 
 BY_NAME = {p.name: p for p in ALL}
-#: problems that few steps solve; each algorithm runs the first two of a turn of this list that it admits, else of the others
+#: problems that few steps solve; each algorithm runs the first two of a turn of this list that it
+#: admits, else of the others
 TURNS = (
     "square_of_mean", "absolute", "hinge_of_groups", "entropic", "inactive", "group_cvar", "stochastic_outer",
     "elastic_composition", "equality", "lasso", "worst_group", "sigmoid_losses", "variance", "simplex", "group_entropic",
     "planted_squares",
 )  # fmt: skip
 EACH = 2
-#: steps by sampled blocks, and by whole passes over a vector; and the gap of penalties that keep some of a violation
+#: steps by sampled blocks, and by whole passes over a vector; and the gap of penalties that keep
+#: some of a violation
 STEPS = {"blocks": 800, "vector": 300}
 #: fewer of those whose every step solves a convex problem
 DEAR = {"prox_linear": 30}
@@ -36,7 +40,11 @@ def turn(name: str) -> list[Conformance]:
     found: list[Conformance] = []
     turned = [TURNS[(first + k) % len(TURNS)] for k in range(len(TURNS))]
     for problem in (BY_NAME[name] for name in (*turned, *(name for name in BY_NAME if name not in TURNS))):
-        if len(found) < EACH and not refusal(problem, name) and not planned(problem, algorithm=name).surrogates:
+        if (
+            len(found) < EACH
+            and not refusal(problem, name)
+            and not planned(problem, algorithm=name).surrogates
+        ):
             found.append(problem)
     return found
 
@@ -55,7 +63,9 @@ def test_reaches_the_optimum(name: str) -> None:
 
 
 @needs_cvxpy
-@pytest.mark.parametrize("problem", [BY_NAME[name] for name in ("bounded_group", "absolute", "two_sided")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "problem", [BY_NAME[name] for name in ("bounded_group", "absolute", "two_sided")], ids=lambda p: p.name
+)
 def test_multipliers_are_those_of_the_problem(problem: Conformance) -> None:
     found = outcome(problem, "sonex", iterations=8000)
     value, multipliers = optimum(problem)
@@ -82,10 +92,14 @@ def test_msvr_reaches_it_with_few_of_the_blocks(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name, weights", [("sgd", lambda g: np.full(len(g), 1 / len(g))), ("sgd_uw", lambda g: 1 / (5 * np.bincount(g)[g]))]
+    "name, weights",
+    [("sgd", lambda g: np.full(len(g), 1 / len(g))), ("sgd_uw", lambda g: 1 / (5 * np.bincount(g)[g]))],
 )
-def test_baselines_of_the_mean_reach_its_optimum(name: str, weights: Callable[[np.ndarray], np.ndarray]) -> None:
-    """SGD that of the mean over rows, SGD-UW that of the mean over groups, wherever the worst groups have theirs."""
+def test_baselines_of_the_mean_reach_its_optimum(
+    name: str, weights: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """SGD that of the mean over rows, SGD-UW that of the mean over groups, wherever the worst groups
+    have theirs."""
     problem = BY_NAME["group_cvar"]
     x, y, g = (problem.data()["D"][k] for k in "xyg")
     p = weights(g.astype(int))[:, None]
@@ -95,7 +109,9 @@ def test_baselines_of_the_mean_reach_its_optimum(name: str, weights: Callable[[n
 
 
 @needs_cvxpy
-@pytest.mark.parametrize("problem", [BY_NAME[name] for name in ("inactive", "absolute", "equality")], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "problem", [BY_NAME[name] for name in ("inactive", "absolute", "equality")], ids=lambda p: p.name
+)
 def test_proximal_points_by_small_batches_reach_it_too(problem: Conformance) -> None:
     """Inner steps of noisy gradients stay stable, and the estimates follow from round to round."""
     found = outcome(problem, "alexr2", iterations=4000, outer_batch=3, inner_batch=6)
@@ -124,8 +140,11 @@ def test_every_problem_has_an_algorithm() -> None:
         assert bound_problem(problem).problem.objective is not None
 
 
-@pytest.mark.parametrize("name, problem", [("sox", "worst_group"), ("ascvrg", "bounded_group"), ("alexr", "sigmoid_losses")])
+@pytest.mark.parametrize(
+    "name, problem", [("sox", "worst_group"), ("ascvrg", "bounded_group"), ("alexr", "sigmoid_losses")]
+)
 def test_what_an_algorithm_lacks_is_said(name: str, problem: str) -> None:
-    """Non-smooth outer functions, constraints, what is not convex: refused with the theorem that asks for it."""
+    """Non-smooth outer functions, constraints, what is not convex: refused with the theorem that asks
+    for it."""
     reason = refusal(BY_NAME[problem], name)
     assert "asks for it" in reason or "needs" in reason

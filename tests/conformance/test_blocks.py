@@ -1,4 +1,5 @@
-"""Emitted steps against the papers' updates, written down once more in NumPy: same samples, same constants, same iterates.
+"""Emitted steps against the papers' updates, written down once more in NumPy: same samples, same
+constants, same iterates.
 
 Every reference takes a ``slip``, a mistake that a program might make; with it the iterates must differ.
 """
@@ -16,14 +17,20 @@ import torch
 from support.emitted_models import Case, Made, make, settings
 
 STEPS, KINK, BOUND = 12, 1.2, 0.5
-HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
+HEAD = (
+    "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | "
+    "z.y == -1}; var w[d];"
+)
 SMOOTH = "minimize mean[i in P] square(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 GROWING = "minimize mean[i in P] exp(E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 KINKED = f"minimize mean[i in P] pos((E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - {KINK});"
 WORST = "minimize cvar(tail = 0.5)[i in P] (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x)));"
 CONSTRAINED = f"minimize square(sumsq(w - 1)); subject to c: E[j ~ N] square(1 + dot(w, j.x)) <= {BOUND};"
 BELOW, ABOVE = 1.45, 1.55
-BAND = f"minimize square(sumsq(w - 1)); subject to c: abs((E[j ~ N] square(1 + dot(w, j.x))) - 1.5) <= {ABOVE - 1.5};"
+BAND = (
+    "minimize square(sumsq(w - 1)); subject to c: abs((E[j ~ N] square(1 + dot(w, j.x))) - 1.5) <= "
+    f"{ABOVE - 1.5};"
+)
 CONSTANTS = {
     "eta": 0.015, "gamma": 0.4, "gamma_prime": 0.9, "beta": 0.2, "tau": 0.3, "theta": 0.6, "lam_y1": 0.9, "rho": 1.3,
     "inner_eta": 0.03, "nu": 0.1, "inner_steps": 2,
@@ -167,7 +174,8 @@ def alexr(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) ->
 
 
 def alexr_dual(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
-    """alexr-2025, Algorithm 1 with psi the half square: y <- argmax_v v g~ - f*(v) - tau/2 (v - y)^2, tau times the scale lam."""
+    """alexr-2025, Algorithm 1 with psi the half square: y <- argmax_v v g~ - f*(v) - tau/2 (v - y)^2,
+    tau times the scale lam."""
     h, k, J = b.h, b.cells(i), b.g(b.w, i, j if slip == "one batch" else j2)[1]
     old = b.y[k].copy()
     b.y[k] = np.clip(b.y[k] + (extrapolated(b, i, j) - KINK) / (h.tau * h.lam_y1), 0, 1)
@@ -175,7 +183,8 @@ def alexr_dual(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: st
 
 
 def alexr_squares(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str) -> None:
-    """The same of f(u) = u^2, f*(v) = v^2 / 4: v g~ - v^2 / 4 - s/2 (v - y)^2 is largest at (g~ + s y) / (1/2 + s)."""
+    """The same of f(u) = u^2, f*(v) = v^2 / 4: v g~ - v^2 / 4 - s/2 (v - y)^2 is largest at (g~ + s y)
+    / (1/2 + s)."""
     h, k, J = b.h, b.cells(i), b.g(b.w, i, j if slip == "one batch" else j2)[1]
     old, s = b.y[k].copy(), b.h.tau * b.h.lam_y1
     b.y[k] = (extrapolated(b, i, j) + s * old) / ((1 if slip == "f* of a half square" else 1 / 2) + s)
@@ -220,9 +229,18 @@ def squared_hinge(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip:
     b.move(h.eta * b.v)
 
 
-def icppac(b: Blocks, i: np.ndarray, j: np.ndarray, j2: np.ndarray, slip: str, low: float = -np.inf, high: float = BOUND) -> None:
-    """Boob, Deng and Lan 2023, Algorithms 1 and 4, with values for linearisations: q = |z - w|^2 / (2 nu), max over y+, y- >= 0
-    of y+ (g - high + q) + y- (low + q - g), at most one of them positive; z <- argmin of <G, z> + (1 + y+ + y-) q +
+def icppac(
+    b: Blocks,
+    i: np.ndarray,
+    j: np.ndarray,
+    j2: np.ndarray,
+    slip: str,
+    low: float = -np.inf,
+    high: float = BOUND,
+) -> None:
+    """Boob, Deng and Lan 2023, Algorithms 1 and 4, with values for linearisations: q = |z - w|^2 / (2
+    nu), max over y+, y- >= 0 of y+ (g - high + q) + y- (low + q - g), at most one of them positive;
+    z <- argmin of <G, z> + (1 + y+ + y-) q +
     |z - z_k|^2 / (2 eta); w is z_K."""
     h = b.h
     z = b.w if b.steps == 0 else b.z
@@ -269,14 +287,30 @@ REFERENCES: dict[str, tuple[str, str, str, Update, tuple[str, ...]]] = {
     "alexr": ("alexr", "plain", SMOOTH, alexr, ("one batch", "swapped weights", "stale u")),
     "alexr, half square": ("alexr", "plain", KINKED, alexr_dual, ("one batch", "stale y")),
     "alexr, half square, smooth": (
-        "alexr_quadratic", "plain", SMOOTH, alexr_squares, ("one batch", "stale y", "f* of a half square")
+        "alexr_quadratic",
+        "plain",
+        SMOOTH,
+        alexr_squares,
+        ("one batch", "stale y", "f* of a half square"),
     ),
-    "alexr, half square, exponential": ("alexr_quadratic", "plain", GROWING, alexr_exponential, ("no distance",)),
+    "alexr, half square, exponential": (
+        "alexr_quadratic",
+        "plain",
+        GROWING,
+        alexr_exponential,
+        ("no distance",),
+    ),
     "alexr2": ("alexr2", "momentum", KINKED, alexr2, ("one batch", "extra beta", "jump unseen", "stale u")),
     "ooa": ("ooa", "plain", WORST, ooa, ("scaled ascent", "no cap", "stale y")),
     "squared hinge": ("squared_hinge_sox", "momentum", CONSTRAINED, squared_hinge, ("current u",)),
     "icppac": ("icppac", "proximal_point", CONSTRAINED, icppac, (*CONEX, "no extrapolation", "stale y")),
-    "icppac, two-sided": ("icppac", "proximal_point", BAND, partial(icppac, low=BELOW, high=ABOVE), (*CONEX, "signed pull")),
+    "icppac, two-sided": (
+        "icppac",
+        "proximal_point",
+        BAND,
+        partial(icppac, low=BELOW, high=ABOVE),
+        (*CONEX, "signed pull"),
+    ),
 }
 
 
@@ -324,15 +358,20 @@ def test_steps_are_those_of_the_paper(name: str) -> None:
     assert len({str(w) for w in found}) > 2, "the iterates move"
     for slip in ("sign", *slips):
         count = 4 if slip == "sign" else STEPS  # the wrong way is soon far away
-        assert np.abs(np.array(found[:count]) - iterates(update, coupled, seen[:count], slip)).max() > 1e-5, slip
+        assert np.abs(np.array(found[:count]) - iterates(update, coupled, seen[:count], slip)).max() > 1e-5, (
+            slip
+        )
 
 
 def test_samples_of_the_outer_functions() -> None:
-    """sox-2022, appendix E: the slope of f_i at the previous u_i by a sample of f_i, here f_i(u) = E_a (s_a u - t_a)^2."""
+    """sox-2022, appendix E: the slope of f_i at the previous u_i by a sample of f_i, here f_i(u) = E_a
+    (s_a u - t_a)^2."""
     rng = np.random.default_rng(5)
     A = {"s": rng.uniform(0.5, 2, size=9), "t": rng.normal(size=9)}
     text = HEAD + "data A : table(s: real, t: real);"
-    text += "minimize mean[i in P] E[a ~ A] square(a.s * (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - a.t);"
+    text += (
+        "minimize mean[i in P] E[a ~ A] square(a.s * (E[j ~ N] square(1 + dot(w, j.x) - dot(w, i.x))) - a.t);"
+    )
     options = {"algorithm": "sox", "step": "momentum", "outer_batch": 3, "inner_batch": 4}
     made = make("stochastic f", Case(text=text, data=lambda: {**table(), "A": A}, options=options))
     found, seen = emitted(made)
@@ -362,12 +401,16 @@ def test_samples_of_the_outer_functions() -> None:
 def test_oracle_calls_of_a_step(algorithm: str, calls: int) -> None:
     options = {"algorithm": algorithm, "outer_batch": 3, "inner_batch": 4, "unverified": True}
     solver = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options)).solver
-    assert calls == solver.SOLVER.oracles, "B1 B2, once more for the point before, once more for a second batch"
+    assert calls == solver.SOLVER.oracles, (
+        "B1 B2, once more for the point before, once more for a second batch"
+    )
 
 
 def test_a_budget_of_oracle_calls_ends_a_run() -> None:
     options = {"algorithm": "sox", "outer_batch": 3, "inner_batch": 4}
     made = make("oracles", Case(text=HEAD + SMOOTH, data=table, options=options))
     with torch.no_grad():
-        found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), seconds=None, oracles=12 * 250 + 5)
+        found = made.solver.solve(
+            made.solver.SOLVER, dict(made.program.data), seconds=None, oracles=12 * 250 + 5
+        )
     assert found.iterations == 250 and found.history[-1]["oracles"] == 12 * 250

@@ -1,4 +1,5 @@
-"""More than two levels: a composition or a tail inside a constraint, three nested expectations, stochastic outer functions."""
+"""More than two levels: a composition or a tail inside a constraint, three nested expectations,
+stochastic outer functions."""
 
 from __future__ import annotations
 
@@ -41,12 +42,18 @@ def emitted(problem: Conformance, **options: object) -> tuple[Lowered, Program, 
 
 @named(tuple(p for p in COMPOSITIONS if p.name != "cvar_bound"))
 def test_whole_batches_give_the_exact_gradient(problem: Conformance) -> None:
-    """Of the objective, and of each constraint times its multiplier, at a random point, by autograd of the interpreter."""
+    """Of the objective, and of each constraint times its multiplier, at a random point, by autograd of
+    the interpreter."""
     lowered, program, solver = emitted(problem, outer_batch=10_000, inner_batch=10_000, algorithm="sonex")
     bound = bound_problem(problem)
     kept = solver.prepare(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     exact = solver.prepare_full(solver.as_namespace(dict(program.data), "cpu", torch.float64))
-    w = 0.3 * torch.randn(solver.start(None, "cpu", torch.float64).shape, generator=torch.Generator().manual_seed(4)).double()
+    w = (
+        0.3
+        * torch.randn(
+            solver.start(None, "cpu", torch.float64).shape, generator=torch.Generator().manual_seed(4)
+        ).double()
+    )
     h, c = solver.Settings(), solver.centres("cpu", torch.float64)
     batch = [part[0] for part in solver.draw(kept, torch.Generator().manual_seed(0), 1)]
     assert not batch, "everything is seen"

@@ -1,4 +1,5 @@
-"""schedule = decay: constant steps divided by ten at half and at three quarters of the budget, and the last iterate."""
+"""schedule = decay: constant steps divided by ten at half and at three quarters of the budget, and the
+last iterate."""
 
 from __future__ import annotations
 
@@ -24,13 +25,16 @@ def test_steps_fall_and_the_last_iterate_is_returned(name: str) -> None:
     etas = np.array([entry["eta"] for entry in found.history])
     assert etas[-1] == pytest.approx(0.01 * etas[0])
     assert set(np.round(np.log10(etas / etas[0]), 9)) <= {0, -1, -2}
-    objective, violation = judged(bound_problem(problem), {k: torch.as_tensor(v) for k, v in found.variables.items()})
+    objective, violation = judged(
+        bound_problem(problem), {k: torch.as_tensor(v) for k, v in found.variables.items()}
+    )
     assert found.history[-1]["objective"] == pytest.approx(objective, rel=1e-9)
     assert found.history[-1]["violation"] == pytest.approx(max(violation, 0.0), abs=1e-9)
 
 
 def test_what_is_given_stays_as_it_is() -> None:
-    """Step, penalty and smoothing: where the smoothed hinge stays so, the constraint is at lam times its multiplier."""
+    """Step, penalty and smoothing: where the smoothed hinge stays so, the constraint is at lam times
+    its multiplier."""
     given = {"eta": 0.05, "rho": 20.0, "lam": 0.02, "step": "momentum"}
     problem = BY_NAME["bounded_group"]
     found = outcome(problem, "sonex", iterations=3000, schedule="decay", budget="3000it", **given)

@@ -1,4 +1,5 @@
-"""The last stage of ALEXR2 (sonex-alexr2-2025, Corollary 4.11): its steps against NumPy, its budget, its answer."""
+"""The last stage of ALEXR2 (sonex-alexr2-2025, Corollary 4.11): its steps against NumPy, its budget,
+its answer."""
 
 from __future__ import annotations
 
@@ -18,13 +19,20 @@ STEPS, START = 9, np.array([0.3, -0.2])
 INNER = {"gamma": 0.4, "gamma_prime": 0.3, "inner_eta": 0.05, "nu": 0.2, "lam_y1": 0.9, "finer": 0.5}
 #: at most as many inner functions as variables have entries
 FEW = (
-    "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; var w[d];"
+    "dim d; data D : table(x: real[d], y: {-1, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y "
+    "== -1}; var w[d];"
     "minimize abs((E[z ~ P] square(1 - dot(w, z.x))) - 0.2) + 0.1 * sumsq(w - 1);"
 )
 
 
 def made(text: str = HEAD + KINKED, schedule: str = "theory", **options: Any) -> Made:
-    given = {"algorithm": "alexr2_final", "step": "momentum", "outer_batch": 3, "inner_batch": 4, "schedule": schedule}
+    given = {
+        "algorithm": "alexr2_final",
+        "step": "momentum",
+        "outer_batch": 3,
+        "inner_batch": 4,
+        "schedule": schedule,
+    }
     given |= {"sampling": "epochs", "inner_sampling": "shared"}
     return make("last", Case(text=text, data=table, options={**given, "unverified": True, **options}))
 
@@ -32,7 +40,9 @@ def made(text: str = HEAD + KINKED, schedule: str = "theory", **options: Any) ->
 def approached(case: Made, **changes: float) -> tuple[np.ndarray, list[Any]]:
     """z_K of the program's own steps, and their samples."""
     solver = case.solver
-    data, again = (solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float64)) for _ in range(2))
+    data, again = (
+        solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float64)) for _ in range(2)
+    )
     h, c = settings(solver, **{**INNER, **changes}), solver.centres("cpu", torch.float64)
     with torch.no_grad():
         rng, never = torch.Generator().manual_seed(0), lambda done: ""
@@ -43,8 +53,9 @@ def approached(case: Made, **changes: float) -> tuple[np.ndarray, list[Any]]:
 
 
 def alexr(parts: list[np.ndarray], slip: str = "") -> np.ndarray:
-    """ALEXR(w, K) on F_lam(z) + |z - w|^2 / (2 nu), 1 - theta at a share of the inner loop's (its eta and gamma proportional to
-    it): u_i <- (1 - gamma) u_i + gamma (g + theta (g - g_prev)), y_i = grad f_lam(u_i), two batches."""
+    """ALEXR(w, K) on F_lam(z) + |z - w|^2 / (2 nu), 1 - theta at a share of the inner loop's (its eta
+    and gamma proportional to it): u_i <- (1 - gamma) u_i + gamma (g + theta (g - g_prev)), y_i =
+    grad f_lam(u_i), two batches."""
     b, share = Blocks(coupled=True), 1.0 if slip == "as in the inner loop" else INNER["finer"]
     theta = 1 - share * (1 - INNER["gamma_prime"] / INNER["gamma"])
     gamma, eta = share * INNER["gamma"], share * INNER["inner_eta"]
@@ -70,7 +81,10 @@ def test_its_steps_are_alexrs_at_the_point_found() -> None:
 def test_steps_fall_where_no_theorem_sets_them() -> None:
     constant, parts = approached(made())
     falling, again = approached(made(schedule="practical"), finer=1.0)
-    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True)) and np.abs(constant - falling).max() > 1e-5
+    assert (
+        all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+        and np.abs(constant - falling).max() > 1e-5
+    )
 
 
 @pytest.mark.parametrize(("last", "before"), [(0, 300), (50, 550)])
@@ -78,7 +92,12 @@ def test_it_takes_half_of_the_budget_at_most(last: int, before: int) -> None:
     case, seen = made(FEW, "practical", last=last, polish=False), []
     with torch.no_grad():
         found = case.solver.solve_to_proximal_point(
-            case.solver.SOLVER, dict(case.program.data), seconds=None, iterations=600, dtype=torch.float64, progress=seen.append
+            case.solver.SOLVER,
+            dict(case.program.data),
+            seconds=None,
+            iterations=600,
+            dtype=torch.float64,
+            progress=seen.append,
         )
     assert found.iterations == 600 and [entry["iteration"] for entry in seen][-2:] == [before, 600]
     assert seen[-1]["merit"] <= seen[-2]["merit"] + 1e-12, "the better of both"
@@ -96,7 +115,10 @@ def test_its_schedule_is_finer_than_that_of_the_inner_loop() -> None:
     """1 - theta falls by eps^2 where noise decides, and K grows by as much: 1 / eps^5, as the whole."""
     theory = algorithms.all()["alexr2_final"].theory
     assert theory is not None
-    k = {eps: SimpleNamespace(**theory(Constants(n=100, B1=10, B2=5, eps=eps, rho_g=1.0))) for eps in (1e-2, 1e-3)}
+    k = {
+        eps: SimpleNamespace(**theory(Constants(n=100, B1=10, B2=5, eps=eps, rho_g=1.0)))
+        for eps in (1e-2, 1e-3)
+    }
     assert k[1e-2].finer / k[1e-3].finer == pytest.approx(100, rel=0.01)
     assert np.log10(k[1e-3].last / k[1e-2].last) == pytest.approx(5, abs=0.2)
     assert k[1e-2].iterations > k[1e-2].last

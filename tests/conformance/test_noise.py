@@ -1,5 +1,5 @@
-"""Small batches: estimates that average over longer windows as steps fall, smoothing no finer than their errors; and what few
-steps on all rows reach where constraints bind hard."""
+"""Small batches: estimates that average over longer windows as steps fall, smoothing no finer than
+their errors; and what few steps on all rows reach where constraints bind hard."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ BY_NAME = {p.name: p for p in ALL}
 SMALL = {"outer_batch": 3, "inner_batch": 6}
 #: gap and violation that 4,000 steps of three blocks and six samples reach
 NOISY = {
-    "sonex": {"worst_group": 5e-3, "planted_absolute": 4e-2, "two_sided": 3e-2, "bounded_group": 5e-3, "stochastic_outer": 3e-3},
+    "sonex": {
+        "worst_group": 5e-3,
+        "planted_absolute": 4e-2,
+        "two_sided": 3e-2,
+        "bounded_group": 5e-3,
+        "stochastic_outer": 3e-3,
+    },
     "alexr2": {"worst_group": 5e-3, "bounded_group": 5e-3, "absolute": 1e-2},
     "icppac": {"absolute": 1e-2, "cvar_bound": 2e-2, "composition_bound": 5e-2},
 }
@@ -44,7 +50,9 @@ def settings(lam_y1: float = 0.1, **given: float) -> Any:
 
 
 def cases(reached: dict[str, dict[str, float]]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("name, problem, most", [(a, p, most) for a, ps in reached.items() for p, most in ps.items()])
+    return pytest.mark.parametrize(
+        "name, problem, most", [(a, p, most) for a, ps in reached.items() for p, most in ps.items()]
+    )
 
 
 @needs_cvxpy
@@ -56,8 +64,9 @@ def test_small_batches(name: str, problem: str, most: float) -> None:
 
 @needs_cvxpy
 def test_a_stage_that_ran_away_is_taken_back() -> None:
-    """Its iterates are finite, and of no use: duals of a smooth f that wait for their visits allow shorter steps than the
-    curvature does, and going on from 1e39 no later stage would be back in time."""
+    """Its iterates are finite, and of no use: duals of a smooth f that wait for their visits allow
+    shorter steps than the curvature does, and going on from 1e39 no later stage would be back in
+    time."""
     assert outcome(BY_NAME["stochastic_outer"], "alexr_quadratic", iterations=2000, **SMALL).gap <= 1e-2
 
 
@@ -75,13 +84,16 @@ def test_windows_lengthen_as_steps_fall() -> None:
     assert steps.falling(h, 0.02).gamma == pytest.approx(0.04), "a tenth at least"
     assert (h.gamma, h.gamma_prime) == (0.4, 0.6), "the next stage begins with its own"
     h.steady = True
-    assert (steps.falling(h, 0.5).eta, steps.falling(h, 0.5).gamma) == (0.1, 0.4), "where blocks with exponentials wait"
+    assert (steps.falling(h, 0.5).eta, steps.falling(h, 0.5).gamma) == (0.1, 0.4), (
+        "where blocks with exponentials wait"
+    )
     apart = steps.falling(BlockSettings(peak=0.2, gamma=0.4, gamma_prime=0.4), 0.5)
     assert (apart.gamma, apart.gamma_prime) == (0.2, 0.4)
 
 
 def test_what_falls_within_a_stage_is_the_algorithms() -> None:
-    """MSVR's gamma stays: it alone forgets errors of corrections. ConEx's dual step 1 / tau falls with the primal one."""
+    """MSVR's gamma stays: it alone forgets errors of corrections. ConEx's dual step 1 / tau falls with
+    the primal one."""
     msvr, icppac = (algorithms.all()[name].falling for name in ("msvr", "icppac"))
     h = BlockSettings(peak=0.2, gamma=0.5, tau=30.0)
     assert msvr(h, 0.5) == dataclasses.replace(h, eta=0.1)
@@ -95,10 +107,13 @@ def test_gamma_follows_from_how_often_blocks_are_visited(blocks: int, gamma: flo
         assert (hyper["gamma"], hyper["gamma_prime"]) == pytest.approx((gamma, 1 - gamma))
 
 
-@pytest.mark.parametrize("off, before, lam", [(0.0, 0.3, 0.1), (0.2, 0.3, 0.4), (0.0, 3.0, 0.4), (0.0, 1.5, 0.2)])
+@pytest.mark.parametrize(
+    "off, before, lam", [(0.0, 0.3, 0.1), (0.2, 0.3, 0.4), (0.0, 3.0, 0.4), (0.0, 1.5, 0.2)]
+)
 def test_smoothing_of_penalties(off: float, before: float, lam: float) -> None:
-    """A violation of 0.3 that was ``before``, known up to ``off``: lam goes from 0.4 to a quarter where the violation does not
-    fall, by what lacks to a tenth where it falls, and not below twice the error over the multipliers' size, here 1."""
+    """A violation of 0.3 that was ``before``, known up to ``off``: lam goes from 0.4 to a quarter
+    where the violation does not fall, by what lacks to a tenth where it falls, and not below twice
+    the error over the multipliers' size, here 1."""
     t = torch.tensor(0.3, dtype=torch.float64)
     h = settings(rho=10.0, weight=1.0, steep=0.0, lam_y1=0.4)
     c, u = SimpleNamespace(y1=torch.zeros((), dtype=torch.float64)), SimpleNamespace(y1=t + off)
@@ -111,7 +126,8 @@ def test_smoothing_of_penalties(off: float, before: float, lam: float) -> None:
 
 
 def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that hardly is violated at the start is smoothed as the one that is violated most: slope 0.1 / lam = rho / 10."""
+    """One that hardly is violated at the start is smoothed as the one that is violated most: slope 0.1
+    / lam = rho / 10."""
     found = {
         name: ((), torch.tensor(t, dtype=torch.float64), lambda t, y, h: (t / 1e6).clamp(0, h.rho), 1.0)
         for name, t in {"y1": 3e-4, "y2": 0.1, "y3": -0.2}.items()
@@ -126,21 +142,28 @@ def test_constraints_share_their_first_smoothing(monkeypatch: pytest.MonkeyPatch
 
 
 def test_multipliers_answer_to_minibatches_of_a_family() -> None:
-    """Differences of a family's members are linear: ConEx takes them as they are sampled, as it does those written out."""
+    """Differences of a family's members are linear: ConEx takes them as they are sampled, as it does
+    those written out."""
     text = (
         "dim d; data D : table(x: real[d], y: real, g: {0, 1, 2, 3, 4}); var w[d]; set T = {-1, 0, 1};\n"
         "let rate[c in {0, 1}, t in T] = E[z ~ D | z.g == c] sigmoid(dot(w, z.x) - t);\n"
-        "minimize E[z ~ D] square(dot(w, z.x) - z.y); subject to gap[t in T]: abs(rate[0, t] - rate[1, t]) <= 0.01;"
+        "minimize E[z ~ D] square(dot(w, z.x) - z.y); subject to gap[t in T]: abs(rate[0, t] - rate[1, "
+        "t]) <= 0.01;"
     )
-    bound = pipeline.bind(pipeline.compile_model(Source(text=text, name="m")), pipeline.Binding(data=BY_NAME["cvar"].data()))
+    bound = pipeline.bind(
+        pipeline.compile_model(Source(text=text, name="m")), pipeline.Binding(data=BY_NAME["cvar"].data())
+    )
     options = {"algorithm": ("icppac", "test"), "unverified": (True, "test"), "inner_batch": (6, "test")}
-    program = emit.emit(lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), options))).text
+    program = emit.emit(
+        lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), options))
+    ).text
     body = program[program.index("def gradient(") : program.index("def evaluate(")]
     assert "extrapolate(" in body and "multiplier(" in body and "track(" not in body
 
 
 def test_the_first_step_of_a_subgradient_method_is_judged_by_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the former."""
+    """A minibatch has a kink at 0.001, the function its own at 0.5: a first step is not held up by the
+    former."""
     monkeypatch.setattr(block_loop, "smoothness", lambda G, w, powers: 1.0)
 
     def G(w: torch.Tensor) -> torch.Tensor:

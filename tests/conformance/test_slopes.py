@@ -1,4 +1,5 @@
-"""Slopes of error against oracle calls: no flatter than proved (``slopes`` says how; ``tests/bench/slopes.py`` prints all)."""
+"""Slopes of error against oracle calls: no flatter than proved (``slopes`` says how;
+``tests/bench/slopes.py`` prints all)."""
 
 from __future__ import annotations
 
@@ -21,4 +22,8 @@ def test_slopes(case: Case) -> None:
     assert min(gap for _, gap in points) > 1e-12, "rounding is no rate"
     for eps, (_, gap) in zip(case.accuracies, points, strict=False):
         assert gap <= case.promised(eps), "what the theorem says of its own number of steps"
-    assert slope <= case.proved + MARGIN["blocks" if case.batches else "vector"], (case.theorem, slope, points)
+    assert slope <= case.proved + MARGIN["blocks" if case.batches else "vector"], (
+        case.theorem,
+        slope,
+        points,
+    )

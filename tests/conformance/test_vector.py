@@ -1,4 +1,5 @@
-"""The algorithms on phi(F(w)): F and phi against the interpreter, updates against NumPy, both forms of the Jacobian."""
+"""The algorithms on phi(F(w)): F and phi against the interpreter, updates against NumPy, both forms of
+the Jacobian."""
 
 from __future__ import annotations
 
@@ -33,12 +34,15 @@ VECTOR = sorted(name for name, a in algorithms.all().items() if a.oracle == "vec
 MODELS = {
     "plain": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y) + log1pexp(sum(w));",
     "variance": HEAD + "minimize variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x);",
-    "groups": HEAD + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y));",
+    "groups": HEAD + "minimize mean[k in {0, 1, 2, 3, 4}] square(E[z ~ D | z.g == k] square(dot(w, z.x) "
+                     "- z.y));",
     "pairs": HEAD + "minimize mean[i in D] log1pexp(E[j ~ D] tanh(dot(w, j.x) - dot(w, i.x)) * i.y);",
-    "ordered": HEAD + "minimize mean[i in D] log(E[j ~ D | j.y >= i.y] exp(dot(w, j.x) / 4 - dot(w, i.x) / 4));",
+    "ordered": HEAD + "minimize mean[i in D] log(E[j ~ D | j.y >= i.y] exp(dot(w, j.x) / 4 - dot(w, i.x) "
+                      "/ 4));",
     "ratios": HEAD + "minimize mean[i in D] ((E[j ~ D | j.y >= i.y] exp(-sumsq(w * (j.x - i.x)) / 4)) "
     "/ (1 + E[j ~ D | j.y != i.y] exp(-sumsq(w * (j.x - i.x)) / 4)));",
-    "worst": HEAD + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + square(sum(w));",
+    "worst": HEAD + "minimize max[k in {0, 1, 2, 3, 4}] (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) "
+                    "+ square(sum(w));",
     "bounded": HEAD + "minimize E[z ~ D] square(dot(w, z.x) - z.y);\n"
     "subject to one: E[z ~ D | z.g == 1] square(dot(w, z.x) - z.y) <= 0.27;",
     "vectors": HEAD + "minimize norm2(E[z ~ D] z.x * (dot(w, z.x) - z.y));",
@@ -46,13 +50,16 @@ MODELS = {
 
 
 class Made:
-    """A model on data, planned for a vector algorithm: its steps lowered, and its program as a module in float64."""
+    """A model on data, planned for a vector algorithm: its steps lowered, and its program as a module
+    in float64."""
 
     def __init__(self, text: str, algorithm: str = "hscg", **options: Any):
         compiled = pipeline.compile_model(Source(text=text, name="model"))
         self.bound = pipeline.bind(compiled, pipeline.Binding(data=regression()))
         chosen = {"algorithm": algorithm, "unverified": True, **options}
-        self.plan = pipeline.decide(pipeline.analyse(compiled.problem, self.bound), {k: (v, "test") for k, v in chosen.items()})
+        self.plan = pipeline.decide(
+            pipeline.analyse(compiled.problem, self.bound), {k: (v, "test") for k, v in chosen.items()}
+        )
         lowered = lower(compiled.problem, self.bound, self.plan)
         assert isinstance(lowered.steps, VectorSteps)
         self.steps = lowered.steps
@@ -60,7 +67,9 @@ class Made:
         self.solver: Any = types.ModuleType("solver")
         exec(compile(self.program.text, "solver.py", "exec", dont_inherit=True), self.solver.__dict__)  # noqa: S102
         self.data = self.fresh()
-        self.exact = self.solver.prepare_full(self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64))
+        self.exact = self.solver.prepare_full(
+            self.solver.as_namespace(dict(self.program.data), "cpu", torch.float64)
+        )
         self.h = self.solver.Settings()
         self.c = self.solver.centres("cpu", torch.float64)
 
@@ -95,7 +104,9 @@ def test_exact_values_are_the_interpreters(name: str) -> None:
     for part in case.steps.components:
         env = {binder: Slots(case.steps.phi).known_ids(slot) for binder, slot in part.slots.items()}
         expected = interpret.evaluate(case.bound, part.node, case.named(w), env)
-        torch.testing.assert_close(found[part.start : part.stop], expected.reshape(-1), rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(
+            found[part.start : part.stop], expected.reshape(-1), rtol=1e-10, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -153,13 +164,18 @@ def test_minibatches_are_unbiased(name: str) -> None:
     assert float(error.max()) < 5
 
 
-# ------------------------------------------------------------------------------------- each update against a transcription
+# -------------------------------------------------------------- each update against a transcription
 LAMBDA = 0.05
-SPARSE = HEAD + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square(dot(w, z.x)) - m^2) - m + {LAMBDA} * norm1(w);"
+SPARSE = (
+    HEAD
+    + f"let m = E[z ~ D] dot(w, z.x);\nminimize 0.5 * (E[z ~ D] square(dot(w, z.x)) - m^2) - m + {LAMBDA} "
+    "* norm1(w);"
+)
 
 
 class Portfolio:
-    """F = (E s, E s^2), s = x.w, in whatever order the program has them; phi = 0.5 (F_2 - F_1^2) - F_1; R = lambda |w|_1.
+    """F = (E s, E s^2), s = x.w, in whatever order the program has them; phi = 0.5 (F_2 - F_1^2) -
+    F_1; R = lambda |w|_1.
 
     ``slip``: a mistake that a program might make.
     """
@@ -172,7 +188,9 @@ class Portfolio:
         (self.square,) = (k for k, t in enumerate(texts) if "square" in t)
         assert len(texts) == 2
         rng, data = torch.Generator().manual_seed(seed), case.fresh()
-        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]]
+        self.batches = [
+            k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]
+        ]
         self.drawn = 0
 
     def rows(self) -> np.ndarray:
@@ -241,8 +259,11 @@ def civr(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
     return w
 
 
-def hscg(p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = False, products: bool = False) -> np.ndarray:
-    """hscg-2020, Algorithm 2 (smooth phi); ``products``: (16) for the product of J with the slope of phi, kept in place of J."""
+def hscg(
+    p: Portfolio, w: np.ndarray, h: Any, epochs: int, diminishing: bool = False, products: bool = False
+) -> np.ndarray:
+    """hscg-2020, Algorithm 2 (smooth phi); ``products``: (16) for the product of J with the slope of
+    phi, kept in place of J."""
     t = 0
     for _ in range(epochs):
         u, J, theta = p.F(w, p.x), p.J(w, p.x), h.theta
@@ -297,7 +318,15 @@ def nasa(p: Portfolio, w: np.ndarray, h: Any, epochs: int) -> np.ndarray:
     return w
 
 
-TRANSCRIBED = {"ascvrg": ascvrg, "vrsc_pg": vrsc_pg, "civr": civr, "hscg": hscg, "scgd": scgd, "asc_pg": asc_pg, "nasa": nasa}
+TRANSCRIBED = {
+    "ascvrg": ascvrg,
+    "vrsc_pg": vrsc_pg,
+    "civr": civr,
+    "hscg": hscg,
+    "scgd": scgd,
+    "asc_pg": asc_pg,
+    "nasa": nasa,
+}
 
 
 @pytest.mark.parametrize("name", [*TRANSCRIBED, "hscg diminishing", "hscg products"])
@@ -326,7 +355,8 @@ SPREAD = HEAD + f"minimize mean[i in D] square((E[j ~ D] square(dot(w, j.x))) - 
 
 
 def ascvrg_by_samples(case: Made, w: np.ndarray, seed: int, slip: str = "") -> np.ndarray:
-    """ascvrg-2021, Algorithm 1 on g_j = (w.x_j)^2, f_i(u) = (u - y_i)^2: (3), (4) and (5), the f_i of a sample C alone."""
+    """ascvrg-2021, Algorithm 1 on g_j = (w.x_j)^2, f_i(u) = (u - y_i)^2: (3), (4) and (5), the f_i of
+    a sample C alone."""
     x, y, h = case.data.D_x.numpy(), case.data.D_y.numpy(), case.h
     rng, data = torch.Generator().manual_seed(seed), case.fresh()
     drawn = [case.solver.draw(data, rng, case.solver.SOLVER.block) for _ in range(2)]
@@ -367,7 +397,9 @@ def test_samples_of_the_outer_index() -> None:
         for _ in range(state.length):
             case.solver.SOLVER.update(state, F, case.h)
             state.t += 1
-    np.testing.assert_allclose(state.w.numpy(), ascvrg_by_samples(case, start.numpy(), 9), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        state.w.numpy(), ascvrg_by_samples(case, start.numpy(), 9), rtol=1e-9, atol=1e-12
+    )
     for slip in ("all of them", "no correction", "sign"):
         assert np.abs(ascvrg_by_samples(case, start.numpy(), 9, slip) - state.w.numpy()).max() > 1e-5, slip
 
@@ -377,9 +409,14 @@ def test_samples_of_phi_are_unbiased(name: str) -> None:
     case, w = Made(MODELS[name], "ascvrg", outer_batch=4, inner_batch=5, sampling="iid"), point(5)
     u = case.solver.inner_full(case.data, w, case.h)
     state, F = case.oracle(w)
-    values = torch.stack([case.solver.outer_part(case.data, w, u, case.c, F.batch(), case.h) for _ in range(1500)])
+    values = torch.stack(
+        [case.solver.outer_part(case.data, w, u, case.c, F.batch(), case.h) for _ in range(1500)]
+    )
     assert float(values.std()) > 1e-3
-    assert abs(float(values.mean() - case.solver.outer(case.data, w, u, case.c, case.h))) < 5 * float(values.std()) / 38
+    assert (
+        abs(float(values.mean() - case.solver.outer(case.data, w, u, case.c, case.h)))
+        < 5 * float(values.std()) / 38
+    )
     s, _ = F.slope(w, u)
     slopes = torch.stack([F.slope(w, u, 1.0, F.batch())[0] for _ in range(1500)])
     assert float(((slopes.mean(0) - s).abs() / (slopes.std(0) + 1e-9)).max()) < 5 / 38
@@ -387,7 +424,8 @@ def test_samples_of_phi_are_unbiased(name: str) -> None:
 
 
 def test_phi_is_whole_where_every_step_has_all_of_it() -> None:
-    """Outer functions that are few are all in every step, and so are those under a function that is not linear."""
+    """Outer functions that are few are all in every step, and so are those under a function that is
+    not linear."""
     under = HEAD + "minimize prod[k in {0, 1, 2}] (1 + E[z ~ D | z.g == k] square(dot(w, z.x)));"
     for text, options in ((SPREAD, {"inner_batch": 60}), (under, {"outer_batch": 2})):
         assert Made(text, "ascvrg", **options).solver.SOLVER.outer_part is None
@@ -400,15 +438,17 @@ LARGEST = HEAD + f"minimize max({MAXIMUM}) + {LAMBDA} * norm1(w);"
 
 
 class Worst(Portfolio):
-    """F_k = E (s - t_k)^2, phi the largest: y = argmax <u, y> - lam b(y) on the simplex with b = log n + sum y log y (or, a slip,
-    half a square)."""
+    """F_k = E (s - t_k)^2, phi the largest: y = argmax <u, y> - lam b(y) on the simplex with b = log n
+    + sum y log y (or, a slip, half a square)."""
 
     def __init__(self, case: Made, seed: int, slip: str = ""):
         self.slip, self.before, self.x, self.lam = slip, None, case.data.D_x.numpy(), SMOOTHING
         texts = [case.bound.problem.text(c.node) for c in case.steps.components]
         self.t = np.array([next(t for t in TARGETS if str(abs(t)) in text) for text in texts])
         rng, data = torch.Generator().manual_seed(seed), case.fresh()
-        self.batches = [k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]]
+        self.batches = [
+            k.numpy() for _ in range(2) for k in case.solver.draw(data, rng, case.solver.SOLVER.block)[0]
+        ]
         self.drawn = 0
 
     def F(self, w: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -435,7 +475,8 @@ def simplex(v: np.ndarray) -> np.ndarray:
 
 
 def test_entropy_on_the_simplex() -> None:
-    """hscg-2020, section 2.3: the same steps with y ~ exp(u / gamma), and the slope of the next centre by c exp(u / gamma)."""
+    """hscg-2020, section 2.3: the same steps with y ~ exp(u / gamma), and the slope of the next centre
+    by c exp(u / gamma)."""
     case = Made(LARGEST, "hscg_entropy", inner_batch=6, eta=0.1, stage=4)
     start = point(6)
     state, F = case.oracle(start.clone(), seed=9)
@@ -447,16 +488,22 @@ def test_entropy_on_the_simplex() -> None:
         for _ in range(state.length):
             case.solver.SOLVER.update(state, F, case.h)
             state.t += 1
-    np.testing.assert_allclose(state.w.numpy(), hscg(Worst(case, 9), start.numpy(), case.h, 2), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        state.w.numpy(), hscg(Worst(case, 9), start.numpy(), case.h, 2), rtol=1e-9, atol=1e-12
+    )
     for slip in ("half squares", "one batch", "sign", "stale F", "swapped weights"):
         mistaken = hscg(Worst(case, 9, slip), start.numpy(), case.h, 2)
         assert np.abs(mistaken - state.w.numpy()).max() > 1e-5, slip
 
 
 def test_no_pair_is_made_where_the_bound_of_its_residual_is_infinite() -> None:
-    """D_psi of Lemma 3.1 is the largest gradient of b, which entropy has none of; centres take away its bias all the same."""
+    """D_psi of Lemma 3.1 is the largest gradient of b, which entropy has none of; centres take away
+    its bias all the same."""
     squares, entropy = (Made(MODELS["worst"], name) for name in ("hscg", "hscg_entropy"))
-    found = [run.run(case.program, case.bound, seed=0, budget_it=300, precision="float64") for case in (squares, entropy)]
+    found = [
+        run.run(case.program, case.bound, seed=0, budget_it=300, precision="float64")
+        for case in (squares, entropy)
+    ]
     assert ["(hscg-2020, Lemma 3.1)" in " ".join(f.notes) for f in found] == [True, False]
     values = [f.history[-1]["objective"] for f in found]
     assert values[1] <= values[0] + 1e-4
@@ -464,7 +511,8 @@ def test_no_pair_is_made_where_the_bound_of_its_residual_is_infinite() -> None:
 
 @pytest.mark.parametrize("name", ["vrsc_pg", "hscg"])
 def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
-    """The next step from the same state, averaged over samples (many: one batch for u and J has a bias of the order 1/B2)."""
+    """The next step from the same state, averaged over samples (many: one batch for u and J has a bias
+    of the order 1/B2)."""
     means, spreads = [], []
     for matrix in (0.0, 1e6):
         case = Made(SPARSE, name, inner_batch=30, eta=0.1, stage=4, matrix=matrix)
@@ -474,8 +522,12 @@ def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
         state.w = state.w + 0.1
         before, moved = dict(vars(state)), []
         for _ in range(400):
-            vars(state).update({k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in before.items()})
-            moved.append(case.solver.corrected(state, F) if name == "vrsc_pg" else case.solver.hybrid(state, F, 0.7))
+            vars(state).update(
+                {k: v.clone() if isinstance(v, torch.Tensor) else v for k, v in before.items()}
+            )
+            moved.append(
+                case.solver.corrected(state, F) if name == "vrsc_pg" else case.solver.hybrid(state, F, 0.7)
+            )
         found = torch.stack(moved)
         means.append(found.mean(0))
         spreads.append(found.std(0) / math.sqrt(len(found)))
@@ -486,7 +538,9 @@ def test_products_agree_with_the_matrix_in_expectation(name: str) -> None:
 def test_all_run_by_products_with_the_jacobian(name: str) -> None:
     case = Made(MODELS["groups"], name, matrix=0.0, inner_batch=20)
     with case.solver.no_grad():
-        found = case.solver.solve(case.solver.SOLVER, dict(case.program.data), iterations=5, seconds=None, dtype=torch.float64)
+        found = case.solver.solve(
+            case.solver.SOLVER, dict(case.program.data), iterations=5, seconds=None, dtype=torch.float64
+        )
     assert math.isfinite(found.history[-1]["objective"]) and found.iterations == 5
 
 
@@ -515,9 +569,10 @@ def test_schedules_of_theorems_shrink_with_the_accuracy(name: str) -> None:
         assert fine["horizon"] == pytest.approx(1e6 * coarse["horizon"])
 
 
-# ---------------------------------------------------------------------------------------------------------- runs to the end
+# ---------------------------------------------------------------------------------- runs to the end
 def test_ascvrg_converges_linearly_on_a_strongly_convex_problem() -> None:
-    """The gap falls by a constant factor per oracle call: over decades, the calls per decade stay of one size."""
+    """The gap falls by a constant factor per oracle call: over decades, the calls per decade stay of
+    one size."""
     case = Made(MODELS["variance"], "ascvrg", inner_batch=10, gain=1e-14)
     x = case.data.D_x.numpy()
     covariance, mean = np.cov(x.T, ddof=0), x.mean(0)
@@ -536,11 +591,15 @@ def test_the_pair_of_lemma_3_1_bounds_the_residual() -> None:
     case = Made(SPARSE, "hscg", inner_batch=20)
     solver = case.solver
     with solver.no_grad():
-        found = solver.solve(solver.SOLVER, dict(case.program.data), seed=1, dtype=torch.float64, iterations=300)
+        found = solver.solve(
+            solver.SOLVER, dict(case.program.data), seed=1, dtype=torch.float64, iterations=300
+        )
     w = found.w.numpy()
     p = Portfolio(case, 0)
     gradient = p.J(w, p.x).T @ p.slope(p.F(w, p.x))
-    distance = np.where(w != 0, np.abs(gradient + LAMBDA * np.sign(w)), np.maximum(np.abs(gradient) - LAMBDA, 0))
+    distance = np.where(
+        w != 0, np.abs(gradient + LAMBDA * np.sign(w)), np.maximum(np.abs(gradient) - LAMBDA, 0)
+    )
     assert float(np.linalg.norm(distance)) <= found.epsilon * (1 + 1e-6) + 1e-12
     assert found.epsilon < 0.05
 
@@ -552,13 +611,21 @@ def test_what_they_refuse() -> None:
         assert error.value.diagnostics[0].code == "F0604"
 
 
-# -------------------------------------------------------------------------------------------------- HSCG where phi has kinks
-def test_diminishing_steps_fall_as_the_cube_root_with_kinks_and_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    """hscg-2020, (21) and (25): theta falls and eta stays, or eta falls with gamma and theta stays, with values by 1 / gamma^2
-    minibatches."""
+# ------------------------------------------------------------------------- HSCG where phi has kinks
+def test_diminishing_steps_fall_as_the_cube_root_with_kinks_and_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """hscg-2020, (21) and (25): theta falls and eta stays, or eta falls with gamma and theta stays,
+    with values by 1 / gamma^2 minibatches."""
     seen: list[tuple[float, ...]] = []
-    monkeypatch.setattr(hscg_module, "hybrid", lambda state, F, beta, gamma=1.0, values=1.0: seen.append((beta, gamma, values)))
-    monkeypatch.setattr(hscg_module, "averaged_move", lambda state, F, v, eta, theta: seen.append((eta, theta)))
+    monkeypatch.setattr(
+        hscg_module,
+        "hybrid",
+        lambda state, F, beta, gamma=1.0, values=1.0: seen.append((beta, gamma, values)),
+    )
+    monkeypatch.setattr(
+        hscg_module, "averaged_move", lambda state, F, v, eta, theta: seen.append((eta, theta))
+    )
     h = SimpleNamespace(theta=0.3, eta=0.1)
     for kinks in (False, True):
         for t in (0, 14, 126):  # (2 / (t + 2))^(1/3) = 1, 1/2, 1/4
@@ -587,12 +654,15 @@ def test_values_by_more_minibatches_have_less_noise() -> None:
 
 @needs_cvxpy
 def test_kinks_are_met_by_diminishing_steps() -> None:
-    assert outcome(BY_NAME["worst_group"], "hscg", iterations=600, step="diminishing", inner_batch=6).gap <= 5e-3
+    assert (
+        outcome(BY_NAME["worst_group"], "hscg", iterations=600, step="diminishing", inner_batch=6).gap <= 5e-3
+    )
 
 
 @pytest.mark.parametrize("kinks", [False, True])
 def test_restarts_are_as_many_and_as_long_as_their_theorem_asks(kinks: bool) -> None:
-    """hscg-2020, (30): 16 P b0^(1/4) (Psi(x_0) - Psi*) / (S [b (T + 1)]^(3/4)) + 24 Q / [b0 b (T + 1)]^(1/2) is eps^2."""
+    """hscg-2020, (30): 16 P b0^(1/4) (Psi(x_0) - Psi*) / (S [b (T + 1)]^(3/4)) + 24 Q / [b0 b (T +
+    1)]^(1/2) is eps^2."""
     smoothness = {"L_f": math.inf if kinks else 0.3, "L_g": 0.2}
     k = Constants(n=3, B1=3, B2=4, eps=0.1, C_f=2, C_g=0.5, sigma=0.3, zeta=0.2, delta0=0.7, **smoothness)
     found, c = algorithms.all()["hscg_restarts"].theory(k), hscg_module.constants(k)

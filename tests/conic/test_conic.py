@@ -1,4 +1,5 @@
-"""Conic programs: affine arrays as tensors, functions by what their atoms state, whole models, and what is refused."""
+"""Conic programs: affine arrays as tensors, functions by what their atoms state, whole models, and
+what is refused."""
 
 import time
 
@@ -27,12 +28,14 @@ def program_of(text: str, **data):
     return built(bound, lambda e: see(e).interval.value)
 
 
-# ------------------------------------------------------------------------------------------------------------- affine arrays
+# ------------------------------------------------------------------------------------ affine arrays
 def arrays() -> tuple[Affine, torch.Tensor, np.ndarray]:
     """An array of affine functions, its value at a point, the point."""
     rng = np.random.default_rng(0)
     z = rng.normal(size=7)
-    u = torch.from_numpy(rng.normal(size=(4, 7))) @ Cones().variable((7,)) + torch.from_numpy(rng.normal(size=4))
+    u = torch.from_numpy(rng.normal(size=(4, 7))) @ Cones().variable((7,)) + torch.from_numpy(
+        rng.normal(size=4)
+    )
     u = u[torch.tensor([0, 1, 2, 3, 1, 0, 3, 3, 2, 1, 0, 2])].reshape(2, 3, 2)
     return u, at(u, z), z
 
@@ -84,12 +87,15 @@ def test_signs_of_estimates():
         Cones().nonneg(t)
 
 
-# ------------------------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 RNG = np.random.default_rng(2)
 X = RNG.normal(size=(60, 3))
 Y = X @ [1.0, -2.0, 0.5] + RNG.normal(size=60)
 GROUPS = np.array(["a", "b", "c"])[RNG.integers(0, 3, 60)]
-HEAD = "dim d; set K; data D : table(x: real[d], y: real, g: K); data S : real[d,d]; var w[d]; var t; var q[d] in simplex(d); "
+HEAD = (
+    "dim d; set K; data D : table(x: real[d], y: real, g: K); data S : real[d,d]; var w[d]; var t; "
+    "var q[d] in simplex(d); "
+)
 DATA = {"D": {"x": X, "y": Y, "g": GROUPS}, "S": np.cov(X.T)}
 ENDING = " + 0.1 * sumsq(w - 0.3) + 0.1 * (t - 1)^2 + 0.1 * sumsq(q)"
 ROW = "(dot(w, z.x) - z.y)"
@@ -107,7 +113,9 @@ def solved(text: str, data=None):
     rng = np.random.default_rng(0)
 
     def near(size: float) -> float:
-        moved = {name: x + size * torch.from_numpy(rng.normal(size=tuple(x.shape))) for name, x in point.items()}
+        moved = {
+            name: x + size * torch.from_numpy(rng.normal(size=tuple(x.shape))) for name, x in point.items()
+        }
         if "q" in moved:
             moved["q"] = moved["q"].abs() / moved["q"].abs().sum()
         return float(evaluate(bound, bound.problem.objective.expr, moved))
@@ -163,7 +171,8 @@ CONVEX = {
     "worst of capped weights": f"max[p in capped_simplex(K, 0.5)] (sum[k in K] p[k] * {RISK})",
     "chi-squared weights": f"max[p in simplex(K)] (sum[k in K] p[k] * {RISK} - 0.7 * chi2(p, uniform(K)))",
     "entropic weights": f"max[p in simplex(K)] (sum[k in K] p[k] * {RISK} - 0.7 * kl(p, uniform(K)))",
-    "weights near others": f"max[p in simplex(K)] (sum[k in K] p[k] * {RISK} - norm2(p - uniform(K)) - sum[k in K] abs(p[k])^3)",
+    "weights near others": f"max[p in simplex(K)] (sum[k in K] p[k] * {RISK} - norm2(p - uniform(K)) - "
+    "sum[k in K] abs(p[k])^3)",
     "least weights": f"-(min[p in simplex(K)] (sum[k in K] -p[k] * {RISK} + 0.7 * sumsq(p)))",
     "pairs": "E[a ~ D, b ~ D | a.y > b.y + 1] pos(1 - dot(w, a.x - b.x))",
 }
@@ -177,7 +186,8 @@ WITHOUT_PROOF = (
 
 @pytest.mark.parametrize("name", CONVEX)
 def test_an_optimum_by_the_report(name):
-    """A KKT point with a certified gap, of the problem as written, on all rows; or no better point near it."""
+    """A KKT point with a certified gap, of the problem as written, on all rows; or no better point
+    near it."""
     value, kkt, evaluated = solved(HEAD + f"minimize {CONVEX[name]}{ENDING};")
     if name in WITHOUT_PROOF:
         assert value <= min(evaluated(size) for size in np.geomspace(1e-6, 1e-1, 8)) + 1e-9
@@ -208,18 +218,31 @@ def test_small_weights_of_entropies():
         text = f"dim n; data c : real[n]; data a : real[n]; var p[n] in simplex(n); minimize {objective};"
         answer = conic.solve(program_of(text, c=cost, a=np.full(5, 0.2)))
         assert not isinstance(answer, str)
-        np.testing.assert_allclose(answer.variables["p"], np.exp(-20 * cost) / np.exp(-20 * cost).sum(), rtol=1e-3)
+        np.testing.assert_allclose(
+            answer.variables["p"], np.exp(-20 * cost) / np.exp(-20 * cost).sum(), rtol=1e-3
+        )
 
 
 def test_larger_of_two_is_one_condition():
     """An exact one of two is a summand; estimates and constants may be among them."""
-    z = {"max(0, x) - 0.5 * x + (x + 1)^2": -0.75, "max(x^2, 3 * x + 1)": (3 - 13**0.5) / 2, "abs(x - 2) + max(exp(x), 1)": 0.0}
+    z = {
+        "max(0, x) - 0.5 * x + (x + 1)^2": -0.75,
+        "max(x^2, 3 * x + 1)": (3 - 13**0.5) / 2,
+        "abs(x - 2) + max(exp(x), 1)": 0.0,
+    }
     for objective, best in z.items():
         made = program_of(f"var x; minimize {objective};")
         answer = conic.solve(made)
         assert not isinstance(answer, str)
         assert answer.variables["x"] == pytest.approx(best, abs=1e-5)
-    assert len(program_of("dim n; data a : real[n, n]; var x[n]; minimize norm1(a @ x - 1);", a=np.ones((5, 5))).program.b) == 10
+    assert (
+        len(
+            program_of(
+                "dim n; data a : real[n, n]; var x[n]; minimize norm1(a @ x - 1);", a=np.ones((5, 5))
+            ).program.b
+        )
+        == 10
+    )
 
 
 def test_programs_that_grow_too_large_are_not_built(monkeypatch):
@@ -252,7 +275,9 @@ def test_cost_is_foreseen():
         conic.solve(made)
         took = time.process_time() - began
         costs.append(made.whole)
-        assert took / 10 < conic.cost(made) < 10 * took and conic.cost(made) == min(made.whole, made.parts.seconds)
+        assert took / 10 < conic.cost(made) < 10 * took and conic.cost(made) == min(
+            made.whole, made.parts.seconds
+        )
     assert costs[1] == pytest.approx(4 * costs[0], rel=0.1)
 
 
@@ -269,8 +294,9 @@ KINKED = {
 
 @pytest.mark.parametrize("text, size", KINKED.items())
 def test_few_variables_and_many_rows(text, size):
-    """Optimality conditions of the program, and the optimum that another method finds, for rows with a kink of one to three new
-    variables, along one direction or two, and for one row that has all of them."""
+    """Optimality conditions of the program, and the optimum that another method finds, for rows with a
+    kink of one to three new variables, along one direction or two, and for one row that has all of
+    them."""
     random, (lets, _, rest) = np.random.default_rng(3), text.rpartition("; ")
     x = random.normal(size=(60, 4)) * [1, 10, 0.1, 1]
     rows = {"x": x, "y": x @ [1, -0.1, 0, 2] + random.normal(size=60)}
@@ -296,7 +322,11 @@ def test_it_goes_first_where_passes_are_dear(monkeypatch):
     bound = fccomodel.compile(text).bind(D=rows)
     monkeypatch.setattr(routes, "DEAR", 0.0)
     result = bound.solve()
-    assert result.report.epsilon < 1e-8 and result.outcome.solution.interior and not result.outcome.solution.iterations
+    assert (
+        result.report.epsilon < 1e-8
+        and result.outcome.solution.interior
+        and not result.outcome.solution.iterations
+    )
     assert bound.solve(algorithm=result.outcome.planned.plan.algorithm).outcome.solution.iterations
 
 
@@ -317,7 +347,9 @@ def test_level_sets_of_monotone_functions(constraint):
     assert answer.variables["x"] == pytest.approx(LEVELS[constraint], rel=1e-7)
     bound = fccomodel.compile(f"var x; minimize -x; subject to c: {constraint};").bind().bound
     found = report.report(bound, answer.variables, multipliers=answer.multipliers)
-    assert found.solved and answer.multipliers["c"] == pytest.approx(found.constraints["c"].multiplier, rel=1e-4)
+    assert found.solved and answer.multipliers["c"] == pytest.approx(
+        found.constraints["c"].multiplier, rel=1e-4
+    )
 
 
 def test_a_level_that_is_never_reached_is_no_constraint_of_a_program():
@@ -333,8 +365,12 @@ def test_fractions_as_exponents_have_symmetric_cones():
         answer = conic.solve(made)
         assert not isinstance(answer, str)
         x = np.linspace(-1, 1, 200_001)
-        assert answer.objective == pytest.approx(float((abs(x - 1) ** p + 0.5 * abs(x + 1) ** q).min()), abs=1e-7)
-    assert "power" in {kind for kind, *_ in program_of("var x; minimize abs(x - 1)^2.718281828;").program.cones}
+        assert answer.objective == pytest.approx(
+            float((abs(x - 1) ** p + 0.5 * abs(x + 1) ** q).min()), abs=1e-7
+        )
+    assert "power" in {
+        kind for kind, *_ in program_of("var x; minimize abs(x - 1)^2.718281828;").program.cones
+    }
 
 
 def test_a_program_without_progress_is_tried_with_shorter_steps(monkeypatch):
@@ -378,8 +414,14 @@ def test_conflicts_by_multipliers():
 
 
 def test_a_ray_from_a_feasible_point_proves_that_the_objective_falls_for_ever():
-    point, failure = conic.endless(program_of("var x[2]; maximize 0.002 * x[1] + 0.001 * x[2]; subject to a: sum(x) == 1;"))
-    assert failure.kind == "unbounded" and abs(point["x"].sum() - 1) < 1e-8 and point["x"] @ [0.002, 0.001] > 0.002
+    point, failure = conic.endless(
+        program_of("var x[2]; maximize 0.002 * x[1] + 0.001 * x[2]; subject to a: sum(x) == 1;")
+    )
+    assert (
+        failure.kind == "unbounded"
+        and abs(point["x"].sum() - 1) < 1e-8
+        and point["x"] @ [0.002, 0.001] > 0.002
+    )
     assert conic.endless(program_of("var x; minimize x; subject to a: x >= 1;")) is None
 
 
@@ -398,7 +440,10 @@ def test_a_run_that_finds_nothing_finite_is_ended():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))
     y = x @ [3.0, -2.0, 1.0] + rng.uniform(-0.5, 0.5, 80)
-    text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] -log(1 - (dot(w, z.x) - z.y)^2);"
+    text = (
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] -log(1 - (dot(w, "
+        "z.x) - z.y)^2);"
+    )
     result = fccomodel.compile(text).bind(data={"D": {"x": x, "y": y}}).solve(budget="4s")
     assert result.report.epsilon < 1e-6 and result.outcome.solution.interior
 
@@ -409,15 +454,24 @@ def test_multipliers_by_label():
     _, kkt, _ = solved(HEAD + text)
     assert kkt.epsilon < 1e-5
     assert kkt.own["stationarity"] < 1e-5 and kkt.own["complementarity"] < 1e-6
-    assert {label for label in kkt.own["multipliers"]} == {"level[a]", "level[b]", "level[c]", "sum1", "curved", "low"}
+    assert {label for label in kkt.own["multipliers"]} == {
+        "level[a]",
+        "level[b]",
+        "level[c]",
+        "sum1",
+        "curved",
+        "low",
+    }
 
 
 def test_a_maximum():
     value, kkt, _ = solved("var x[2]; maximize x[1] + 2*x[2] s.t. c: norm2(x) <= 1;", {})
-    assert value == pytest.approx(5**0.5, abs=1e-7) and kkt.constraints["c"].multiplier == pytest.approx(5**0.5, rel=1e-5)
+    assert value == pytest.approx(5**0.5, abs=1e-7) and kkt.constraints["c"].multiplier == pytest.approx(
+        5**0.5, rel=1e-5
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------ refused
+# ------------------------------------------------------------------------------------------ refused
 REFUSED = (
     "minimize -sumsq(w) + t^2 + 0*sum(q);",
     "minimize sqrt(t) + sumsq(w) + 0*sum(q);",
@@ -456,8 +510,12 @@ def test_norms_of_many_rows_are_stated_together(monkeypatch):
     text = "dim d; data D : table(x: real[d], y: real[d]); var w[d]; minimize E[z ~ D] norm2(z.y - z.x * w);"
     random, calls = np.random.default_rng(0), []
     cone = Cones._cone
-    monkeypatch.setattr(Cones, "_cone", lambda *args, **kwargs: calls.append(args[1]) or cone(*args, **kwargs))
-    program = program_of(text, D={"x": random.normal(size=(300, 3)), "y": random.normal(size=(300, 3))}).program
+    monkeypatch.setattr(
+        Cones, "_cone", lambda *args, **kwargs: calls.append(args[1]) or cone(*args, **kwargs)
+    )
+    program = program_of(
+        text, D={"x": random.normal(size=(300, 3)), "y": random.normal(size=(300, 3))}
+    ).program
     assert sum(kind == "second_order" for kind, *_ in program.cones) == 300 and len(calls) < 5
 
 
@@ -469,15 +527,22 @@ def test_no_cones_are_stated_of_what_is_not_convex(monkeypatch):
 
 
 def test_a_method_that_takes_more_than_the_budget_is_not_tried(monkeypatch):
-    planned = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] abs(w - z.x);").bind(D={"x": np.arange(5.0)})
+    planned = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] abs(w - z.x);").bind(
+        D={"x": np.arange(5.0)}
+    )
     assert routes.interior(planned.plan(budget="2s")) is not None
     monkeypatch.setattr(conic, "cost", lambda built: 2.5)
-    assert routes.interior(planned.plan(budget="2s")) is None and routes.interior(planned.plan(budget="3s")) is not None
+    assert (
+        routes.interior(planned.plan(budget="2s")) is None
+        and routes.interior(planned.plan(budget="3s")) is not None
+    )
 
 
 def test_every_curved_atom_states_its_cone():
     """Or has a graph, a ball, or is among those that no cone of these kinds holds."""
-    curved = [a for a in atoms.all().values() if not a.internal and a.curvature(*a.inside) in ("convex", "concave")]
+    curved = [
+        a for a in atoms.all().values() if not a.internal and a.curvature(*a.inside) in ("convex", "concave")
+    ]
     stated = ("cone", "extreme", "graph", "ball")
     assert {a.name for a in curved if not any(getattr(a, name, None) for name in stated)} == set()
 
@@ -489,5 +554,7 @@ def test_a_run_that_stalls_is_ended():
     text = """dim d; data R : table(r: real[d]); data prev : real[d]; var x[d] in simplex(d); let m = E[z ~ R] dot(z.r, x);
       minimize 100 * (E[z ~ R] (dot(z.r, x) - m)^2) + (cvar(tail = 0.1)[z ~ R] -dot(z.r, x))
       s.t. turnover: norm1(x - prev) <= 1;"""
-    result = fccomodel.compile(text).bind(data={"R": {"r": returns}, "prev": np.eye(12)[0]}).solve(budget="4s")
+    result = (
+        fccomodel.compile(text).bind(data={"R": {"r": returns}, "prev": np.eye(12)[0]}).solve(budget="4s")
+    )
     assert result.report.verdict.startswith("Solved to high accuracy") and result.report.gap.value < 1e-6

@@ -20,7 +20,8 @@ def program_of(text: str) -> conic.Conic:
 
 INFEASIBLE = {
     "integers": "var x; var y; minimize x - 2*y; subject to c: x + y >= 1; d: x + y <= -3;",
-    "a cycle": "var x; var y; var z; minimize x^2; subject to c: x - 0.3*y == 1; d: 0.3*y - 0.7*z == 1; e: 0.7*z - x == 1;",
+    "a cycle": "var x; var y; var z; minimize x^2; subject to c: x - 0.3*y == 1; d: 0.3*y - 0.7*z == 1; "
+    "e: 0.7*z - x == 1;",
     "by a hair": "var x; var y; minimize x^2 - 2*y; subject to c: x + y >= 1; d: x + y <= 0.9999999;",
     "in small units": "var x; var y; minimize x; subject to c: 1e-10*x + 1e-10*y >= 10; d: x + y <= 9e10;",
     "a ball": "var x[5]; minimize x[1]; subject to c: norm2(x) <= 1; d: sum(x) >= 2.25;",
@@ -90,7 +91,9 @@ def test_a_ray_is_checked(text: str) -> None:
 
 def test_a_direction_along_which_a_condition_ends_is_no_ray() -> None:
     made = program_of("var x; var y; minimize -x - y; subject to c: x <= 5; d: y <= x;")
-    assert not rays.falls(made.program, np.array([1.0, 0.5])) and not rays.falls(made.program, np.array([1e-3, 1.0]))
+    assert not rays.falls(made.program, np.array([1.0, 0.5])) and not rays.falls(
+        made.program, np.array([1e-3, 1.0])
+    )
 
 
 @pytest.mark.parametrize("text", FEASIBLE)
@@ -104,7 +107,9 @@ def test_units_change_a_program_by_nothing_else(text: str) -> None:
         found = conic.minimised(units.program)
     whole = units.whole(found)
     s = units.program.b - units.program.A @ found.x
-    assert units.turn @ (made.b - made.A @ whole.x) == pytest.approx(s * units.size, rel=1e-6, abs=1e-6 * units.size)
+    assert units.turn @ (made.b - made.A @ whole.x) == pytest.approx(
+        s * units.size, rel=1e-6, abs=1e-6 * units.size
+    )
     form = made.P + made.P.T - np.diag(made.P.diagonal())
     slope = form @ whole.x + made.q + made.A.T @ whole.z
     size = np.abs(made.q) + abs(made.A).T @ np.abs(whole.z) + 1e-12

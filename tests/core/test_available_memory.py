@@ -33,7 +33,9 @@ def test_a_control_group(version: int, tmp_path: Path, monkeypatch: pytest.Monke
     (root / "outer" / "memory.stat").write_text(f"{memory.KEPT_OF_FILES[2 - version]} {GB // 10}\n")
     (inner / limit).write_text("max\n" if version == 2 else f"{1 << 62}\n")
     (inner / used).write_text("0\n")
-    (tmp_path / "cgroup").write_text("0::/outer/inner\n" if version == 2 else "4:cpu,memory:/outer/inner\n2:cpuset:/\n")
+    (tmp_path / "cgroup").write_text(
+        "0::/outer/inner\n" if version == 2 else "4:cpu,memory:/outer/inner\n2:cpuset:/\n"
+    )
     monkeypatch.setattr(memory, "GROUPS", tmp_path)
     monkeypatch.setattr(memory, "GROUPS_OF_PROCESS", tmp_path / "cgroup")
     assert memory.available() == GB // 2 + GB // 10
@@ -49,6 +51,8 @@ def test_a_limit_of_the_process() -> None:
     assert 0 < int(said) < GB
 
 
-@pytest.mark.parametrize(("size", "words"), [(12.0, "12 bytes"), (1.25e9, "1.25 GB"), (3e6, "3 MB"), (4500.0, "4.5 kB")])
+@pytest.mark.parametrize(
+    ("size", "words"), [(12.0, "12 bytes"), (1.25e9, "1.25 GB"), (3e6, "3 MB"), (4500.0, "4.5 kB")]
+)
 def test_words(size: float, words: str) -> None:
     assert memory.in_words(size) == words

@@ -1,4 +1,5 @@
-"""The codes of errors: each stands once, has constructors, and every constructor has a caller; no code is written elsewhere."""
+"""The codes of errors: each stands once, has constructors, and every constructor has a caller; no code
+is written elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +15,11 @@ from fccomodel.app import registry
 
 PACKAGE = Path(fccomodel.__file__).resolve().parent
 #: Modules whose diagnostics are functions: files and folders called ``errors``.
-ERRORS = sorted(p for p in PACKAGE.rglob("*.py") if "errors" in (p.stem, p.parent.stem) and p.stem not in ("__init__", "words"))
+ERRORS = sorted(
+    p
+    for p in PACKAGE.rglob("*.py")
+    if "errors" in (p.stem, p.parent.stem) and p.stem not in ("__init__", "words")
+)
 
 
 @cache
@@ -40,7 +45,8 @@ def name_of(path: Path) -> str:
 
 
 def dotted(node: ast.expr) -> list[str]:
-    """``["errors", "shapes", "bound"]`` of ``errors.shapes.bound``; nothing where it does not begin with a name."""
+    """``["errors", "shapes", "bound"]`` of ``errors.shapes.bound``; nothing where it does not begin
+    with a name."""
     if isinstance(node, ast.Name):
         return [node.id]
     if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
@@ -54,7 +60,9 @@ def mentions() -> dict[Path, set[str]]:
     found: dict[Path, set[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         imports = [n for n in ast.walk(tree(path)) if isinstance(n, ast.ImportFrom)]
-        called = {alias.asname or alias.name: f"{n.module}.{alias.name}" for n in imports for alias in n.names}
+        called = {
+            alias.asname or alias.name: f"{n.module}.{alias.name}" for n in imports for alias in n.names
+        }
         taken = found.setdefault(path, set(called.values()))
         for node in ast.walk(tree(path)):
             if isinstance(node, ast.Attribute) and (chain := dotted(node)):
@@ -86,7 +94,8 @@ def test_every_constructor_is_called(path: Path) -> None:
 
 @pytest.mark.parametrize("path", ERRORS, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_every_code_is_constructed(path: Path) -> None:
-    """A function of this module, or of another one of errors, makes a diagnostic of each code that it registers."""
+    """A function of this module, or of another one of errors, makes a diagnostic of each code that it
+    registers."""
     made = [n for n in tree(path).body if isinstance(n, ast.Assign)]
     codes = {ast.unparse(n.targets[0]) for n in made if ast.unparse(n.value).startswith("Code(")}
     read = set().union(*map(names_in, functions(path)), *(names_in(n.value) for n in made))
@@ -101,5 +110,9 @@ def test_every_constructor_says_its_rule(path: Path) -> None:
 
 
 def test_no_code_is_written_elsewhere() -> None:
-    written = {path: re.findall(r'"F0\d{3}"', path.read_text()) for path in PACKAGE.rglob("*.py") if path not in ERRORS}
+    written = {
+        path: re.findall(r'"F0\d{3}"', path.read_text())
+        for path in PACKAGE.rglob("*.py")
+        if path not in ERRORS
+    }
     assert {str(path): codes for path, codes in written.items() if codes} == {}

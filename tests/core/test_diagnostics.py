@@ -30,7 +30,12 @@ def test_the_whole_form() -> None:
     text = "model m;\n\n  gap[t in T]: abs(a - b) <= kappa;\n"
     at = text.index("abs")
     lines = shown(
-        text, at, at + 3, message="needs a smooth argument", reason="abs has a kink.\na is unknown.", fix="smooth it\nor not"
+        text,
+        at,
+        at + 3,
+        message="needs a smooth argument",
+        reason="abs has a kink.\na is unknown.",
+        fix="smooth it\nor not",
     )
     assert lines == [
         "error[F0101] unexpected  m.fcco:3:16",
@@ -139,15 +144,23 @@ def test_the_codes_are_sorted() -> None:
 
 
 @pytest.mark.parametrize("column", [0, 30, 70, 120, 299, 390])
-@pytest.mark.parametrize("message", ["short", "a message of many words, which goes into lines of its own " * 2])
+@pytest.mark.parametrize(
+    "message", ["short", "a message of many words, which goes into lines of its own " * 2]
+)
 def test_a_page_has_eighty_columns_and_the_caret_is_under_its_word(column, message):
     """Of a long line the part around the word is shown; of one with wide characters the columns count."""
     text = "".join(f"word{k:02} + " if k % 3 else "日本{k} + " for k in range(40)).ljust(400, "x")
     source, span = Source(text=f"\n\n{text}"), Span(start=column + 2, end=column + 7)
-    given = Diagnostic(code="F0101", topic="t", message=message, span=span, reason="why " * 40, fix="so " * 40)
+    given = Diagnostic(
+        code="F0101", topic="t", message=message, span=span, reason="why " * 40, fix="so " * 40
+    )
     lines = diagnostics.render([given], source).split("\n")
     assert max(sum(diagnostics._width(c) for c in line) for line in lines) <= 80
     shown, marked = lines[1], lines[2]
-    before = next(k for k in range(len(shown)) if sum(map(diagnostics._width, shown[:k])) == marked.index("^"))
+    before = next(
+        k for k in range(len(shown)) if sum(map(diagnostics._width, shown[:k])) == marked.index("^")
+    )
     assert shown[before:].startswith(text[column : column + 5]) and marked.count("^") >= 5
-    assert " ".join(message.split()) in " ".join(" ".join(line.partition("| ")[2] for line in lines[2:]).replace("^", "").split())
+    assert " ".join(message.split()) in " ".join(
+        " ".join(line.partition("| ")[2] for line in lines[2:]).replace("^", "").split()
+    )

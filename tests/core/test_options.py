@@ -9,8 +9,14 @@ from fccomodel.core.diagnostics import FccoError
 
 
 def test_the_command_line_wins_over_the_block_over_the_configuration():
-    found = options.resolve({"seed": 1, "budget": None}, {"seed": 2, "budget": "5s"}, {"seed": 3, "device": "cpu"})
-    assert found == {"seed": (1, "command line"), "budget": ("5s", "options block"), "device": ("cpu", "user configuration")}
+    found = options.resolve(
+        {"seed": 1, "budget": None}, {"seed": 2, "budget": "5s"}, {"seed": 3, "device": "cpu"}
+    )
+    assert found == {
+        "seed": (1, "command line"),
+        "budget": ("5s", "options block"),
+        "device": ("cpu", "user configuration"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -29,7 +35,9 @@ def test_budget(text, budget):
     assert options.parse_budget(text) == budget
 
 
-@pytest.mark.parametrize("text", ["", "60", "-3s", "0s", "0it", "1.5it", "5000 iterations", "0oracles", "nan s", "infs", "1 s 2"])
+@pytest.mark.parametrize(
+    "text", ["", "60", "-3s", "0s", "0it", "1.5it", "5000 iterations", "0oracles", "nan s", "infs", "1 s 2"]
+)
 def test_a_bad_budget_is_refused(text):
     with pytest.raises(FccoError, match="F0808"):
         options.parse_budget(text)
@@ -82,7 +90,9 @@ def test_every_option_of_a_plan_is_checked():
     assert options.NUMBERS.keys() | options.WORDS.keys() == plan.OPTIONS.keys() - {"algorithm", "step"}
 
 
-@pytest.mark.parametrize(("name", "value"), [("schedule", "theoretical"), ("unverified", "perhaps"), ("epsilon", 0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("schedule", "theoretical"), ("unverified", "perhaps"), ("epsilon", 0)]
+)
 def test_a_word_or_number_that_no_schedule_has_is_refused(name, value):
     with pytest.raises(FccoError, match="F0808"):
         options.check_value(name, value, "command line")
@@ -97,7 +107,9 @@ def test_the_configuration_file_is_found_and_read(tmp_path, monkeypatch):
     assert options.configuration() == {"device": "cpu", "budget": "10s"}
 
 
-@pytest.mark.parametrize(("text", "said"), [("device = ", "F0807"), ("[solver]\nseed = 1\n", "holds options alone")])
+@pytest.mark.parametrize(
+    ("text", "said"), [("device = ", "F0807"), ("[solver]\nseed = 1\n", "holds options alone")]
+)
 def test_a_bad_configuration_file_is_refused(tmp_path, text, said):
     file = tmp_path / "config.toml"
     file.write_text(text)

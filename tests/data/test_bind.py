@@ -12,13 +12,24 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
-from support.bind_tools import ARRAY, FAMILY, GROUPS, LOGISTIC, MODELS, failure, frame, people, problem, shared_problem
+from support.bind_tools import (
+    ARRAY,
+    FAMILY,
+    GROUPS,
+    LOGISTIC,
+    MODELS,
+    failure,
+    frame,
+    people,
+    problem,
+    shared_problem,
+)
 from support.places import ROOT, SHARED
 
 from fccomodel.data.bind import bind
 
 
-# ------------------------------------------------------------------------------------------------------- the acceptance models
+# ---------------------------------------------------------------------------- the acceptance models
 @pytest.fixture(scope="module")
 def reference():
     if not SHARED.is_dir():
@@ -45,7 +56,9 @@ def test_columns_equal_the_reference(name, reference):
 
 
 def test_rows_left_out_are_counted(reference):
-    bound = bind(shared_problem("group_dro_cvar"), spec=SHARED / "models/group_dro_cvar.toml", data_dir=SHARED / "data")
+    bound = bind(
+        shared_problem("group_dro_cvar"), spec=SHARED / "models/group_dro_cvar.toml", data_dir=SHARED / "data"
+    )
     record = bound.sources["D"]
     assert record["rows_read"] == 48842 and record["rows"] == 31734 == bound.tables["D"].n
     assert [drop["rows"] for drop in record["dropped"]] == [48842 - 32561, 827]
@@ -54,13 +67,19 @@ def test_rows_left_out_are_counted(reference):
 
 
 def test_labels_of_a_set_are_the_names_of_columns(reference):
-    bound = bind(shared_problem("mean_variance_l1"), spec=SHARED / "models/mean_variance_l1.toml", data_dir=SHARED / "data")
+    bound = bind(
+        shared_problem("mean_variance_l1"),
+        spec=SHARED / "models/mean_variance_l1.toml",
+        data_dir=SHARED / "data",
+    )
     assert bound.dims["A"] == 25 and bound.labels["A"][0] == "ME1_Q1" and bound.labels["A"][-1] == "ME5_Q5"
 
 
 def test_memory_stays_near_one_copy(reference):
     model = shared_problem("partial_auc")
-    bind(model, spec=SHARED / "models/partial_auc.toml", data_dir=SHARED / "data")  # imports, outside the measurement
+    bind(
+        model, spec=SHARED / "models/partial_auc.toml", data_dir=SHARED / "data"
+    )  # imports, outside the measurement
     tracemalloc.start()
     bound = bind(model, spec=SHARED / "models/partial_auc.toml", data_dir=SHARED / "data")
     peak = tracemalloc.get_traced_memory()[1]
@@ -94,7 +113,7 @@ def test_groups_that_were_left_out_stay_out(reference):
     assert any("groups that were not there when the answer was found" in note for note in test.notes)
 
 
-# -------------------------------------------------------------------------------------------------------------- the entries
+# -------------------------------------------------------------------------------------- the entries
 def test_features_are_numbers_then_sorted_categories_then_the_intercept():
     spec = {
         "D": {
@@ -128,7 +147,9 @@ def test_scale_uses_the_rows_left_by_where_and_leaves_the_intercept():
 
 def test_a_constant_column_becomes_zero_and_is_named():
     data = frame(a=[1.0, 2.0, 3.0], b=[7.0, 7.0, 7.0], y=[1, -1, 1])
-    bound = bind(problem(LOGISTIC), spec={"D": {"x": {"columns": "*", "scale": "standard"}}}, data={"D": data})
+    bound = bind(
+        problem(LOGISTIC), spec={"D": {"x": {"columns": "*", "scale": "standard"}}}, data={"D": data}
+    )
     assert (bound.tables["D"].columns["x"][:, 1] == 0).all()
     assert any("constant" in note and ": b" in note for note in bound.notes)
     plain = bind(problem(LOGISTIC), spec={"D": {"x": "*"}}, data={"D": data})
@@ -164,7 +185,11 @@ def test_map_keys_are_compared_as_text_kindly(values, mapping):
 
 def test_a_map_names_values_that_do_not_occur():
     data = frame(x1=[1.0, 2.0], c=["a", "b"])
-    bound = bind(problem(LOGISTIC), spec={"D": {"y": {"column": "c", "map": {"a": 1, "b": -1, "z": 1}}}}, data={"D": data})
+    bound = bind(
+        problem(LOGISTIC),
+        spec={"D": {"y": {"column": "c", "map": {"a": 1, "b": -1, "z": 1}}}},
+        data={"D": data},
+    )
     assert any("map names 'z'" in note for note in bound.notes)
 
 
@@ -185,7 +210,10 @@ def test_labels_of_one_set_come_from_all_its_columns():
         data={"D": frame(a=[1.0, 2.0], g=["z", "b"]), "F": frame(h=["a", "b"], b=[1.0, 1.0])},
     )
     assert bound.labels["G"] == ("a", "b", "z")
-    assert bound.tables["D"].columns["g"].tolist() == [2, 1] and bound.tables["F"].columns["h"].tolist() == [0, 1]
+    assert bound.tables["D"].columns["g"].tolist() == [2, 1] and bound.tables["F"].columns["h"].tolist() == [
+        0,
+        1,
+    ]
     assert any("D.g: no row has a of G" in note for note in bound.notes)
 
 
@@ -203,7 +231,7 @@ def test_rows_with_missing_values_can_be_left_out():
     assert any("rows with missing values: 2 of 4 left out" in note for note in bound.notes)
 
 
-# --------------------------------------------------------------------------------------------------- without a binding file
+# --------------------------------------------------------------------------- without a binding file
 @pytest.mark.parametrize(
     "columns",
     [
@@ -225,11 +253,16 @@ def test_columns_with_the_names_and_shapes_of_the_model(columns, tmp_path):
 
 def test_numbered_columns_are_in_the_order_of_their_numbers():
     data = frame(**{f"x{k}": [float(k)] for k in (10, 2, 1, 3, 4, 5, 6, 7, 8, 9)}, y=[1])
-    assert bind(problem(LOGISTIC), data={"D": data}).tables["D"].columns["x"].tolist() == [[*map(float, range(1, 11))]]
+    assert bind(problem(LOGISTIC), data={"D": data}).tables["D"].columns["x"].tolist() == [
+        [*map(float, range(1, 11))]
+    ]
 
 
 def test_columns_named_by_the_labels_of_a_set():
-    text = 'model m; set A = {"u", "v"}; data R : table(r: real[A]); var x[A]; minimize E[z ~ R] dot(z.r, x) + sumsq(x);'
+    text = (
+        'model m; set A = {"u", "v"}; data R : table(r: real[A]); var x[A]; minimize E[z ~ R] '
+        "dot(z.r, x) + sumsq(x);"
+    )
     bound = bind(problem(text), data={"R": frame(v=[1.0], other=[5.0], u=[2.0])})
     assert bound.tables["R"].columns["r"].tolist() == [[2.0, 1.0]]
 
@@ -246,9 +279,15 @@ def test_arrays_can_be_shared_with_torch_without_a_warning(make):
     frozen.flags.writeable = False
     bound = bind(
         problem(LOGISTIC),
-        data={"D": make({"x1": [1.0, 2.0], "y": frozen}) if make is pd.DataFrame else {"x": np.eye(2), "y": frozen}},
+        data={
+            "D": make({"x1": [1.0, 2.0], "y": frozen})
+            if make is pd.DataFrame
+            else {"x": np.eye(2), "y": frozen}
+        },
     )
-    assert all(column.flags.writeable and column.flags.c_contiguous for column in bound.tables["D"].columns.values())
+    assert all(
+        column.flags.writeable and column.flags.c_contiguous for column in bound.tables["D"].columns.values()
+    )
 
 
 def test_arrays_need_neither_pandas_nor_pyarrow(tmp_path):
@@ -283,7 +322,7 @@ else:
     assert done.returncode == 0, done.stderr
 
 
-# ------------------------------------------------------------------------------------------------- sizes, params, arrays
+# ---------------------------------------------------------------------------- sizes, params, arrays
 def test_sizes_are_solved_and_given():
     text = """
     model m; dim d, k; data D : table(x: real[d]); data c : real[k]; param tau[k] default 2; set T = -1 .. 1 by 0.5;
@@ -306,7 +345,10 @@ def test_parameters_come_from_the_call_then_the_file_then_the_model():
     data = {"D": {"x": np.eye(2), "y": np.ones(2)}}
     assert bind(problem(LOGISTIC), data=data).params["mu"] == 0.1
     assert bind(problem(LOGISTIC), data=data, spec={"params": {"mu": 0.2}}).params["mu"] == 0.2
-    assert bind(problem(LOGISTIC), data=data, spec={"params": {"mu": 0.2}}, params={"mu": 0.3}).params["mu"] == 0.3
+    assert (
+        bind(problem(LOGISTIC), data=data, spec={"params": {"mu": 0.2}}, params={"mu": 0.3}).params["mu"]
+        == 0.3
+    )
 
 
 def test_a_default_uses_other_parameters_and_sizes():
@@ -341,7 +383,10 @@ def test_an_array_takes_the_order_of_its_labels(tmp_path):
 
 def test_numbers_of_an_index_are_labels():
     """Unless they are the places 0, 1, 2, ... that every Series has."""
-    text = "set S; data c : real[S]; data D : table(s: S, y: real); var w[S]; minimize E[z ~ D] square(w[z.s] - z.y) + dot(c, w);"
+    text = (
+        "set S; data c : real[S]; data D : table(s: S, y: real); var w[S]; minimize E[z ~ D] "
+        "square(w[z.s] - z.y) + dot(c, w);"
+    )
     table = {"s": pd.Series([7, 3, 9], index=[5, 6, 7]), "y": pd.Series([1.0, 2.0, 3.0])}
     bound = bind(problem(text), data={"c": pd.Series([9.0, 7.0, 3.0], index=[9, 7, 3]), "D": table})
     assert bound.labels["S"] == ("9", "7", "3") and bound.tables["D"].columns["s"].tolist() == [1, 2, 0]
@@ -357,19 +402,25 @@ def test_arrays_with_one_value_per_row():
     table = {"D": {"x": np.eye(3), "y": np.array([1, -1, 1])}}
     bound = bind(problem(PER_ROW), data=table | {"c": np.ones(3), "b": np.ones(2)})
     assert bound.arrays["b"].shape == (2,) and bound.dims["D"] == 3
-    for given, words in (({"c": np.ones(2), "b": np.ones(2)}, "D = 3"), ({"c": np.ones(3), "b": np.ones(3)}, "where P has 2")):
+    for given, words in (
+        ({"c": np.ones(2), "b": np.ones(2)}, "D = 3"),
+        ({"c": np.ones(3), "b": np.ones(3)}, "where P has 2"),
+    ):
         (found,) = failure(PER_ROW, data=table | given)
         assert found.code == "F0516" and words in found.message
 
 
-# ------------------------------------------------------------------------------------------------------------- families
+# ----------------------------------------------------------------------------------------- families
 
 
 def test_a_family_by_members_by_sections_and_by_a_column(tmp_path):
     eu, us = frame(x1=[1.0, 2.0], y=[0.0, 1.0]), frame(x1=[3.0, 4.0, 5.0], y=[1.0, 0.0, 1.0])
     eu.to_csv(tmp_path / "eu.csv", index=False)
     us.to_csv(tmp_path / "us.csv", index=False)
-    sections = '[S]\nx = { columns = ["x1"] }\n[S.eu]\nsource = "eu.csv"\n[S.us]\nsource = "us.csv"\nwhere = "x1 > 3"\n'
+    sections = (
+        '[S]\nx = { columns = ["x1"] }\n[S.eu]\nsource = "eu.csv"\n[S.us]\nsource = '
+        '"us.csv"\nwhere = "x1 > 3"\n'
+    )
     (tmp_path / "m.toml").write_text(sections)
     whole = pd.concat([us.assign(region="us"), eu.assign(region="eu")])
     for given, expected in [
@@ -390,14 +441,21 @@ def test_a_family_by_members_by_sections_and_by_a_column(tmp_path):
 def test_a_family_over_numbers():
     text = FAMILY.replace("set K;", "set K = {1, 2};")
     parts = {"1": frame(x1=[1.0], y=[0.0]), "2": frame(x1=[2.0], y=[0.0])}
-    assert bind(problem(text), data={"S": {2: parts["2"], 1: parts["1"]}}).tables["S"].columns["x"].tolist() == [[1], [2]]
+    assert bind(problem(text), data={"S": {2: parts["2"], 1: parts["1"]}}).tables["S"].columns[
+        "x"
+    ].tolist() == [[1], [2]]
     (found,) = failure(text, data={"S": {"1": parts["1"]}})
     assert found.code == "F0527" and "no data for 2" in found.message
 
 
-# --------------------------------------------------------------------------------------------------------------- evaluation
+# --------------------------------------------------------------------------------------- evaluation
 def test_an_unknown_category_is_all_zeros_and_noted():
-    spec = {"D": {"x": {"columns": ["job"], "encode": "onehot"}, "y": {"column": "income", "map": {"<=50K": -1, ">50K": 1}}}}
+    spec = {
+        "D": {
+            "x": {"columns": ["job"], "encode": "onehot"},
+            "y": {"column": "income", "map": {"<=50K": -1, ">50K": 1}},
+        }
+    }
     solved = bind(problem(LOGISTIC), spec=spec, data={"D": people()})
     other = people().assign(job=["a", "q", "b", "q", "c", "a"])
     again = bind(problem(LOGISTIC), spec=spec, data={"D": other}, encoding={"D": solved.tables["D"].encoding})
@@ -415,9 +473,16 @@ def test_an_encoding_alone_repeats_the_binding():
 
 
 def test_where_replaces_the_condition_of_the_file():
-    spec = {"D": {"where": "age < 50", "x": ["age"], "y": {"column": "income", "map": {"<=50K": -1, ">50K": 1}}}}
+    spec = {
+        "D": {"where": "age < 50", "x": ["age"], "y": {"column": "income", "map": {"<=50K": -1, ">50K": 1}}}
+    }
     assert bind(problem(LOGISTIC), spec=spec, data={"D": people()}).tables["D"].n == 3
-    assert bind(problem(LOGISTIC), spec=spec, data={"D": people()}, where="age >= 50").tables["D"].columns["x"][0, 0] == 50
+    assert (
+        bind(problem(LOGISTIC), spec=spec, data={"D": people()}, where="age >= 50")
+        .tables["D"]
+        .columns["x"][0, 0]
+        == 50
+    )
     assert bind(problem(LOGISTIC), spec=spec, data={"D": people()}, where={"D": "rich"}).tables["D"].n == 3
 
 

@@ -17,7 +17,9 @@ from fccomodel.app import registry
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bind import bind
 
-COUNTED = "set S; data c : real[S]; data D : table(s: S); var w[S]; minimize E[z ~ D] square(w[z.s]) + dot(c, w);"
+COUNTED = (
+    "set S; data c : real[S]; data D : table(s: S); var w[S]; minimize E[z ~ D] square(w[z.s]) + dot(c, w);"
+)
 
 
 def good() -> pd.DataFrame:
@@ -25,7 +27,9 @@ def good() -> pd.DataFrame:
 
 
 def toml(text: str):
-    return lambda folder: (folder / "b.toml").write_text(text) and {"spec": folder / "b.toml", "data": {"D": good()}}
+    return lambda folder: (
+        (folder / "b.toml").write_text(text) and {"spec": folder / "b.toml", "data": {"D": good()}}
+    )
 
 
 def given(**keywords: Any):
@@ -102,17 +106,37 @@ BAD: list[tuple[str, str, str, Any]] = [
         LOGISTIC,
         toml('[D]\n\nx = { columns = ["x1"], scale = "minmax" }\n'),
     ),
-    ("F0503", "encode = 'label' is not known", LOGISTIC, section({"x": {"columns": ["t"], "encode": "label"}})),
-    ("F0503", "intercept must be true or false", LOGISTIC, section({"x": {"columns": ["x1"], "intercept": 1}})),
+    (
+        "F0503",
+        "encode = 'label' is not known",
+        LOGISTIC,
+        section({"x": {"columns": ["t"], "encode": "label"}}),
+    ),
+    (
+        "F0503",
+        "intercept must be true or false",
+        LOGISTIC,
+        section({"x": {"columns": ["x1"], "intercept": 1}}),
+    ),
     ("F0503", "neither column nor columns", LOGISTIC, section({"x": {"scale": "standard"}})),
     ("F0503", "both column and columns", LOGISTIC, section({"x": {"column": "x1", "columns": "*"}})),
     ("F0503", "list of different names", LOGISTIC, section({"x": ["x1", "x1"]})),
     ("F0503", "must say its columns", LOGISTIC, section({"x": 3})),
     ("F0503", "map must list values", LOGISTIC, section({"y": {"column": "y", "map": {}}})),
-    ("F0503", "map must give numbers", LOGISTIC, section({"y": {"column": "t", "map": {"a": "u", "b": "v"}}})),
+    (
+        "F0503",
+        "map must give numbers",
+        LOGISTIC,
+        section({"y": {"column": "t", "map": {"a": "u", "b": "v"}}}),
+    ),
     ("F0503", "map is for one column", LOGISTIC, section({"x": {"columns": ["x1"], "map": {"a": 1}}})),
     ("F0503", "except goes with", LOGISTIC, section({"x": {"columns": ["x1"], "except": ["x2"]}})),
-    ("F0503", "min_rows must be a whole number", LOGISTIC, section({"x": {"columns": ["x1"], "min_rows": -1}})),
+    (
+        "F0503",
+        "min_rows must be a whole number",
+        LOGISTIC,
+        section({"x": {"columns": ["x1"], "min_rows": -1}}),
+    ),
     ("F0503", "min_rows is for labels", LOGISTIC, section({"x": {"columns": ["x1"], "min_rows": 2}})),
     ("F0503", "is one number per row", LOGISTIC, section({"y": {"columns": ["x1", "x2"]}})),
     ("F0503", "is a label", GROUPS, section({"g": {"columns": ["t"], "scale": "standard"}})),
@@ -132,7 +156,12 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0506", 'look separated by ";"', LOGISTIC, file("d.csv", "x1;y\n1;1\n")),
     ("F0506", "d.npz", LOGISTIC, file("d.npz", "PK broken")),
     ("F0506", "cannot be read as csv", LOGISTIC, file("d.csv", b'x1,y\n"open,1\n2,3')),
-    ("F0506", "several columns named a", LOGISTIC, given(data={"D": pd.DataFrame([[1, 2]], columns=["a", "a"])})),
+    (
+        "F0506",
+        "several columns named a",
+        LOGISTIC,
+        given(data={"D": pd.DataFrame([[1, 2]], columns=["a", "a"])}),
+    ),
     ("F0507", "is not a table", LOGISTIC, given(data={"D": object()})),
     ("F0507", "is an address", LOGISTIC, given(data={"D": "https://example.org/d.csv"})),
     ("F0507", "s3: is not a kind of data", LOGISTIC, given(data={"D": "s3:bucket"})),
@@ -143,7 +172,12 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0508", "look like a row of data", LOGISTIC, file("d.csv", "1,2,3\n4,5,6\n")),
     ("F0509", "split is not a column", LOGISTIC, toml("[D]\nwhere = \"split == 'train'\"\n")),
     ("F0509", "put it in quotes: 'a'", LOGISTIC, given(data={"D": good()}, where="t == a")),
-    ("F0509", "a call is not allowed", LOGISTIC, given(data={"D": good()}, where="__import__('os').system('x') == 1")),
+    (
+        "F0509",
+        "a call is not allowed",
+        LOGISTIC,
+        given(data={"D": good()}, where="__import__('os').system('x') == 1"),
+    ),
     ("F0509", "an attribute is not allowed", LOGISTIC, given(data={"D": good()}, where="t.__class__ == 1")),
     ("F0509", "a subscript is not allowed", LOGISTIC, given(data={"D": good()}, where="t[0] == 1")),
     ("F0509", "write == for equality", LOGISTIC, given(data={"D": good()}, where="t = 'a'")),
@@ -159,7 +193,12 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0510", "is empty", LOGISTIC, file("d.csv", "")),
     ("F0510", "none of 3 rows is left", GROUPS, section({"g": {"column": "t", "min_rows": 9}})),
     ("F0511", "has 1 missing value", LOGISTIC, given(data={"D": good().assign(x1=[1.0, np.nan, 3.0])})),
-    ("F0511", "1 infinite value the first is in row 2 of x2", LOGISTIC, given(data={"D": good().assign(x2=[1.0, 3.0, np.inf])})),
+    (
+        "F0511",
+        "1 infinite value the first is in row 2 of x2",
+        LOGISTIC,
+        given(data={"D": good().assign(x2=[1.0, 3.0, np.inf])}),
+    ),
     (
         "F0511",
         "column t has 1 missing value",
@@ -168,10 +207,20 @@ BAD: list[tuple[str, str, str, Any]] = [
     ),
     ("F0512", 'map = { "a" = -1, "b" = 1 }', LOGISTIC, section({"y": "t"})),
     ("F0512", 'add encode = "onehot"', LOGISTIC, section({"x": ["x1", "t"]})),
-    ("F0512", "its lists have 1 to 2 values", LOGISTIC, given(data={"D": frame(x=[[1.0], [1.0, 2.0]], y=[1, 1])})),
+    (
+        "F0512",
+        "its lists have 1 to 2 values",
+        LOGISTIC,
+        given(data={"D": frame(x=[[1.0], [1.0, 2.0]], y=[1, 1])}),
+    ),
     ("F0513", 'map = { "0" = -1, "1" = 1 }', LOGISTIC, given(data={"D": good().assign(y=[0, 1, 1])})),
     ("F0513", "whole numbers", INT, given(data={"D": {"n": [1.0, 2.5]}})),
-    ("F0514", "what 'b' in column t stands for", LOGISTIC, toml('[D]\ny = { column = "t", map = { "a" = 1 } }\n')),
+    (
+        "F0514",
+        "what 'b' in column t stands for",
+        LOGISTIC,
+        toml('[D]\ny = { column = "t", map = { "a" = 1 } }\n'),
+    ),
     ("F0515", "different numbers of rows", LOGISTIC, given(data={"D": {"x": np.eye(3), "y": np.ones(2)}})),
     ("F0515", "is one number per row", LOGISTIC, given(data={"D": {"x": np.eye(3), "y": np.eye(3)}})),
     ("F0515", "is a single value", LOGISTIC, given(data={"D": {"x": 1.0, "y": 1.0}})),
@@ -189,7 +238,12 @@ BAD: list[tuple[str, str, str, Any]] = [
     ("F0518", "b.toml:2: the model declares no param named nu", LOGISTIC, toml("[params]\nnu = 1\n")),
     ("F0519", "param mu has no value", BOUNDED, given(data={"D": good()})),
     ("F0520", "param mu = 0 is outside", BOUNDED, given(data={"D": good()}, params={"mu": 0})),
-    ("F0520", "param mu = 2 is outside its declared bounds: > 0, <= 1", BOUNDED, given(data={"D": good()}, params={"mu": 2})),
+    (
+        "F0520",
+        "param mu = 2 is outside its declared bounds: > 0, <= 1",
+        BOUNDED,
+        given(data={"D": good()}, params={"mu": 2}),
+    ),
     ("F0520", "param mu = 'big' is not a number", BOUNDED, given(data={"D": good()}, params={"mu": "big"})),
     ("F0520", "param mu is nan", BOUNDED, given(data={"D": good()}, params={"mu": float("nan")})),
     ("F0520", "dim d = 0", LOGISTIC, given(data={"D": good()}, params={"d": 0})),
@@ -205,29 +259,54 @@ BAD: list[tuple[str, str, str, Any]] = [
     ),
     ("F0526", "cannot be applied to rows of real[2]", NET, net(torch.nn.Linear(5, 1))),
     ("F0527", "do not say which row belongs", FAMILY, given(data={"S": good().assign(x=1.0)})),
-    ("F0527", "c is not an element of K", KNOWN, given(spec={"S": {"family": "t"}}, data={"S": good().assign(t=[*"abc"])})),
+    (
+        "F0527",
+        "c is not an element of K",
+        KNOWN,
+        given(spec={"S": {"family": "t"}}, data={"S": good().assign(t=[*"abc"])}),
+    ),
     ("F0528", 'x = { columns = "*" }', LOGISTIC, given(data={"D": frame(a=[1.0], b=[2.0], y=[1])})),
     ("F0528", "leave out number 2", LOGISTIC, given(data={"D": frame(x1=[1.0], x3=[2.0], y=[1])})),
     ("F0531", "does not fit this model", LOGISTIC, given(data={"D": good()}, encoding={"Q": {}})),
     ("F0531", "does not fit this model", LOGISTIC, given(data={"D": good()}, encoding={"D": {"x": {}}})),
     ("F0527", "both one source and members", FAMILY, given(spec={"S": {"source": "a.csv", "eu": "b.csv"}})),
-    ("F0508", "S: family: a DataFrame has no column region", FAMILY, given(spec={"S": {"family": "region"}}, data={"S": good()})),
+    (
+        "F0508",
+        "S: family: a DataFrame has no column region",
+        FAMILY,
+        given(spec={"S": {"family": "region"}}, data={"S": good()}),
+    ),
     (
         "F0512",
         "it is text for some members",
         FAMILY,
         given(data={"S": {"a": frame(x1=[1.0], y=[1.0]), "b": frame(x1=["u"], y=[1.0])}}),
     ),
-    ("F0512", "rows have shapes", FAMILY, given(data={"S": {k: {"x": np.eye(k), "y": np.ones(k)} for k in (2, 3)}})),
+    (
+        "F0512",
+        "rows have shapes",
+        FAMILY,
+        given(data={"S": {k: {"x": np.eye(k), "y": np.ones(k)} for k in (2, 3)}}),
+    ),
     ("F0512", "not numbers", ARRAY, array(["a", "b"])),
     ("F0512", "are not all numbers", ARRAY, array({"u": 1.0, "v": "b"})),
     ("F0515", "shape (1, 2), declared with 1 axes", ARRAY, array([[1.0, 2.0]])),
     ("F0516", "A = 2", ARRAY, array([1.0, 2.0, 3.0])),
     ("F0511", "1 missing value", ARRAY, array([1.0, np.nan])),
-    ("F0521", "as a mapping or a Series with its labels", COUNTED, given(data={"c": np.ones(2), "D": {"s": [0, 1]}})),
+    (
+        "F0521",
+        "as a mapping or a Series with its labels",
+        COUNTED,
+        given(data={"c": np.ones(2), "D": {"s": [0, 1]}}),
+    ),
     ("F0521", "two values for u", ARRAY, array(pd.Series([1.0, 2.0], index=["u", "u"]))),
     ("F0528", "does not say which of its columns", ARRAY, array(frame(p=[1.0, 2.0], q=[1.0, 2.0]))),
-    ("F0512", "column p of a DataFrame is not numbers", ARRAY, array(frame(p=["a", "b"]), {"source": "x", "column": "p"})),
+    (
+        "F0512",
+        "column p of a DataFrame is not numbers",
+        ARRAY,
+        array(frame(p=["a", "b"]), {"source": "x", "column": "p"}),
+    ),
     ("F0507", "is not an array", ARRAY, array(torch.utils.data.TensorDataset(torch.ones(2)))),
     ("F0502", "[c] has no setting named colum", ARRAY, array(None, {"source": "c.csv", "colum": "p"})),
     ("F0502", "e is neither a table", LOGISTIC, given(spec={"e": 3}, data={"D": good()})),
@@ -249,7 +328,9 @@ BAD: list[tuple[str, str, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("code", "words", "text", "make"), BAD, ids=[f"{code}-{k}" for k, (code, *_) in enumerate(BAD)])
+@pytest.mark.parametrize(
+    ("code", "words", "text", "make"), BAD, ids=[f"{code}-{k}" for k, (code, *_) in enumerate(BAD)]
+)
 def test_bad_bindings_are_explained(code, words, text, make, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FccoError) as caught:
@@ -262,7 +343,8 @@ def test_bad_bindings_are_explained(code, words, text, make, tmp_path, monkeypat
 
 
 def test_what_the_fixes_say_in_python_binds():
-    """A frame whose columns have other names than the model's: each fix is taken as it stands, until there is no error."""
+    """A frame whose columns have other names than the model's: each fix is taken as it stands, until
+    there is no error."""
     model, rows = problem(LOGISTIC), frame(age=[31.0, 42.0, 23.0], bought=["yes", "no", "yes"])
     spec, asked = {}, []
     while len(asked) < 5:
@@ -287,7 +369,9 @@ def test_every_binding_code_is_shown_by_a_test():
 
 def test_all_errors_come_at_once(tmp_path):
     path = tmp_path / "b.toml"
-    path.write_text('[D]\nx = { columns = ["nope"] }\ny = { column = "why", scael = 1 }\n\n[params]\nmu = -1\nnu = 2\n')
+    path.write_text(
+        '[D]\nx = { columns = ["nope"] }\ny = { column = "why", scael = 1 }\n\n[params]\nmu = -1\nnu = 2\n'
+    )
     found = failure(LOGISTIC, spec=path, data={"D": good(), "Q": 1}, params={"zeta": 1})
     assert sorted(d.code for d in found) == ["F0502", "F0508", "F0508", "F0518", "F0518", "F0518", "F0520"]
     assert any(d.message.startswith("b.toml:2: D.x") for d in found) and any(
@@ -299,9 +383,15 @@ def test_lines_of_keys():
     from fccomodel.data.bind._lines import key_lines
 
     text = (
-        '# [X]\n[D]\nsource = "a = [b]"\nx = { columns = [\n  "a",\n  "b = 1",\n], scale = "standard" }\ny = 1\n'
+        '# [X]\n[D]\nsource = "a = [b]"\nx = { columns = [\n  "a",\n  "b = 1",\n], scale = "standard" '
+        "}\ny = 1\n"
         '["odd name".sub]\n"k.1" = 2\n'
     )
     lines = key_lines(text)
-    assert lines[("D",)] == 2 and lines[("D", "source")] == 3 and lines[("D", "x")] == 4 and lines[("D", "y")] == 8
+    assert (
+        lines[("D",)] == 2
+        and lines[("D", "source")] == 3
+        and lines[("D", "x")] == 4
+        and lines[("D", "y")] == 8
+    )
     assert lines[("odd name", "sub")] == 9 and lines[("odd name", "sub", "k.1")] == 10

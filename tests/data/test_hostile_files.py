@@ -1,4 +1,5 @@
-"""Files that lie about themselves, or are none: refused with a code, at once, in little memory. Random ones: ``tests/fuzz``."""
+"""Files that lie about themselves, or are none: refused with a code, at once, in little memory. Random
+ones: ``tests/fuzz``."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def small(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 1_000_000)
 
 
-# ---------------------------------------------------------------------------------------------------------------- NumPy files
+# -------------------------------------------------------------------------------------- NumPy files
 def npy(shape: str, descr: str = "'<f8'", numbers: bytes = bytes(24)) -> bytes:
     text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + numbers
@@ -89,12 +90,15 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path):
         save(tmp_path / "d.npz", **given)
         found = arrays.read(tmp_path / "d.npz")
         assert found.keys() == given.keys()
-        assert all(np.array_equal(found[name], value) and found[name].dtype == value.dtype for name, value in given.items())
+        assert all(
+            np.array_equal(found[name], value) and found[name].dtype == value.dtype
+            for name, value in given.items()
+        )
     np.savez(tmp_path / "d.npz")
     assert arrays.read(tmp_path / "d.npz") == {}
 
 
-# ------------------------------------------------------------------------------------------------------------ text and parquet
+# --------------------------------------------------------------------------------- text and parquet
 def test_a_line_without_an_end(tmp_path, monkeypatch):
     monkeypatch.setattr(csv, "LONGEST_LINE", 1 << 20)
     (tmp_path / "d.csv.gz").write_bytes(gzip.compress(b"y\n" + bytes(8_000_000)))
@@ -111,21 +115,25 @@ def test_rows_beyond_memory_are_read_in_parts_only(tmp_path, small):
     one = refused("F0506", "does not fit memory", data={"D": tmp_path / "d.parquet"})
     assert "fccomodel prepare" in one.fix
     for name in ("d.csv.gz", "d.parquet"):
-        assert prepare(problem(MODEL), tmp_path / "prepared", data={"D": tmp_path / name}).tables == {"D": 200_000}
+        assert prepare(problem(MODEL), tmp_path / "prepared", data={"D": tmp_path / name}).tables == {
+            "D": 200_000
+        }
 
 
 def test_the_time_for_columns_grows_with_their_number(tmp_path):
     seconds = []
     for count in (2_000, 32_000):
         line = ",".join(["1"] * count)
-        (tmp_path / "d.csv").write_text(",".join([*(f"x{k}" for k in range(count - 1)), "y"]) + f"\n{line}\n{line}\n")
+        (tmp_path / "d.csv").write_text(
+            ",".join([*(f"x{k}" for k in range(count - 1)), "y"]) + f"\n{line}\n{line}\n"
+        )
         began = time.process_time()
         bind(problem(VECTORS), spec={"D": {"source": "d.csv", "x": "*"}}, data_dir=tmp_path)
         seconds.append(time.process_time() - began)
     assert seconds[1] < 60 * max(seconds[0], 0.05)  # 16 times the columns; the square is 256
 
 
-# --------------------------------------------------------------------------------------------------- names that are no files
+# -------------------------------------------------------------------------- names that are no files
 @pytest.mark.parametrize("name", ["d.csv", "d.npy", "d.parquet", "d.csv.gz", "d.npz"])
 def test_pipes_devices_and_links_in_circles(tmp_path, name):
     os.mkfifo(tmp_path / name)
@@ -143,7 +151,7 @@ def test_names_that_the_system_does_not_take(name):
     refused("F0505", "is no path", data={"D": name})
 
 
-# ------------------------------------------------------------------------------------------------------------------ patterns
+# ----------------------------------------------------------------------------------------- patterns
 @pytest.fixture
 def shards(tmp_path, monkeypatch):
     """A binding's folder with two files, a folder with others beside it, and links to these."""
@@ -184,7 +192,9 @@ def test_a_pattern_keeps_to_the_folders_of_the_binding(shards, tmp_path):
 def test_what_a_binding_names_is_open_to_its_patterns(shards, tmp_path):
     for pattern in ("../elsewhere/part-*.csv", "folder/part-*.csv", f"{tmp_path}/elsewhere/part-?.csv"):
         assert bind(problem(MODEL), **shards(pattern, 'files = ["../elsewhere"]')).tables["D"].n == 2
-    assert bind(problem(MODEL), **shards("link-*.csv", 'files = ["../elsewhere/part-1.csv"]')).tables["D"].n == 1
+    assert (
+        bind(problem(MODEL), **shards("link-*.csv", 'files = ["../elsewhere/part-1.csv"]')).tables["D"].n == 1
+    )
     assert bind(problem(MODEL), **shards("../elsewhere/*.csv"), data_dir=tmp_path).tables["D"].n == 2
     assert bind(problem(MODEL), data={"D": f"{tmp_path}/elsewhere/*.csv"}).tables["D"].n == 2
     refused("F0505", "nowhere", **shards("*.csv", 'files = ["nowhere"]'))
@@ -195,7 +205,7 @@ def test_a_pattern_looks_at_so_many_files(shards, tmp_path, monkeypatch):
     refused("F0505", "looks at more than 3", **shards("*.csv"))
 
 
-# ------------------------------------------------------------------------------------------------------------- binding files
+# ------------------------------------------------------------------------------------ binding files
 HUGE = "9" * 5000
 BINDINGS = {
     "digits": f"[params]\na = {HUGE}",
@@ -216,13 +226,18 @@ def test_numbers_and_depths_of_a_binding_file(tmp_path, name):
     began = time.process_time()
     with pytest.raises(FccoError) as caught:
         bind(problem("param a default 1; " + MODEL), spec=tmp_path / "m.toml")
-    assert caught.value.diagnostics[0].code in ("F0501", "F0502", "F0503", "F0518") and time.process_time() - began < 5
+    assert (
+        caught.value.diagnostics[0].code in ("F0501", "F0502", "F0503", "F0518")
+        and time.process_time() - began < 5
+    )
 
 
 def test_a_binding_file_of_many_numbers_is_read(tmp_path):
     numbers = ", ".join(f"{k}.5" for k in range(20_000))
     (tmp_path / "m.toml").write_text(f"c = [{numbers}]\n")
-    bound = bind(problem("dim d; data c : real[d]; var x[d]; minimize sumsq(x - c);"), spec=tmp_path / "m.toml")
+    bound = bind(
+        problem("dim d; data c : real[d]; var x[d]; minimize sumsq(x - c);"), spec=tmp_path / "m.toml"
+    )
     assert bound.arrays["c"].shape == (20_000,)
 
 
@@ -235,7 +250,7 @@ def test_a_message_quotes_a_long_name_in_part(tmp_path):
         assert len(str(caught.value)) < 20_000
 
 
-# ----------------------------------------------------------------------------------------------------------- prepared folders
+# --------------------------------------------------------------------------------- prepared folders
 CHANGES = {
     "no tables": lambda m: m.update(tables=[]),
     "a table of no columns": lambda m: m["tables"]["D"].pop("columns"),
@@ -263,12 +278,22 @@ def test_prepared_numbers_that_lie(tmp_path):
     (tmp_path / "d.csv").write_text("y\n1\n2\n3\n")
     prepare(problem(MODEL), tmp_path / "prepared", data={"D": tmp_path / "d.csv"})
     path = tmp_path / "prepared" / "manifest.json"
-    for content in (npy("(1000000000000,)"), npy("(3,)", "'<c8'"), npy("(3,)", "'|O'"), npy("()"), npy("(2,)")):
+    for content in (
+        npy("(1000000000000,)"),
+        npy("(3,)", "'<c8'"),
+        npy("(3,)", "'|O'"),
+        npy("()"),
+        npy("(2,)"),
+    ):
         file = tmp_path / "prepared" / "D.y.npy"
         file.write_bytes(content)
         manifest = json.loads(path.read_text())
         status = file.stat()
-        manifest["files"]["D.y.npy"] = {"size": status.st_size, "time": status.st_mtime_ns, "sha256": files.digest(file)}
+        manifest["files"]["D.y.npy"] = {
+            "size": status.st_size,
+            "time": status.st_mtime_ns,
+            "sha256": files.digest(file),
+        }
         path.write_text(json.dumps(files.seal(manifest)))
         refused("F0534", "D.y.npy is not as it was written", data={"D": tmp_path / "prepared"})
 

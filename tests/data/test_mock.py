@@ -29,7 +29,9 @@ def test_the_types():
     m.c, m.a = fc.array(m.G), fc.param(gt=1)
     m.w, m.v = fc.var(m.d), fc.var(m.G)
     drawn = fc.E(fc.dot(m.w, z.x) ** 2 + m.v[z.g] * m.c[z.g] * z.n + z.y + z.k for z in m.D)
-    m.minimize(drawn + fc.sum(fc.E(z.x for z in m.F[k]) for k in m.G) + m.a + fc.E(z for z in fc.sampler("own")))
+    m.minimize(
+        drawn + fc.sum(fc.E(z.x for z in m.F[k]) for k in m.G) + m.a + fc.E(z for z in fc.sampler("own"))
+    )
     one, same, other = (m.mock(rows=30, seed=seed).bound for seed in (0, 0, 1))
     table = one.tables["D"]
     assert table.columns["x"].shape == (30, 5) and set(np.unique(table.columns["y"])) == {-1, 1}
@@ -46,7 +48,9 @@ def test_numbers_are_positive_where_the_model_asks():
 
 
 def test_a_mock_is_solved():
-    assert fc.Model.parse(ROOT / "examples" / "group_dro.fcco").mock(rows=60).solve(budget="200it").objective > 0
+    assert (
+        fc.Model.parse(ROOT / "examples" / "group_dro.fcco").mock(rows=60).solve(budget="200it").objective > 0
+    )
 
 
 @pytest.mark.parametrize("name", ["group_dro", "portfolio"])
@@ -60,7 +64,10 @@ def test_the_command_writes_files_and_their_binding(name, tmp_path, capsys):
 
 
 def test_arrays_families_and_sizes_are_written(tmp_path, capsys):
-    text = "set K; set I = {1, 2}; dim d; data S[i in I] : table(x: real[d]); data c : real[K]; param a; var w[d]; var v[K];\n"
+    text = (
+        "set K; set I = {1, 2}; dim d; data S[i in I] : table(x: real[d]); data c : real[K]; param "
+        "a; var w[d]; var v[K];\n"
+    )
     text += "minimize sum[i in I] (E[z ~ S[i]] (dot(w, z.x) - a)^2) + sum[k in K] (v[k] - c[k])^2;\n"
     (tmp_path / "own.fcco").write_text(text)
     assert main(["mock-data", str(tmp_path / "own.fcco"), "--out", str(tmp_path), "--rows", "20"]) == 0

@@ -27,7 +27,14 @@ def layers(module: nn.Module) -> list[str]:
 
 
 def test_built_in_nets():
-    assert layers(build("mlp(64, 32, activation = elu)")) == ["Linear", "ELU", "Linear", "ELU", "Linear", "Flatten"]
+    assert layers(build("mlp(64, 32, activation = elu)")) == [
+        "Linear",
+        "ELU",
+        "Linear",
+        "ELU",
+        "Linear",
+        "Flatten",
+    ]
     assert layers(build("mlp(8,activation=relu)")) == ["Linear", "ReLU", "Linear", "Flatten"]
     assert layers(build("mlp(8)"))[1] == "ELU"
     assert layers(build("linear()")) == layers(build("linear")) == ["Linear", "Flatten"]
@@ -76,9 +83,17 @@ def test_first_weights_come_from_the_seed():
         (lambda: 3, "F0526", "gives a int"),
         (lambda: 1 / 0, "F0526", "ZeroDivisionError"),
         (lambda a, b: None, "F0526", "needs a, b"),
-        (nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), nn.Linear(2, 1)), "F0525", "Dropout (layer 1) in train mode"),
+        (
+            nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), nn.Linear(2, 1)),
+            "F0525",
+            "Dropout (layer 1) in train mode",
+        ),
         (nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 1)), "F0525", "BatchNorm1d (layer 0) in train mode"),
-        (nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.Linear(4, 1)).eval(), "F0525", "BatchNorm1d"),
+        (
+            nn.Sequential(nn.BatchNorm1d(4, track_running_stats=False), nn.Linear(4, 1)).eval(),
+            "F0525",
+            "BatchNorm1d",
+        ),
         (nn.Sequential(nn.Linear(4, 1), nn.RReLU()), "F0525", "RReLU"),
     ],
 )
@@ -179,10 +194,12 @@ def test_files_that_cannot_be_used(tmp_path):
     ]:
         with pytest.raises(FccoError) as caught:
             build(given, allow_python=True, folders=(tmp_path,))
-        assert [d.code for d in caught.value.diagnostics] == [code] and words in " ".join(str(caught.value).split())
+        assert [d.code for d in caught.value.diagnostics] == [code] and words in " ".join(
+            str(caught.value).split()
+        )
 
 
-# -------------------------------------------------------------------------------------------------------------- the walk
+# ----------------------------------------------------------------------------------------- the walk
 class Written(nn.Module):
     """A forward in torch's own functions."""
 
@@ -203,7 +220,14 @@ SMOOTH = [
     sequence(nn.ELU(), nn.Linear(3, 1)),
     sequence(nn.SiLU(), nn.LayerNorm(3), nn.GELU(), nn.Linear(3, 1)),
     sequence(nn.Softplus(), nn.Dropout(0.0), nn.Linear(3, 1), nn.Sigmoid(), nn.Flatten(-2)),
-    nn.Sequential(nn.Unflatten(-1, (1, 4)), nn.Conv1d(1, 2, 3), nn.Tanh(), nn.AvgPool1d(2), nn.Flatten(), nn.Linear(2, 1)),
+    nn.Sequential(
+        nn.Unflatten(-1, (1, 4)),
+        nn.Conv1d(1, 2, 3),
+        nn.Tanh(),
+        nn.AvgPool1d(2),
+        nn.Flatten(),
+        nn.Linear(2, 1),
+    ),
     Written(lambda self, x: self.second(torch.tanh(self.first(x))).squeeze(-1) * self.scale + 1),
     Written(lambda self, x: self.second(F.elu(self.first(x.view(x.size(0), -1)))) / 2 - x.mean()),
     Written(lambda self, x: (self.second(F.silu(self.first(x))) ** 2).sum(-1)),
@@ -241,7 +265,12 @@ UNKNOWN = [
     ("module", "kind"),
     [
         (module, kind)
-        for group, kind in ((SMOOTH, "smooth"), (AFFINE, "affine"), (WEAK, "weakly convex"), (UNKNOWN, "unknown"))
+        for group, kind in (
+            (SMOOTH, "smooth"),
+            (AFFINE, "affine"),
+            (WEAK, "weakly convex"),
+            (UNKNOWN, "unknown"),
+        )
         for module in group
     ],
 )

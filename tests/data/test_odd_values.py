@@ -1,4 +1,5 @@
-"""Values that Python reads in ways of its own, or that 64 bits do not hold: each becomes a number, or an error with its code."""
+"""Values that Python reads in ways of its own, or that 64 bits do not hold: each becomes a number, or
+an error with its code."""
 
 from __future__ import annotations
 
@@ -17,7 +18,10 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.progressions import count, numbers
 from fccomodel.data.bind import bind
 
-MODEL = problem("dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; minimize E[z ~ D] (dot(w, z.x) - a)^2;")
+MODEL = problem(
+    "dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; minimize E[z ~ D] (dot(w, "
+    "z.x) - a)^2;"
+)
 TABLE = {"x": np.ones((4, 2)), "y": np.arange(4.0)}
 DEEP: Any = 1
 for _ in range(3000):
@@ -34,10 +38,31 @@ def codes(model=MODEL, **given: Any) -> list[str]:
 
 
 NO_NUMBERS = [
-    *(10**400, -(10**5000), DEEP, True, np.True_, 1j, np.complex128(2), "1", None, np.datetime64("2020-01-01"), [[1], [1, 2]]),
+    *(
+        10**400,
+        -(10**5000),
+        DEEP,
+        True,
+        np.True_,
+        1j,
+        np.complex128(2),
+        "1",
+        None,
+        np.datetime64("2020-01-01"),
+        [[1], [1, 2]],
+    ),
     *(np.array(["1", "2"]), np.array([True]), {"a": 1}, Decimal("NaN"), np.timedelta64(1, "D"), object()),
 ]
-TWO = [2, 2.0, np.float32(2), np.int8(2), np.array(2), Decimal(2), torch.tensor(2), torch.tensor(2.0).bfloat16()]
+TWO = [
+    2,
+    2.0,
+    np.float32(2),
+    np.int8(2),
+    np.array(2),
+    Decimal(2),
+    torch.tensor(2),
+    torch.tensor(2.0).bfloat16(),
+]
 
 
 @pytest.mark.parametrize("value", NO_NUMBERS, ids=range(len(NO_NUMBERS)))
@@ -94,7 +119,9 @@ def test_keys_that_read_the_same() -> None:
     columns = {1: np.ones(4), "1": np.zeros(4), "y": np.ones(4)}
     assert codes(data={"D": columns}, spec={"D": {"x": {"columns": "*"}}}) == ["F0506"]
     assert codes(spec={"D": {1: "a", "1": "b"}}) == ["F0503"]
-    family = problem("set K; data D[k in K] : table(x: real); var w; minimize sum[k in K] E[z ~ D[k]] (w - z.x)^2;")
+    family = problem(
+        "set K; data D[k in K] : table(x: real); var w; minimize sum[k in K] E[z ~ D[k]] (w - z.x)^2;"
+    )
     member = {"x": np.ones(2)}
     assert codes(family, data={"D": {1: member, "1": member}}) == ["F0503"]
     assert codes(family, data={"D": {1: member, 2: member}}) == []
@@ -122,7 +149,7 @@ def test_numbers_of_the_command_line() -> None:
             files.numbers([text])
 
 
-# ------------------------------------------------------------------------------------------------------------------ ranges
+# ------------------------------------------------------------------------------------------- ranges
 @pytest.mark.parametrize(
     ("low", "high", "step", "found"),
     [
@@ -135,7 +162,9 @@ def test_numbers_of_the_command_line() -> None:
     ],
 )
 def test_ranges(low: float, high: float, step: float, found: list[float]) -> None:
-    assert count(low, high, step) == len(found) and numbers(low, high, step).tolist() == pytest.approx(found, rel=1e-12, abs=0)
+    assert count(low, high, step) == len(found) and numbers(low, high, step).tolist() == pytest.approx(
+        found, rel=1e-12, abs=0
+    )
 
 
 def test_ranges_too_long_to_count() -> None:
@@ -158,6 +187,8 @@ def test_arguments_named_like_reductions() -> None:
 
 def test_a_table_of_times_without_rows_says_so() -> None:
     empty = np.array([], dtype="datetime64[s]")
-    text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] square(dot(w, z.x) - z.y);"
+    text = (
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] square(dot(w, z.x) - z.y);"
+    )
     with pytest.raises(FccoError, match="no rows"):
         fccomodel.compile(text).bind(D={"x": np.zeros((0, 2)), "y": empty})

@@ -1,4 +1,5 @@
-"""Prepared folders: every key of a binding gives the numbers that it gives in memory; what changed or is damaged is refused."""
+"""Prepared folders: every key of a binding gives the numbers that it gives in memory; what changed or
+is damaged is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def small_blocks(monkeypatch):
 
 
 def data() -> pd.DataFrame:
-    """Numbers of every kind, some missing, texts, times, groups of several sizes; kinds change on the way down."""
+    """Numbers of every kind, some missing, texts, times, groups of several sizes; kinds change on the
+    way down."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(3, 5, (N, 3)), columns=["a", "b", "c"])
     frame["whole"] = rng.integers(-5, 5, N)
@@ -59,14 +61,26 @@ KEYS = {
     "a constant as it is": (LOGISTIC, {"x": {"columns": ["a", "flat"], "intercept": True}}),
     "kinds": (LOGISTIC, {"x": ["whole", "late", "flag"]}),
     "onehot": (LOGISTIC, {"x": {"columns": ["a", "town", "sex"], "encode": "onehot"}}),
-    "onehot, scaled": (LOGISTIC, {"x": {"columns": ["town", "a", "odd"], "encode": "onehot", "scale": "standard"}}),
+    "onehot, scaled": (
+        LOGISTIC,
+        {"x": {"columns": ["town", "a", "odd"], "encode": "onehot", "scale": "standard"}},
+    ),
     "map": (LOGISTIC, {"x": X, "y": {"column": "income", "map": {"<=50K": -1, ">50K": 1, "?": 0}}}),
-    "a number scaled": (FREE := LOGISTIC.replace("y: {-1, 1}", "y: real"), {"x": X, "y": {"column": "a", "scale": "standard"}}),
+    "a number scaled": (
+        FREE := LOGISTIC.replace("y: {-1, 1}", "y: real"),
+        {"x": X, "y": {"column": "a", "scale": "standard"}},
+    ),
     "where": (LOGISTIC, {"x": {**X, "scale": "standard"}, "where": "town == 'oslo' and a > 1"}),
-    "missing": (LOGISTIC, {"x": {"columns": ["a", "holes"], "scale": "standard"}, "missing": "drop", "where": "b > 0"}),
+    "missing": (
+        LOGISTIC,
+        {"x": {"columns": ["a", "holes"], "scale": "standard"}, "missing": "drop", "where": "b > 0"},
+    ),
     "groups of numbers": (GROUPS, {"x": X, "g": {"column": "code"}}),
     "groups by texts": (GROUPS, {"x": X, "g": {"columns": ["town", "sex"], "min_rows": 20}}),
-    "groups by a map": (GROUPS, {"x": X, "g": {"column": "town", "map": {"oslo": "n", "bern": "s", "rome": "s", "lima": "s"}}}),
+    "groups by a map": (
+        GROUPS,
+        {"x": X, "g": {"column": "town", "map": {"oslo": "n", "bern": "s", "rome": "s", "lima": "s"}}},
+    ),
     "family": (FAMILY, {"x": {**X, "scale": "standard"}, "family": {"column": "town"}}),
     "family with rows left out": (FAMILY, {"x": X, "family": {"column": "code"}, "where": "a > 0"}),
 }
@@ -121,7 +135,8 @@ ELSEWHERE = ("all but some", "onehot, scaled", "missing", "groups by texts")
 
 
 @pytest.mark.parametrize(
-    "name, kind", [*((n, "parquet") for n in KEYS), *((n, kind) for n in ELSEWHERE for kind in ("csv", "parts", "sql"))]
+    "name, kind",
+    [*((n, "parquet") for n in KEYS), *((n, kind) for n in ELSEWHERE for kind in ("csv", "parts", "sql"))],
 )
 def test_every_key_gives_the_numbers_of_memory(name, kind, tmp_path):
     text, section = KEYS[name]
@@ -132,13 +147,18 @@ def test_every_key_gives_the_numbers_of_memory(name, kind, tmp_path):
     prepare(model, prepared, dtype="float64", spec=spec, data_dir=tmp_path)
     alone = bind(model, spec={table: {"source": "prepared"}}, data_dir=tmp_path)
     same(memory, alone, exactly=True)
-    same(memory, bind(model, spec={table: {**section, "source": "prepared"}}, data_dir=tmp_path), exactly=True)
+    same(
+        memory, bind(model, spec={table: {**section, "source": "prepared"}}, data_dir=tmp_path), exactly=True
+    )
     assert isinstance(alone.tables[table].columns["x"], np.memmap)
     notes = set(memory.notes)
     assert notes <= set(prepare(model, prepared, spec=spec, data_dir=tmp_path).notes)
     rounded = bind(model, spec=spec, data={table: prepared})
     same(memory, rounded, exactly=False)
-    assert rounded.tables[table].columns["x"].dtype == np.float32 and f"{table}.x: prepared as float32" in rounded.notes
+    assert (
+        rounded.tables[table].columns["x"].dtype == np.float32
+        and f"{table}.x: prepared as float32" in rounded.notes
+    )
     assert not list(tmp_path.glob(".prepared*")) and not (prepared / "spool").exists()
 
 
@@ -155,7 +175,9 @@ def test_columns_of_lists_and_times(tmp_path):
     memory = bind(model, data={"D": tmp_path / "raw.parquet"})
     prepare(model, tmp_path / "p", data={"D": tmp_path / "raw.parquet"})
     again = bind(model, data={"D": tmp_path / "p"})
-    np.testing.assert_array_equal(again.tables["D"].columns["x"], memory.tables["D"].columns["x"])  # float32 as in the source
+    np.testing.assert_array_equal(
+        again.tables["D"].columns["x"], memory.tables["D"].columns["x"]
+    )  # float32 as in the source
     same(memory, again, exactly=False)
     moments = pd.to_datetime("2020-01-01") + pd.to_timedelta(np.where(np.arange(N) < 100, 0, 5), "h")
     pd.DataFrame({"x1": x[:, 0], "g": moments}).to_parquet(tmp_path / "times.parquet")
@@ -178,7 +200,9 @@ def folder(tmp_path):
 def refused(code: str, words: str, folder, spec=None, model=LOGISTIC, **given) -> None:
     with pytest.raises(FccoError) as caught:
         bind(problem(model), spec=spec, data={"D": folder / "prepared"}, **given)
-    assert [d.code for d in caught.value.diagnostics] == [code] and words in caught.value.diagnostics[0].message
+    assert [d.code for d in caught.value.diagnostics] == [code] and words in caught.value.diagnostics[
+        0
+    ].message
     assert caught.value.diagnostics[0].fix
 
 
@@ -220,7 +244,9 @@ def test_what_was_prepared_otherwise_is_refused(folder):
     refused("F0536", "[D] x is not", folder, {"D": {"x": X}})
     refused("F0536", "cannot be held out", folder, without="y == 1")
     refused("F0536", "cannot be held out", folder, rows={"D": np.arange(9)})
-    labels = LOGISTIC.replace("y: {-1, 1}", "y: G").replace("dim d;", "dim d; set G;").replace("-z.y * ", "-1 * ")
+    labels = (
+        LOGISTIC.replace("y: {-1, 1}", "y: G").replace("dim d;", "dim d; set G;").replace("-z.y * ", "-1 * ")
+    )
     refused("F0536", "was prepared as numbers", folder, model=labels)
 
 
@@ -231,14 +257,21 @@ def test_rows_that_no_column_was_scaled_by_are_left_out(tmp_path):
     memory = bind(model, spec={"D": {"x": X}}, data=given, without="y == 1").tables["D"]
     some = bind(model, data={"D": tmp_path / "p"}, without="y == 1").tables["D"]
     np.testing.assert_array_equal(some.columns["x"], memory.columns["x"])
-    others = bind(model, data={"D": tmp_path / "p"}, encoding={"D": some.encoding}, where="y == 1").tables["D"]
+    others = bind(model, data={"D": tmp_path / "p"}, encoding={"D": some.encoding}, where="y == 1").tables[
+        "D"
+    ]
     assert some.n + others.n == N and (others.columns["y"] == 1).all()
 
 
 def test_a_failure_leaves_what_was_there(folder):
     before = json.loads((folder / "prepared" / "manifest.json").read_text())
     with pytest.raises(FccoError):
-        prepare(problem(LOGISTIC), folder / "prepared", spec={"D": {"source": "raw.parquet", "x": ["none"]}}, data_dir=folder)
+        prepare(
+            problem(LOGISTIC),
+            folder / "prepared",
+            spec={"D": {"source": "raw.parquet", "x": ["none"]}},
+            data_dir=folder,
+        )
     assert json.loads((folder / "prepared" / "manifest.json").read_text()) == before
     assert sorted(path.name for path in folder.iterdir()) == ["prepared", "raw.parquet"]
     (folder / "other").mkdir()
@@ -261,7 +294,12 @@ def test_an_earlier_encoding_and_rows_of_it(folder):
     some = bind(model, data={"D": folder / "prepared"}, encoding=encoding, where="y == 1")
     keep = learned.tables["D"].columns["y"] == 1
     np.testing.assert_array_equal(some.tables["D"].columns["x"], learned.tables["D"].columns["x"][keep])
-    raw = bind(model, spec={"D": {"x": {**X, "scale": "standard"}}}, data={"D": folder / "raw.parquet"}, encoding=encoding)
+    raw = bind(
+        model,
+        spec={"D": {"x": {**X, "scale": "standard"}}},
+        data={"D": folder / "raw.parquet"},
+        encoding=encoding,
+    )
     assert raw.tables["D"].n == N
     other = {"D": {"x": {**encoding["D"]["x"], "numbers": ["a", "b", "d"]}}}
     refused("F0536", "encoded otherwise", folder, encoding=other)
@@ -276,7 +314,10 @@ def test_names_that_mean_nothing(folder):
     other = problem(LOGISTIC.replace("data D", "data R").replace("~ D", "~ R"))
     with pytest.raises(FccoError) as caught:
         bind(other, data={"R": folder / "prepared"})
-    assert caught.value.diagnostics[0].code == "F0508" and "has no table R; it has D" in caught.value.diagnostics[0].message
+    assert (
+        caught.value.diagnostics[0].code == "F0508"
+        and "has no table R; it has D" in caught.value.diagnostics[0].message
+    )
 
 
 def test_blocks_are_of_so_many_numbers(folder, monkeypatch):
@@ -284,8 +325,17 @@ def test_blocks_are_of_so_many_numbers(folder, monkeypatch):
     seen = []
     made = _encode.features
     monkeypatch.setattr(_encode, "features", lambda *given: (seen.append(made(*given)), seen[-1])[1])
-    for x in (X, {**X, "scale": "standard"}, {"columns": ["town", "sex", "a"], "encode": "onehot", "scale": "standard"}):
-        prepare(problem(LOGISTIC), folder / "prepared", spec={"D": {"source": "raw.parquet", "x": x}}, data_dir=folder)
+    for x in (
+        X,
+        {**X, "scale": "standard"},
+        {"columns": ["town", "sex", "a"], "encode": "onehot", "scale": "standard"},
+    ):
+        prepare(
+            problem(LOGISTIC),
+            folder / "prepared",
+            spec={"D": {"source": "raw.parquet", "x": x}},
+            data_dir=folder,
+        )
     assert len(seen) > 20 and max(built.values.size for built in seen) <= _sink.BLOCK
 
 
@@ -303,7 +353,8 @@ def test_the_command(folder, capsys):
 
 
 def test_files_are_read_where_rows_are_asked_for(tmp_path):
-    """Of many columns' files a few rows are read in turns: what systems read ahead would be a multiple of each file."""
+    """Of many columns' files a few rows are read in turns: what systems read ahead would be a multiple
+    of each file."""
     growing = _spool.Growing(tmp_path / "1.bin", "x")
     numbers = np.arange(40_000.0)
     growing.add(RawColumn(values=numbers))

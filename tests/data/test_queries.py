@@ -22,7 +22,8 @@ SECRET = "a secret of the user"
 
 @pytest.fixture
 def places(tmp_path, monkeypatch):
-    """``binding`` and ``data``, which a query may read; ``home``, the working folder, and ``elsewhere``, which it may not."""
+    """``binding`` and ``data``, which a query may read; ``home``, the working folder, and
+    ``elsewhere``, which it may not."""
     for name in ("binding", "data", "home", "elsewhere"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.csv").write_text("x\n1.5\n2.5\n")
@@ -61,10 +62,12 @@ WRITES = {
     "PREPARE": "PREPARE p AS SELECT 1.0 AS x; EXECUTE p",
     "nothing": "",
     "COPY in a query as a text": "SELECT * FROM query('COPY (SELECT 1 AS x) TO ''{binding}/w.csv''')",
-    "COPY of a parsed text": "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('COPY (SELECT 1) TO ''w.csv'''))",
+    "COPY of a parsed text": "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('COPY (SELECT "
+    "1) TO ''w.csv'''))",
     "a profile": "SELECT * FROM enable_profiling(save_location = '{binding}/w.json')",
     "a log": "SELECT * FROM enable_logging(storage_path = '{binding}')",
-    "a row for an attached table": "WITH a AS (INSERT INTO store.houses VALUES (8.0) RETURNING *) SELECT * FROM a",
+    "a row for an attached table": "WITH a AS (INSERT INTO store.houses VALUES (8.0) RETURNING *) SELECT "
+    "* FROM a",
 }
 READS = {
     "a text file": "SELECT content AS x FROM read_text('{elsewhere}/secret_elsewhere.txt')",
@@ -78,7 +81,8 @@ READS = {
     "a computed name": "SELECT * FROM read_csv('{elsewhere}' || '/elsewhere.csv')",
     "a computed name inside": "SELECT * FROM read_csv('{binding}/' || 'binding.csv')",
     "a query as a text": "SELECT * FROM query('SELECT * FROM ''{elsewhere}/elsewhere.csv''')",
-    "a parsed query": "FROM json_execute_serialized_sql(json_serialize_sql('FROM ''{elsewhere}/elsewhere.csv'''))",
+    "a parsed query": "FROM json_execute_serialized_sql(json_serialize_sql('FROM "
+    "''{elsewhere}/elsewhere.csv'''))",
     "query_table": "SELECT * FROM query_table('{elsewhere}/elsewhere.csv')",
     "below": "SELECT 1.0 AS x WHERE EXISTS (SELECT * FROM '{elsewhere}/elsewhere.csv')",
     "in a WITH": "WITH s AS (FROM '{elsewhere}/elsewhere.csv') SELECT * FROM s",
@@ -148,13 +152,15 @@ MAY = {
     "a pattern in a list": "SELECT * FROM read_csv(['bind*.csv'])",
     "its name": "SELECT binding.x FROM 'binding.csv'",
     "an alias": "SELECT é.x FROM 'binding.csv' AS é",
-    "letters of several bytes before": "SELECT x, 'é' AS y FROM 'binding.csv' WHERE y = 'é' OR 'binding.csv' = 'é'",
+    "letters of several bytes before": "SELECT x, 'é' AS y FROM 'binding.csv' WHERE y = 'é' OR "
+    "'binding.csv' = 'é'",
     "a WITH": "WITH s AS (SELECT * FROM 'binding.csv') SELECT s.x FROM s JOIN 'data.csv' AS t USING (x)",
     "a comment": "SELECT x FROM 'binding.csv' -- ; COPY",
     "a semicolon in a text": "SELECT x, ';' AS y FROM 'binding.csv';",
     "below": "SELECT 1.5 + i AS x FROM (SELECT unnest([0, 1]) AS i)",
     "VALUES": "FROM (VALUES (1.5), (2.5)) AS t(x)",
-    "a spill": "SELECT 1.5 + i AS x FROM (SELECT * FROM range(200000) AS r(i) ORDER BY md5(i::VARCHAR)) WHERE i < 2 ORDER BY i",
+    "a spill": "SELECT 1.5 + i AS x FROM (SELECT * FROM range(200000) AS r(i) ORDER BY md5(i::VARCHAR)) "
+    "WHERE i < 2 ORDER BY i",
 }
 
 
@@ -164,7 +170,9 @@ def test_what_a_query_may_read(places, query):
     assert sorted(found.tables["D"].columns["x"]) == [1.5, 2.5]
 
 
-@pytest.mark.parametrize("query", ["SELECT FROM nothing", "SELECT x FROM nothing", "SELECT", "x", "SELECT '" + "(" * 5000])
+@pytest.mark.parametrize(
+    "query", ["SELECT FROM nothing", "SELECT x FROM nothing", "SELECT", "x", "SELECT '" + "(" * 5000]
+)
 def test_what_is_no_query(places, query):
     with pytest.raises(FccoError, match="DuckDB does not answer") as caught:
         bound(places, query)
@@ -180,7 +188,9 @@ def test_files_that_the_binding_names(places):
     elsewhere = "SELECT * FROM '../elsewhere/elsewhere.csv'"
     for files in (("../elsewhere",), ("../elsewhere/elsewhere.csv",), (str(places / "elsewhere"),)):
         assert bound(places, elsewhere, files).tables["D"].n == 2
-    assert bound(places, "SELECT * FROM store.houses", ("../elsewhere/store.duckdb",)).tables["D"].columns["x"] == [7]
+    assert bound(places, "SELECT * FROM store.houses", ("../elsewhere/store.duckdb",)).tables["D"].columns[
+        "x"
+    ] == [7]
     with pytest.raises(FccoError, match="F0505"):
         bound(places, elsewhere, ("../nowhere",))
     with pytest.raises(FccoError, match="F0503"):
@@ -192,9 +202,13 @@ def test_files_that_the_binding_names(places):
 
 def test_a_query_that_the_user_gives_reads_any_file(places):
     (places / "binding" / "m.toml").write_text("")
-    given = bind(problem(MODEL), spec=places / "binding" / "m.toml", data={"D": "duckdb:SELECT * FROM 'home.csv'"})
+    given = bind(
+        problem(MODEL), spec=places / "binding" / "m.toml", data={"D": "duckdb:SELECT * FROM 'home.csv'"}
+    )
     assert given.tables["D"].n == 2
-    assert bind(problem(MODEL), data={"D": f"duckdb:FROM '{places}/elsewhere/elsewhere.csv'"}).tables["D"].n == 2
+    assert (
+        bind(problem(MODEL), data={"D": f"duckdb:FROM '{places}/elsewhere/elsewhere.csv'"}).tables["D"].n == 2
+    )
     assert bind(problem(MODEL), data={"D": f"{places}/elsewhere/*.csv"}).tables["D"].n == 2
     with pytest.raises(FccoError, match="F0538"):
         bind(problem(MODEL), data={"D": "duckdb:COPY (SELECT 1) TO 'w.csv'"})
@@ -210,7 +224,10 @@ def test_preparing_obeys_the_same_rules(places):
 
 def test_an_answer_that_fails_on_the_way_is_an_error_of_the_query(places):
     (places / "binding" / "late.csv").write_text("x\n" + "1\n" * 50_000)
-    for query in ("SELECT CAST(x AS VARCHAR)::DATE AS x FROM 'late.csv'", "SELECT error('no') AS x FROM 'late.csv'"):
+    for query in (
+        "SELECT CAST(x AS VARCHAR)::DATE AS x FROM 'late.csv'",
+        "SELECT error('no') AS x FROM 'late.csv'",
+    ):
         with pytest.raises(FccoError, match="F0506"):
             bound(places, query)
 
@@ -219,7 +236,10 @@ def test_a_spill_goes_into_a_temporary_folder(places, monkeypatch, tmp_path):
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(sources.duckdb, "SAFE", {**sources.duckdb.SAFE, "memory_limit": "60MB", "threads": 1})
-    sorted_texts = "SELECT md5(i::VARCHAR) || md5((7 * i)::VARCHAR) AS k, i FROM range(2000000) AS r(i) ORDER BY k LIMIT 1999999"
+    sorted_texts = (
+        "SELECT md5(i::VARCHAR) || md5((7 * i)::VARCHAR) AS k, i FROM range(2000000) AS r(i) "
+        "ORDER BY k LIMIT 1999999"
+    )
     table = sources.open(f"duckdb:SELECT count(*) AS n FROM ({sorted_texts})", Request())
     assert table.load("n").values.tolist() == [1_999_999]
     assert list((tmp_path / "tmp").iterdir()) == [] and not (places / "home" / ".tmp").exists()

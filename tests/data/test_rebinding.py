@@ -36,7 +36,8 @@ def test_what_decides_sizes_and_other_params_is_bound_again():
 
 
 @pytest.mark.parametrize(
-    ("given", "code"), [({"a": -1}, "F0520"), ({"a": "x"}, "F0520"), ({"u": 1}, "F0518"), ({"a": np.inf}, "F0520")]
+    ("given", "code"),
+    [({"a": -1}, "F0520"), ({"a": "x"}, "F0520"), ({"u": 1}, "F0518"), ({"a": np.inf}, "F0520")],
 )
 def test_what_is_refused(given, code):
     problem = centre().bind(D={"x": [1.0, 2.0, 4.0]})

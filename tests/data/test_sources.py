@@ -103,7 +103,9 @@ KINDS = {
     "pandas": lambda folder: in_pandas(),
     "pandas, Arrow": lambda folder: pa.table(MIXED).to_pandas(types_mapper=pd.ArrowDtype),
     "arrow": lambda folder: pa.table(MIXED),
-    "batches": lambda folder: pa.RecordBatchReader.from_batches(pa.table(MIXED).schema, pa.table(MIXED).to_batches()),
+    "batches": lambda folder: pa.RecordBatchReader.from_batches(
+        pa.table(MIXED).schema, pa.table(MIXED).to_batches()
+    ),
     "stream": lambda folder: Handed(),
     "parquet": in_parquet,
     "polars": lambda folder: pytest.importorskip("polars").DataFrame(MIXED, strict=False),
@@ -138,7 +140,9 @@ def test_times_with_a_zone_are_in_utc():
 @pytest.mark.parametrize("kind", ["polars, lazy", "duckdb", "batches"])
 def test_a_query_is_read_once(kind, tmp_path):
     """A bound problem has the rows of a stream, which cannot be read again."""
-    bound = fccomodel.compile("data D : table(i: real); var x; minimize E[z ~ D] (x - z.i)^2;").bind(D=KINDS[kind](tmp_path))
+    bound = fccomodel.compile("data D : table(i: real); var x; minimize E[z ~ D] (x - z.i)^2;").bind(
+        D=KINDS[kind](tmp_path)
+    )
     assert bound.binding.data["D"].num_rows == 3 and bound.plan(holdout=0.34).bound.tables["D"].n == 2
 
 
@@ -222,7 +226,9 @@ def test_arrays_of_every_kind():
         "c": np.array([1j, 2]),
     }
     table = sources.open(given, request())
-    assert numbers(table, "t") == [0.5, 1.5] and numbers(table, "h") == [1, 2] and numbers(table, "l") == [1, 2]
+    assert (
+        numbers(table, "t") == [0.5, 1.5] and numbers(table, "h") == [1, 2] and numbers(table, "l") == [1, 2]
+    )
     assert texts(table, "s") == ["u", "v"] and texts(table, "d") == ["2020-01-01", None]
     assert table.vectors == {"x"} and table.load("c").unusable
     assert np.shares_memory(table.load("x").values, given["x"])
@@ -329,10 +335,18 @@ def test_data_sets_of_scikit_learn():
 def test_files_of_scikit_learn_are_its_tables(name):
     """Columns, types and numbers as the package gives them, which is not imported for them."""
     read, made = sklearn._from_file(name), sklearn._from_package(name)
-    assert read is not None and (read.n, read.origin, dict(read.numeric)) == (made.n, made.origin, dict(made.numeric))
+    assert read is not None and (read.n, read.origin, dict(read.numeric)) == (
+        made.n,
+        made.origin,
+        dict(made.numeric),
+    )
     for column in made.names:
         one, other = read.load(column), made.load(column)
-        assert one.dtype == other.dtype and one.values.dtype == other.values.dtype and (one.values == other.values).all()
+        assert (
+            one.dtype == other.dtype
+            and one.values.dtype == other.values.dtype
+            and (one.values == other.values).all()
+        )
 
 
 def test_files_that_are_not_as_expected_are_left_to_scikit_learn(monkeypatch):

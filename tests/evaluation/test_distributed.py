@@ -1,4 +1,5 @@
-"""Linear maps of rows term by term, squared distances by norms and products: values and gradients as pair by pair."""
+"""Linear maps of rows term by term, squared distances by norms and products: values and gradients as
+pair by pair."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ BODIES = {
     " / (sum[j in D | j != i] exp(-sumsq(A @ (i.x - j.x))))",
     "score": "mean[i in D] (E[j ~ D | j.t > i.t - 9] tanh(dot(w, (i.x - j.x) / 2 + c)))^2",
     "distance": "mean[i in D, j in D] tanh(1 / (1 + sumsq(i.x - B @ j.x + 2 * c)))",
-    "order": "mean[i in D] log(1 + E[j ~ D | j.t >= i.t] log1pexp(dot(w, j.x - i.x) * sumsq(A @ (j.x + i.x))))",
+    "order": "mean[i in D] log(1 + E[j ~ D | j.t >= i.t] log1pexp(dot(w, j.x - i.x) * sumsq(A @ (j.x + "
+    "i.x))))",
     "equal_rows": "mean[i in D] E[j ~ D] (1e-6 + sumsq(A @ (i.x - j.x)))^0.25",
 }
 
@@ -41,7 +43,9 @@ def bound(body: str, n: int = 41, shift: float = 0.0):
 def point(seed: int = 0) -> dict[str, torch.Tensor]:
     generator = torch.Generator().manual_seed(seed)
     shapes = {"A": (2, 3), "B": (3, 3), "c": (3,), "w": (3,)}
-    drawn = {name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()}
+    drawn = {
+        name: torch.randn(shape, generator=generator, dtype=torch.float64) for name, shape in shapes.items()
+    }
     return {name: value.requires_grad_() for name, value in drawn.items()}
 
 
@@ -62,10 +66,13 @@ def test_interpreter(name: str, chunk: int) -> None:
 
 
 def test_forms() -> None:
-    """A map of a sum is taken apart where its terms have fewer elements, and a squared distance has its sides."""
+    """A map of a sum is taken apart where its terms have fewer elements, and a squared distance has
+    its sides."""
     problem = bound(BODIES["map"])
     forms = distributed.of(problem)
-    nodes = [n for n in ir.walk(problem.problem.objective.expr) if getattr(n, "op", "") in ("matmul", "sumsq")]
+    nodes = [
+        n for n in ir.walk(problem.problem.objective.expr) if getattr(n, "op", "") in ("matmul", "sumsq")
+    ]
     matmul, sumsq = sorted(nodes, key=lambda n: n.op)
     assert forms.form(matmul) is forms.form(matmul) is not None
     assert forms.sides(sumsq) is not None
@@ -88,7 +95,6 @@ def test_gradients_of_squared_distances() -> None:
     generator = torch.Generator().manual_seed(1)
     u, v = (torch.randn(n, 2, generator=generator, dtype=torch.float64, requires_grad=True) for n in (4, 3))
 
-
     def distances(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         b = torch.cat([b, a[:1]])
         return squared_distances(a, beside(b, middle(b)), middle(b))
@@ -98,6 +104,10 @@ def test_gradients_of_squared_distances() -> None:
 
 def test_the_plan_says_what_is_mapped_once() -> None:
     problem = bound(BODIES["ratio"])
-    said = {text: why for text, how, why in normalise(problem.problem, problem).treatment if how == "mapped once"}
-    assert said["A @ (i.x - j.x)"] == "each row is mapped once: an exact pass maps 41 + 41 rows, not 1,681 pairs"
+    said = {
+        text: why for text, how, why in normalise(problem.problem, problem).treatment if how == "mapped once"
+    }
+    assert (
+        said["A @ (i.x - j.x)"] == "each row is mapped once: an exact pass maps 41 + 41 rows, not 1,681 pairs"
+    )
     assert said["sumsq(A @ (i.x - j.x))"].startswith("by norms and products of rows: ")

@@ -1,5 +1,5 @@
-"""Values outside of the domains of what takes them: refused when they are bound, whatever they come from; and no proof of what is
-perhaps not defined."""
+"""Values outside of the domains of what takes them: refused when they are bound, whatever they come
+from; and no proof of what is perhaps not defined."""
 
 from __future__ import annotations
 
@@ -85,12 +85,21 @@ ROWS = [
     (f"minimize E[z ~ D] {RISK}^2 * log(z.s + 1);", "`z.s + 1` is 0 for z = row 7 of D"),
     (f"minimize E[z ~ D | log(z.s) > -1] {RISK}^2;", "`z.s` is -1 for z = row 7 of D"),
     (f"minimize {FIT} + sum[k in G] sqrt(c[k]) * sumsq(w);", "`c[k]` is -2 for k = q"),
-    (f"let r[k in G] = E[z ~ D | z.g == k] pinball({RISK}, c[k]); minimize r[\"p\"] + r[\"q\"];", "`c[k]` is -2"),
-    ("let s[k in G] = sqrt(c[k]); let r[k in G] = s[k] * sumsq(w); minimize sum[j in G] r[j];", "`c[k]` is -2 for k = q"),
+    (f'let r[k in G] = E[z ~ D | z.g == k] pinball({RISK}, c[k]); minimize r["p"] + r["q"];', "`c[k]` is -2"),
+    (
+        "let s[k in G] = sqrt(c[k]); let r[k in G] = s[k] * sumsq(w); minimize sum[j in G] r[j];",
+        "`c[k]` is -2 for k = q",
+    ),
     (f"let unused[k in G] = log(c[k]) * sumsq(w); minimize {FIT};", "`c[k]` is -2 for k = q"),
-    (f"minimize {FIT}; subject to t[k in G]: E[z ~ D | z.g == k] huber({RISK}, c[k] + 1) <= 9;", "`c[k] + 1` is -1 for k = q"),
+    (
+        f"minimize {FIT}; subject to t[k in G]: E[z ~ D | z.g == k] huber({RISK}, c[k] + 1) <= 9;",
+        "`c[k] + 1` is -1 for k = q",
+    ),
     (f"minimize {FIT} + sumsq(w) * log(E[z ~ D] z.s - 5);", "is -3.5"),
-    (f"minimize E[i ~ D, j ~ D | i.s > j.s] {RISK.replace('z', 'i')}^2 / (j.s - i.s + 0.5);", "`j.s - i.s + 0.5` is 0 for"),
+    (
+        f"minimize E[i ~ D, j ~ D | i.s > j.s] {RISK.replace('z', 'i')}^2 / (j.s - i.s + 0.5);",
+        "`j.s - i.s + 0.5` is 0 for",
+    ),
     (f"minimize E[z ~ D, e ~ normal(0, z.s)] ({RISK} + e)^2;", "`z.s` is -1 for z = row 7 of D"),
     (f"minimize {FIT} + pmean(p = 2)[z ~ D] z.s;", "`z.s` is -1 for z = row 7 of D"),
 ]
@@ -112,7 +121,8 @@ def test_data(text: str, said: str) -> None:
         f"minimize E[z ~ D | z.s > 0 and log(z.s) > -1] {RISK}^2;",
         f"minimize {FIT} + sum[k in G | c[k] > 0] sqrt(c[k]) * sumsq(w);",
         f"let r[k in G] = E[z ~ D | z.g == k] pinball({RISK}, c[k]); minimize sum[k in G | c[k] > 0] r[k];",
-        f"let s[k in G] = sqrt(c[k]); let r[k in G] = s[k] * sumsq(w); minimize r[\"p\"] + sum[j in G | c[j] > 0] r[j] + {FIT};",
+        'let s[k in G] = sqrt(c[k]); let r[k in G] = s[k] * sumsq(w); minimize r["p"] + sum[j in G | '
+        f"c[j] > 0] r[j] + {FIT};",
         f"minimize E[i ~ D, j ~ D | i.s > j.s] log(i.s - j.s) * {RISK.replace('z', 'i')}^2;",
         f"minimize E[z ~ D] {RISK}^2 * z.s^2 + E[z ~ D] (z.s + 1.5)^(z.s + 2) * sumsq(w);",
         f"minimize E[z ~ D, e ~ uniform(0.5, 1)] huber({RISK}, e);",
@@ -124,20 +134,24 @@ def test_where_a_condition_keeps_to_the_domain(text: str) -> None:
 
 def test_every_fault_is_told_at_once() -> None:
     with pytest.raises(FccoError) as found:
-        bound(f"var w[d] in ball(a); minimize E[z ~ D] huber({RISK}, z.s) + cvar(tail = a)[z ~ D] {RISK}^2;", -1)
+        bound(
+            f"var w[d] in ball(a); minimize E[z ~ D] huber({RISK}, z.s) + cvar(tail = a)[z ~ D] {RISK}^2;", -1
+        )
     assert [d.code for d in found.value.diagnostics] == ["F0532", "F0533", "F0533"]
     starts = [d.span.start for d in found.value.diagnostics if d.span]
     assert starts == sorted(starts)
 
 
-# ------------------------------------------------------------------------------------------------ what is perhaps not defined
+# ---------------------------------------------------------------------- what is perhaps not defined
 DRAWN = f"minimize E[z ~ D, e ~ normal(0, 1)] huber({RISK}, e) + 0.1 * sumsq(w);"
 
 
 def curvature(text: str) -> str:
     """Of the objective, with and without data the same."""
     model = bound(text)
-    found = [pipeline.analyse(model.compiled.problem, data).objective.curvature for data in (model.bound, None)]
+    found = [
+        pipeline.analyse(model.compiled.problem, data).objective.curvature for data in (model.bound, None)
+    ]
     assert "D" not in text or found[0] == found[1] or model.bound.dims["D"] * 40 > domains.MOST
     return found[0]
 
@@ -149,30 +163,45 @@ def test_draws_promise_nothing() -> None:
 def test_nothing_is_certified_while_something_is_perhaps_not_defined() -> None:
     gap = bound(DRAWN.replace("0.1", "1")).solve(budget="50it", unverified=True).report.gap
     assert gap.value is None and "`delta` of `huber(u, delta)` needs a value in (0, inf)" in gap.why
-    assert bound(f"minimize E[z ~ D] huber({RISK}, a) + sumsq(w);").solve(budget="50it").report.gap.value is not None
+    assert (
+        bound(f"minimize E[z ~ D] huber({RISK}, a) + sumsq(w);").solve(budget="50it").report.gap.value
+        is not None
+    )
 
 
 def test_what_is_too_much_to_try_is_not_taken_for_granted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Interval arithmetic does not see that i.s > j.s makes the difference positive; the pairs, tried one by one, do."""
-    text = f"minimize E[i ~ D, j ~ D | i.s > j.s] huber({RISK.replace('z', 'i')}, i.s - j.s) + 0.1 * sumsq(w);"
+    """Interval arithmetic does not see that i.s > j.s makes the difference positive; the pairs, tried
+    one by one, do."""
+    text = (
+        f"minimize E[i ~ D, j ~ D | i.s > j.s] huber({RISK.replace('z', 'i')}, i.s - j.s) + 0.1 * sumsq(w);"
+    )
     assert curvature(text) == "convex"
     monkeypatch.setattr(domains, "MOST", 100)
     assert curvature(text) == "unknown"
 
 
-# ------------------------------------------------------------------------------------------------------- params without data
+# ------------------------------------------------------------------------------ params without data
 MODEL = f"{HEAD}var w[d]; minimize {FIT} + a * sumsq(w) + b * w[1] + log(b);"
 
 
 def test_params_without_data_are_used() -> None:
     model = fccomodel.compile(MODEL)
     found = [model.explain(params={"a": value}).json["objective"]["curvature"] for value in (1.0, -1.0)]
-    assert found == ["convex", "weakly convex"] and model.explain().json["objective"]["curvature"] == "weakly convex"
+    assert (
+        found == ["convex", "weakly convex"]
+        and model.explain().json["objective"]["curvature"] == "weakly convex"
+    )
 
 
 @pytest.mark.parametrize(
     ("params", "code"),
-    [({"b": 0}, "F0533"), ({"nothing": 1}, "F0518"), ({"a": "x"}, "F0520"), ({"d": 1.5}, "F0520"), ({"a": [1, 2]}, "F0520")],
+    [
+        ({"b": 0}, "F0533"),
+        ({"nothing": 1}, "F0518"),
+        ({"a": "x"}, "F0520"),
+        ({"d": 1.5}, "F0520"),
+        ({"a": [1, 2]}, "F0520"),
+    ],
 )
 def test_params_without_data_are_checked(params: dict, code: str) -> None:
     with pytest.raises(FccoError) as found:

@@ -1,4 +1,5 @@
-"""Expectations of exponentials by their logarithms: the same values and steps at ordinary temperatures, finite ones at any."""
+"""Expectations of exponentials by their logarithms: the same values and steps at ordinary
+temperatures, finite ones at any."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ FORMS = {
     "ratio_of_let": "let r[i in P] = E[j ~ N] exp(t * dot(w, j.x));"
                     " minimize mean[i in P] exp(t * dot(w, i.x)) / (exp(t * dot(w, i.x)) + r[i])",
     "weights": "mean[i in P] log(E[j ~ N] (1 + j.time^2) * exp(t * dot(w, j.x - i.x)))",
-    "positive_factor": "mean[i in P] log(E[j ~ N] sqhinge(1 + dot(w, j.x - i.x)) * exp(t * dot(w, j.x - i.x)))",
+    "positive_factor": "mean[i in P] log(E[j ~ N] sqhinge(1 + dot(w, j.x - i.x)) * exp(t * dot(w, j.x - "
+                       "i.x)))",
     "leading_power": "mean[i in P] (E[j ~ N] exp(t * dot(w, j.x - i.x)))^0.1",
     "root": "sqrt(E[i ~ P] exp(E[j ~ N] sqhinge(t * dot(w, j.x - i.x))))",
     "p_norm": "mean[i in P] (E[j ~ N] log1pexp(t * dot(w, j.x - i.x))^5)^(1/5)",
@@ -68,7 +70,10 @@ def plain(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def exact(made: Any, w: torch.Tensor) -> tuple[list[float], torch.Tensor]:
     """Objective and constraints by the interpreter, the former with its gradient."""
-    leaves = {name: w[a:b].reshape(shape).clone().requires_grad_() for name, (a, b, shape) in made.program.layout.items()}
+    leaves = {
+        name: w[a:b].reshape(shape).clone().requires_grad_()
+        for name, (a, b, shape) in made.program.layout.items()
+    }
     value = interpret.evaluate(made.bound, made.bound.problem.objective.expr, leaves)
     value.backward()
     bodies = [interpret.evaluate(made.bound, c.body, leaves) for c in made.bound.problem.constraints]
@@ -105,7 +110,9 @@ def test_extremes_are_finite(name: str) -> None:
     if name in ("p_norm_nested", "leading_power", "root"):
         return  # the value itself may be beyond every number
     assert np.isfinite(found).all() and bool(gradient.isfinite().all())
-    assert [float(value), *(float(v) for _, v in constraints.values())] == pytest.approx(found, rel=1e-9, abs=1e-9)
+    assert [float(value), *(float(v) for _, v in constraints.values())] == pytest.approx(
+        found, rel=1e-9, abs=1e-9
+    )
     for algorithm in ("sonex", "sox"):
         if algorithm == "sox" and name == "bound":
             continue
@@ -136,7 +143,9 @@ def steps(made: Any, count: int, dtype: torch.dtype, scale: float = 1.0) -> tupl
 TRACKED = ("mean", "one_more", "ratio", "p_norm", "three_levels", "nested", "divided")
 
 
-TURNED = [(TRACKED[(k + j) % len(TRACKED)], name) for k, name in enumerate(sorted(algorithms.all())) for j in (0, 3)]
+TURNED = [
+    (TRACKED[(k + j) % len(TRACKED)], name) for k, name in enumerate(sorted(algorithms.all())) for j in (0, 3)
+]
 
 
 @pytest.mark.parametrize(("name", "algorithm"), TURNED)
@@ -157,7 +166,11 @@ def test_steps_are_those_of_the_plain_form(name: str, algorithm: str, plain: Any
 
 def cold(n: int = 40) -> dict[str, Any]:
     rng = np.random.default_rng(0)
-    return {"x": rng.normal(size=(n, 3)), "y": np.where(np.arange(n) % 4 == 0, 1, -1), "s": rng.uniform(-50, 50, size=n)}
+    return {
+        "x": rng.normal(size=(n, 3)),
+        "y": np.where(np.arange(n) % 4 == 0, 1, -1),
+        "s": rng.uniform(-50, 50, size=n),
+    }
 
 
 COLD = """model cold; dim d; data D : table(x: real[d], y: {-1, 1}, s: real);
@@ -167,23 +180,34 @@ minimize mean[i in P] theta * log(E[j ~ N] exp((j.s + dot(w, j.x) - i.s - dot(w,
 
 @needs_cvxpy
 def test_a_temperature_of_a_hundredth_with_scores_of_fifty() -> None:
-    """In single precision: finite, every block's estimate kept, and the optimum reached (exponents up to 10,000)."""
+    """In single precision: finite, every block's estimate kept, and the optimum reached (exponents up
+    to 10,000)."""
     import cvxpy as cp
 
     rows, theta = cold(), 0.01
     cold_case = Case(text=COLD, data=lambda: {"D": rows}, options={"outer_batch": 5, "inner_batch": 20})
     made = make("cold", cold_case, algorithm="sonex")
     point = cp.Variable(3)
-    scores, high, low = rows["s"] + rows["x"] @ point, np.flatnonzero(rows["y"] == 1), np.flatnonzero(rows["y"] == -1)
+    scores, high, low = (
+        rows["s"] + rows["x"] @ point,
+        np.flatnonzero(rows["y"] == 1),
+        np.flatnonzero(rows["y"] == -1),
+    )
     blocks = [theta * (cp.log_sum_exp((scores[low] - scores[i]) / theta) - np.log(len(low))) for i in high]
-    best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.05 * cp.sum_squares(point))).solve(solver=cp.CLARABEL)
-    found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), iterations=8000, seconds=None, dtype=torch.float32)
+    best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.05 * cp.sum_squares(point))).solve(
+        solver=cp.CLARABEL
+    )
+    found = made.solver.solve(
+        made.solver.SOLVER, dict(made.program.data), iterations=8000, seconds=None, dtype=torch.float32
+    )
     value = float(made.solver.evaluate(found.exact, found.w)[0])
     assert best - 1e-6 <= value <= best * (1 + 1e-3)
     u, _ = steps(made, 200, torch.float32)
     (estimates,) = vars(u).values()
     assert bool(estimates[high].isfinite().all()), "no block lost its estimate"
-    assert float(estimates[high].max() - estimates[high].min()) > 5000, "plain estimates would be 0 or infinite"
+    assert float(estimates[high].max() - estimates[high].min()) > 5000, (
+        "plain estimates would be 0 or infinite"
+    )
 
 
 @needs_cvxpy
@@ -197,15 +221,27 @@ def test_partial_auc_at_the_temperature_where_libauc_fails() -> None:
     text = """model pauc; dim d; data D : table(x: real[d], y: {-1, 1});
 set P = {z in D | z.y == 1}; set N = {z in D | z.y == -1}; param theta > 0 default 0.02; var w[d];
 minimize mean[i in P] logmeanexp(theta = theta)[j ~ N] sqhinge(2 + dot(w, j.x) - dot(w, i.x)) + 0.01 * sumsq(w);"""
-    made = make("pauc", Case(text=text, data=lambda: {"D": {"x": x, "y": y}}, options={"outer_batch": 10, "inner_batch": 30}))
+    made = make(
+        "pauc",
+        Case(text=text, data=lambda: {"D": {"x": x, "y": y}}, options={"outer_batch": 10, "inner_batch": 30}),
+    )
     point = cp.Variable(3)
     scores, high, low = x @ point, np.flatnonzero(y == 1), np.flatnonzero(y == -1)
-    blocks = [theta * (cp.log_sum_exp(cp.square(cp.pos(2 + scores[low] - scores[i])) / theta) - np.log(len(low))) for i in high]
-    best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.01 * cp.sum_squares(point))).solve(solver=cp.CLARABEL)
-    found = made.solver.solve(made.solver.SOLVER, dict(made.program.data), iterations=4000, seconds=None, dtype=torch.float32)
+    blocks = [
+        theta * (cp.log_sum_exp(cp.square(cp.pos(2 + scores[low] - scores[i])) / theta) - np.log(len(low)))
+        for i in high
+    ]
+    best = cp.Problem(cp.Minimize(sum(blocks) / len(high) + 0.01 * cp.sum_squares(point))).solve(
+        solver=cp.CLARABEL
+    )
+    found = made.solver.solve(
+        made.solver.SOLVER, dict(made.program.data), iterations=4000, seconds=None, dtype=torch.float32
+    )
     value = float(made.solver.evaluate(found.exact, found.w)[0])
     assert best - 1e-6 <= value <= best * 1.02
-    loss = torch.as_tensor(np.maximum(2 + x[low] @ found.w.numpy() - (x[high] @ found.w.numpy())[:, None], 0) ** 2)
+    loss = torch.as_tensor(
+        np.maximum(2 + x[low] @ found.w.numpy() - (x[high] @ found.w.numpy())[:, None], 0) ** 2
+    )
     assert float(loss.max()) / theta > 88.8, "single precision would overflow"
 
 
@@ -218,7 +254,8 @@ def test_a_let_has_one_estimate_in_all_its_uses() -> None:
 
 
 @pytest.mark.parametrize("body", ["(E[z ~ D] exp(dot(w, z.x)))^2", "log(E[z ~ D] (1 + dot(w, z.x)^2))",
-                                  "(E[z ~ D] dot(w, z.x))^2", "log(2 + E[z ~ D] dot(w, z.x) * exp(dot(w, z.x)))"])  # fmt: skip
+                                  "(E[z ~ D] dot(w, z.x))^2", "log(2 + E[z ~ D] dot(w, z.x) * exp(dot(w, "
+                                                              "z.x)))"])  # fmt: skip
 def test_others_stay_plain(body: str) -> None:
     """No exponentials, a factor of unknown sign, or a power that overflows anyway."""
     made = make("m", Case(text=f"model m;{HEAD}minimize {body};", options=SMALL))
@@ -230,5 +267,8 @@ def test_ranges_come_from_the_data() -> None:
     rows = table()
     text = f"model m;{HEAD}minimize mean[i in P] log(E[j ~ N] j.time * exp(dot(w, j.x - i.x)));"
     for shift, log in ((1.0, True), (-3.0, False)):
-        made = make("m", Case(text=text, data=lambda s=shift: {"D": {**rows, "time": rows["time"] + s}}, options=SMALL))
+        made = make(
+            "m",
+            Case(text=text, data=lambda s=shift: {"D": {**rows, "time": rows["time"] + s}}, options=SMALL),
+        )
         assert any(v.attrs.get("log") for v in made.lowered.steps.state.graph.vals) is log

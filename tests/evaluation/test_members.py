@@ -1,4 +1,5 @@
-"""Families against brute force: the same members, in the same order, by the same names, wherever a family is gone through."""
+"""Families against brute force: the same members, in the same order, by the same names, wherever a
+family is gone through."""
 
 from __future__ import annotations
 
@@ -33,7 +34,11 @@ set P = {z in D | z.t > 1.4}; var w[d];
 def rows() -> dict[str, np.ndarray]:
     """No row is of `e` or of 3, and none of `c` has y = 1."""
     g, y = np.array(["a", "b", "c"])[RANDOM.integers(0, 3, ROWS)], RANDOM.integers(0, 2, ROWS)
-    x, c, t = RANDOM.normal(size=(ROWS, 3)), RANDOM.integers(0, 3, ROWS), np.round(RANDOM.exponential(size=ROWS), 2)
+    x, c, t = (
+        RANDOM.normal(size=(ROWS, 3)),
+        RANDOM.integers(0, 3, ROWS),
+        np.round(RANDOM.exponential(size=ROWS), 2),
+    )
     return {"x": x, "y": np.where(g == "c", 0, y), "g": g, "c": c, "t": t}
 
 
@@ -57,7 +62,8 @@ SETS = {
     "v": Set(text="{0, 1}", elements=(0, 1), shown=("0", "1")),
     "i": Set(text="P", elements=tuple(p := np.flatnonzero(DATA["t"] > 1.4)), shown=tuple(map(str, p))),
 }
-#: conditions of a family by the binders that they are about, and of its rows: text, and what it says of elements (and rows)
+#: conditions of a family by the binders that they are about, and of its rows: text, and what it
+#: says of elements (and rows)
 FAMILIES: dict[tuple[str, ...], tuple[str, Test]] = {
     ("k",): ('k != "b"', lambda k: k != "b"),
     ("u",): ("u < 2", lambda u: u < 2),
@@ -68,7 +74,10 @@ CONDITIONS: dict[tuple[str, ...], list[tuple[str, Test]]] = {
     ("k",): [("z.g == k", lambda k: DATA["g"] == k)],
     ("u",): [("z.c == u", lambda u: DATA["c"] == u), ("z.t > u - 0.5", lambda u: DATA["t"] > u - 0.5)],
     ("v",): [("z.y == v", lambda v: DATA["y"] == v)],
-    ("i",): [("z.t > i.t", lambda i: DATA["t"] > DATA["t"][i]), ("z.t * i.t < 0.5", lambda i: DATA["t"] * DATA["t"][i] < 0.5)],
+    ("i",): [
+        ("z.t > i.t", lambda i: DATA["t"] > DATA["t"][i]),
+        ("z.t * i.t < 0.5", lambda i: DATA["t"] * DATA["t"][i] < 0.5),
+    ],
     ("u", "v"): [("z.c + z.y == u + v", lambda u, v: DATA["c"] + DATA["y"] == u + v)],
     ("i", "k"): [("z.g == k and z != i", lambda i, k: (DATA["g"] == k) & (np.arange(ROWS) != i))],
 }
@@ -138,7 +147,14 @@ def families(seed: int) -> Iterator[Family]:
 
 
 def case(text: str, **options: object) -> Made:
-    return make("m", Case(text=HEAD + text, data=lambda: {"D": DATA}, options={"inner_batch": 7, "outer_batch": 5, **options}))
+    return make(
+        "m",
+        Case(
+            text=HEAD + text,
+            data=lambda: {"D": DATA},
+            options={"inner_batch": 7, "outer_batch": 5, **options},
+        ),
+    )
 
 
 def at(point: np.ndarray = W) -> torch.Tensor:
@@ -176,7 +192,9 @@ def test_programs_and_answers(family: Family, algorithm: str) -> None:
     exact = solver.prepare_full(solver.as_namespace(dict(made.program.data), "cpu", torch.float64))
     (constraint,) = made.bound.problem.constraints
     grid = solver.evaluate(exact, w)[1]["c"][1]
-    assert members.of(made.bound, constraint).of(grid.numpy()).tolist() == pytest.approx(list(expected.values()))
+    assert members.of(made.bound, constraint).of(grid.numpy()).tolist() == pytest.approx(
+        list(expected.values())
+    )
     h, c = solver.Settings(), solver.centres("cpu", torch.float64)
     for name, (index, t, slope, _) in solver.blocks(exact, w).items():
         getattr(c, name)[index or ...] = slope(t, getattr(c, name)[index or ...], h)
@@ -192,7 +210,8 @@ def test_programs_and_answers(family: Family, algorithm: str) -> None:
 
 @pytest.mark.parametrize("family", EVERY[12:], ids=shown)
 def test_means_and_lets(family: Family) -> None:
-    """A mean over a family's members, by themselves and as a let; an outer function that is infinite at what is left out."""
+    """A mean over a family's members, by themselves and as a let; an outer function that is infinite
+    at what is left out."""
     body = family.body()
     text = f"let r{family.head(condition=False)} = {body}; let a = mean{family.head()} log({body});"
     use = f"r[{', '.join(family.binders)}]"
@@ -218,7 +237,10 @@ def test_an_empty_member_is_an_error_where_it_is_not_left_out(family: Family) ->
     full = [f for f in itertools.islice(families(3), 60) if not f.empty and f.condition is not None]
     assert full
     for family in full[:2]:  # conditions on members leave their cells out, whatever their rows
-        made = case(f"minimize sumsq(w - 1); subject to c{family.head()}: {family.body('error')} <= 0.6;", algorithm="sonex")
+        made = case(
+            f"minimize sumsq(w - 1); subject to c{family.head()}: {family.body('error')} <= 0.6;",
+            algorithm="sonex",
+        )
         assert level(made.bound, {"w": W}).constraints == pytest.approx(family.members("c", 0.6))
 
 
@@ -232,7 +254,9 @@ def test_sums_over_nothing_are_zero() -> None:
 
 
 def test_what_is_left_out_is_a_condition_of_the_problem() -> None:
-    made = case("let r[k in G] = E(empty = drop)[z ~ D | z.g == k] dot(w, z.x); minimize mean[k in G] square(r[k]);")
+    made = case(
+        "let r[k in G] = E(empty = drop)[z ~ D | z.g == k] dot(w, z.x); minimize mean[k in G] square(r[k]);"
+    )
     mean = made.bound.problem.objective.expr
     assert isinstance(mean, ir.Reduce) and isinstance(mean.condition, ir.LetRef)
     assert isinstance(made.bound.problem.lets["r"].condition, ir.Exists)

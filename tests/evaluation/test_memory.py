@@ -1,4 +1,5 @@
-"""What is remembered of a bound problem goes with it: nothing keeps its data alive, not even until garbage is collected."""
+"""What is remembered of a bound problem goes with it: nothing keeps its data alive, not even until
+garbage is collected."""
 
 from __future__ import annotations
 

@@ -44,7 +44,13 @@ def bind(**changes) -> Bound:
     )
     table = BoundTable(name="D", n=N, columns=COLUMNS)
     return Bound(
-        **{"problem": problem, "tables": {"D": table}, "labels": {"G": ("a", "b", "c", "d")}, "dims": {"d": 3}} | changes
+        **{
+            "problem": problem,
+            "tables": {"D": table},
+            "labels": {"G": ("a", "b", "c", "d")},
+            "dims": {"d": 3},
+        }
+        | changes
     )
 
 
@@ -73,7 +79,10 @@ A, B = np.arange(N)[:, None], np.arange(N)[None, :]
 TWO = ir.Const(value=2.0)
 PAIRS = {
     "key": (op("eq", col(J, "g"), col(OUT, "g")), G[A] == G[B]),
-    "key with a formula": (op("eq", op("add", col(OUT, "t"), TWO), op("mul", TWO, col(J, "t"))), T[A] + 2 == 2 * T[B]),
+    "key with a formula": (
+        op("eq", op("add", col(OUT, "t"), TWO), op("mul", TWO, col(J, "t"))),
+        T[A] + 2 == 2 * T[B],
+    ),
     "two keys": (
         both(op("eq", col(J, "g"), col(OUT, "g")), op("eq", col(OUT, "h"), col(J, "h"))),
         (G[A] == G[B]) & (H[A] == H[B]),
@@ -83,7 +92,10 @@ PAIRS = {
     "prefix": (op("le", col(J, "t"), col(OUT, "t")), T[B] <= T[A]),
     "open prefix": (op("gt", col(OUT, "t"), col(J, "t")), T[B] < T[A]),
     "window": (
-        both(op("ge", col(J, "t"), op("sub", col(OUT, "t"), TWO)), op("lt", col(J, "t"), op("add", col(OUT, "t"), TWO))),
+        both(
+            op("ge", col(J, "t"), op("sub", col(OUT, "t"), TWO)),
+            op("lt", col(J, "t"), op("add", col(OUT, "t"), TWO)),
+        ),
         (T[B] >= T[A] - 2) & (T[B] < T[A] + 2),
     ),
     "suffix in a group": (
@@ -105,7 +117,9 @@ PAIRS = {
         (H[B] == 1) & (T[B] >= T[A]),
     ),
     "label": (
-        both(op("eq", col(J, "g"), ir.Label(text="b")), op("ne", ir.Element(binder=J), ir.Element(binder=OUT))),
+        both(
+            op("eq", col(J, "g"), ir.Label(text="b")), op("ne", ir.Element(binder=J), ir.Element(binder=OUT))
+        ),
         (G[B] == 1) & (A != B),
     ),
 }
@@ -195,7 +209,11 @@ def test_elements_of_sets():
     assert selections.names(bound, span)[1:4] == ["-0.2", "-0.1", "0"]
     assert selections.names(bound, GROUPS) == ["a", "b", "c", "d"]
     assert selections.names(bound, SIGNS) == ["0", "1"]
-    assert selections.size(bound, "G") == 4 and selections.size(bound, "d") == 3 and selections.size(bound, 7) == 7
+    assert (
+        selections.size(bound, "G") == 4
+        and selections.size(bound, "d") == 3
+        and selections.size(bound, 7) == 7
+    )
 
 
 def test_an_empty_group_is_named():
@@ -219,6 +237,8 @@ def test_a_condition_needs_data_alone():
 
 
 def test_draws_of_a_distribution_are_masked():
-    noise = binder("e", ir.Distribution(name="normal", family="normal", args=(ir.Const(value=0.0), ir.Const(value=1.0))))
+    noise = binder(
+        "e", ir.Distribution(name="normal", family="normal", args=(ir.Const(value=0.0), ir.Const(value=1.0)))
+    )
     (sel,) = selections.split((noise,), op("gt", ir.Column(binder=noise, name=None), ir.Const(value=0.0)))
     assert sel.masks and not sel.static

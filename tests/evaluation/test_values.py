@@ -32,7 +32,11 @@ subject to
 def data():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2))
-    return {"x": x, "y": (x[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int), "g": np.where(np.arange(60) % 3, "a", "b")}
+    return {
+        "x": x,
+        "y": (x[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int),
+        "g": np.where(np.arange(60) % 3, "a", "b"),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,9 @@ def test_lets_are_what_their_formulas_say(problem, data):
     w = np.array([0.8, -0.3])
     scores, y, g = data["x"] @ w, data["y"], data["g"]
     wrong = {f"wrong[{k}]": float(np.mean(((2 * y - 1) * scores <= 0)[g == k])) for k in "ab"}
-    found = values(problem.bound, {"w": w}, lets(problem.compiled.problem, ["wrong", "worst", "auc", "centre"]))
+    found = values(
+        problem.bound, {"w": w}, lets(problem.compiled.problem, ["wrong", "worst", "auc", "centre"])
+    )
     assert found["wrong"] == pytest.approx(wrong) and found["worst"] == pytest.approx(max(wrong.values()))
     assert found["auc"] == pytest.approx(np.mean(scores[y == 1][:, None] > scores[y == 0]))
     assert found["centre"] == pytest.approx(data["x"].mean(0))
@@ -57,7 +63,9 @@ def test_objective_and_constraints(problem, data):
     expected = {f"level[{k}]": scores[data["g"] == k].mean() - 0.1 for k in "ab"} | {"length": w @ w - 1}
     assert found.objective == pytest.approx(-np.logaddexp(0, (1 - 2 * data["y"]) * scores).mean())
     assert found.constraints == pytest.approx(expected)
-    assert found.violation == pytest.approx(max(expected["level[a]"], expected["level[b]"], abs(expected["length"])))
+    assert found.violation == pytest.approx(
+        max(expected["level[a]"], expected["level[b]"], abs(expected["length"]))
+    )
 
 
 def test_a_name_that_is_no_let(problem):
@@ -74,10 +82,20 @@ def test_solve_and_evaluate_show_them(problem, data, tmp_path, capsys):
     half = {name: column[:30] for name, column in data.items()}
     found = fccomodel.evaluate(tmp_path, D=half, show=["auc"])
     scores = half["x"] @ result.variables["w"]
-    assert found.shown["auc"] == pytest.approx(np.mean(scores[half["y"] == 1][:, None] > scores[half["y"] == 0]))
-    assert found.report.verdict.startswith("On these rows: an ε-KKT point") and "run longer" not in found.report.verdict
+    assert found.shown["auc"] == pytest.approx(
+        np.mean(scores[half["y"] == 1][:, None] > scores[half["y"] == 0])
+    )
+    assert (
+        found.report.verdict.startswith("On these rows: an ε-KKT point")
+        and "run longer" not in found.report.verdict
+    )
     np.savez(tmp_path / "half.npz", **half)
-    assert cli.main(["evaluate", str(tmp_path), "--data", f"D={tmp_path / 'half.npz'}", "--show", "auc", "--json"]) == 0
+    assert (
+        cli.main(
+            ["evaluate", str(tmp_path), "--data", f"D={tmp_path / 'half.npz'}", "--show", "auc", "--json"]
+        )
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["values"] == pytest.approx({"auc": found.shown["auc"]})
 
 

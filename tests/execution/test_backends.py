@@ -1,4 +1,5 @@
-"""Several steps in one call are the steps one by one: the function that backends compile or capture, and what they refuse."""
+"""Several steps in one call are the steps one by one: the function that backends compile or capture,
+and what they refuse."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ from fccomodel.execution.backends.steps.several import STEPS, Several
 
 PAIRS = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p)))) + 0.01 * sumsq(w);"
 BOUNDED = (
-    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * SCORE(z)) <= 0.5;"
+    "minimize E[z ~ D] log1pexp(-z.y * SCORE(z)); subject to c[k in G]: E[z ~ D | z.g == k] "
+    "log1pexp(-z.y * SCORE(z)) <= 0.5;"
 )
 HINGE = "minimize cvar(tail = 0.5)[p in P] (E[n ~ N] pos(1 + SCORE(n) - SCORE(p)));"
 
@@ -59,7 +61,9 @@ def run(made: Made, leap: Any = None, *, together: int = 1) -> Any:
 
     solver = replace(module.SOLVER, leap=leap, settings=settings)
     with module.no_grad():
-        return module.solve(solver, dict(made.program.data), iterations=215, seconds=None, dtype=torch.float64)
+        return module.solve(
+            solver, dict(made.program.data), iterations=215, seconds=None, dtype=torch.float64
+        )
 
 
 def several(made: Made) -> Several:
@@ -71,21 +75,36 @@ def same(one: Any, other: Any) -> None:
     assert torch.allclose(one.w, other.w, rtol=0, atol=1e-9)
     for held in (one.u, one.c):
         other_held = vars(other.u if held is one.u else other.c)
-        assert all(torch.allclose(x, other_held[name], atol=1e-9, equal_nan=True) for name, x in vars(held).items())
+        assert all(
+            torch.allclose(x, other_held[name], atol=1e-9, equal_nan=True) for name, x in vars(held).items()
+        )
 
 
-#: With Adam-type steps a net's last bias, on which pairs do not depend, moves by rounding alone: here it is momentum.
+#: With Adam-type steps a net's last bias, on which pairs do not depend, moves by rounding alone:
+#: here it is momentum.
 CASES = {
     "together": (BOUNDED, False, "sonex", {}, 2),
     "duals": (HINGE, False, "alexr", {}, 1),
     "decay": (PAIRS, False, "sox", {"schedule": "decay", "eta": 0.01, "budget": "215it"}, 1),
     "net": (PAIRS.partition(" + 0.01")[0] + ";", True, "sonex", {"step": "momentum"}, 1),
-    "first": (PAIRS.partition(" + 0.01")[0] + ";", False, "msvr", {"schedule": "decay", "eta": 0.01, "budget": "215it"}, 1),
+    "first": (
+        PAIRS.partition(" + 0.01")[0] + ";",
+        False,
+        "msvr",
+        {"schedule": "decay", "eta": 0.01, "budget": "215it"},
+        1,
+    ),
 }
 #: with numbers that tell a step's place in a round, and of one that reads numbers from arrays
 COUNTED = {
     "rounds": (PAIRS, False, "alexr2", {"inner_steps": 2}, 1),
-    "reads": ("param a[d] default 0.3; " + BOUNDED.replace(";", " + sumsq(w - a);", 1), False, "icppac", {"inner_steps": 2}, 1),
+    "reads": (
+        "param a[d] default 0.3; " + BOUNDED.replace(";", " + sumsq(w - a);", 1),
+        False,
+        "icppac",
+        {"inner_steps": 2},
+        1,
+    ),
 }
 
 
@@ -156,8 +175,8 @@ def quickly(monkeypatch, tmp_path):
     monkeypatch.setattr(compiled, "FLAGS", ("-O1", *compiled.FLAGS[1:]))
 
 
-#: what is compiled has no number of a run in it: a schedule that moves them; arrays that the first step makes, those of a
-#: proximal map
+#: what is compiled has no number of a run in it: a schedule that moves them; arrays that the first
+#: step makes, those of a proximal map
 @pytest.mark.parametrize("name", ["together", "first", "reads", "rounds", "net"])
 def test_compiled_steps_are_the_steps_one_by_one(name, quickly):
     body, net, algorithm, options, together = {**CASES, **COUNTED}[name]
@@ -175,8 +194,21 @@ def everything(x, y, b, rows, places):
     z = torch.softmax(x, 1) + torch.nn.functional.elu(x) * torch.where(x > 0, x.exp(), x.tanh())
     held = torch.bmm(x.expand(2, 3, 5), torch.stack([y, -y])) + torch.addmm(b[:3], x, y)
     values, order = (x * 7).round_().sort(1, descending=True)
-    more = [x.amin(0), x.mean((0, 1)), (x > 0).sum(1), x[:, ::2].clamp(-1, None), torch.nn.functional.pad(x, (1, 2), value=9)]
-    more += [x.cumsum(1), x.gather(1, order), y[rows, places], x[None, :, 1:].pow(3.0), x.lerp(y.t(), 0.7), (x @ y).logsumexp(1)]
+    more = [
+        x.amin(0),
+        x.mean((0, 1)),
+        (x > 0).sum(1),
+        x[:, ::2].clamp(-1, None),
+        torch.nn.functional.pad(x, (1, 2), value=9),
+    ]
+    more += [
+        x.cumsum(1),
+        x.gather(1, order),
+        y[rows, places],
+        x[None, :, 1:].pow(3.0),
+        x.lerp(y.t(), 0.7),
+        (x @ y).logsumexp(1),
+    ]
     more += [torch.cat([x, y.t()], 1).erf(), y @ b, b @ x, torch.arange(2, 8, 2) * rows, x.sign()]
     apart = x - y.t()
     return [u, z, held, values, order, apart * apart, *more]
@@ -185,13 +217,21 @@ def everything(x, y, b, rows, places):
 def test_loops_do_what_torch_does(quickly, tmp_path):
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in ((3, 5), (5, 3)))
-    given = [x, y, torch.randn(5, dtype=torch.float64)[:3].repeat(1), torch.tensor([4, 0, -1]), torch.tensor([2, 1, 0])]
+    given = [
+        x,
+        y,
+        torch.randn(5, dtype=torch.float64)[:3].repeat(1),
+        torch.tensor([4, 0, -1]),
+        torch.tensor([2, 1, 0]),
+    ]
     loops, graph = Loops(), recorded(everything, [x.clone() for x in given], part_of).graph()
     found = [*given, *(torch.empty_like(r.contiguous()) for r in everything(*given))]
     heads = []
     for k, x in enumerate(found):
         heads.append(f"{kind(x.dtype)} *a{k} = a[{k}];")
-    holders = [View(Buffer(f"a{k}", x.dtype, x.numel()), tuple(x.shape), x.stride()) for k, x in enumerate(found)]
+    holders = [
+        View(Buffer(f"a{k}", x.dtype, x.numel()), tuple(x.shape), x.stride()) for k, x in enumerate(found)
+    ]
     for node in graph.nodes:
         if node.op == "placeholder":
             loops.values[node] = holders.pop(0)
@@ -203,7 +243,9 @@ def test_loops_do_what_torch_does(quickly, tmp_path):
     text = "\n".join([HEAD, "PRODUCT(double)", "void all(void **a, char *room) {", *heads, *loops.lines, "}"])
     compiled.build(text, tmp_path / "all.so")
     room = torch.zeros(loops.room + 64, dtype=torch.uint8)
-    ctypes.CDLL(str(tmp_path / "all.so")).all(compiled.pointers(found), ctypes.c_void_p(room.data_ptr() + -room.data_ptr() % 64))
+    ctypes.CDLL(str(tmp_path / "all.so")).all(
+        compiled.pointers(found), ctypes.c_void_p(room.data_ptr() + -room.data_ptr() % 64)
+    )
     for result, expected in zip(found[len(given) :], everything(*given), strict=True):
         assert torch.allclose(result, expected, rtol=1e-12, atol=1e-12), (result, expected)
 
@@ -305,7 +347,9 @@ def test_a_program_by_itself_takes_backends_too(tmp_path, monkeypatch, capsys):
         runpy.run_path(str(tmp_path / "solver.py"), run_name="__main__")
         return torch.load(out)["w"]
 
-    fake = replace(cuda_graph.backend, leap=lambda steps: (Leap(steps, cuda_graph.Captured(steps, Again)), "by a graph"))
+    fake = replace(
+        cuda_graph.backend, leap=lambda steps: (Leap(steps, cuda_graph.Captured(steps, Again)), "by a graph")
+    )
     known = {**backends.all(), "cuda-graph": replace(fake, missing=lambda _: "")}
     monkeypatch.setattr(backends, "all", lambda: known)
     assert torch.allclose(solved("cuda-graph"), solved("eager"), rtol=0, atol=1e-9)

@@ -49,12 +49,15 @@ class Killed(Exception):
 def posed(text: str, rows: int = 120, scale: float = 1.0, **more: Any) -> BoundModel:
     rng = np.random.default_rng(0)
     x = scale * rng.normal(size=(rows, 4))
-    return fccomodel.compile(text).bind(data={"D": {"x": x, "y": np.where(x[:, 0] + x[:, 1] > 0, 1.0, -1.0)}}, **more)
+    return fccomodel.compile(text).bind(
+        data={"D": {"x": x, "y": np.where(x[:, 0] + x[:, 1] > 0, 1.0, -1.0)}}, **more
+    )
 
 
 @pytest.fixture
 def kill(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """A list: after so many checkpoints, of which the last alone is on a disk, the run is killed; nothing in it: never."""
+    """A list: after so many checkpoints, of which the last alone is on a disk, the run is killed;
+    nothing in it: never."""
     left: list[int] = []
     write = Keeper.write
 
@@ -75,7 +78,12 @@ def same(one: Any, other: Any) -> bool:
     a, b = one.outcome.solution, other.outcome.solution
     histories = [[{k: v for k, v in e.items() if k != "seconds"} for e in s.history] for s in (a, b)]
     points = all(np.array_equal(a.variables[name], b.variables[name]) for name in a.variables)
-    return points and dict(a.multipliers) == dict(b.multipliers) and a.stopped == b.stopped and histories[0] == histories[1]
+    return (
+        points
+        and dict(a.multipliers) == dict(b.multipliers)
+        and a.stopped == b.stopped
+        and histories[0] == histories[1]
+    )
 
 
 CASES = {
@@ -119,7 +127,9 @@ def test_a_killed_run_goes_on_to_the_same_bits(name: str, kill: list[int], tmp_p
 def test_a_terminated_run_writes_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     problem, options = posed(HINGE), {"algorithm": "sonex", "budget": "700it"}
     with pytest.raises(SystemExit) as end:
-        problem.solve(**options, checkpoint=tmp_path, progress=lambda now: os.kill(os.getpid(), signal.SIGTERM))
+        problem.solve(
+            **options, checkpoint=tmp_path, progress=lambda now: os.kill(os.getpid(), signal.SIGTERM)
+        )
     assert end.value.code == 143 and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     assert "terminated at step" in capsys.readouterr().err
     messages: list[str] = []
@@ -130,7 +140,9 @@ def test_a_terminated_run_writes_and_goes_on(tmp_path: Path, capsys: pytest.Capt
 def test_an_interrupted_run_goes_on_where_it_was_whole(tmp_path: Path) -> None:
     problem, options = posed(HINGE), {"algorithm": "sonex", "budget": "700it"}
     asked = iter([signal.SIGINT])
-    cut = problem.solve(**options, checkpoint=tmp_path, progress=lambda now: [os.kill(os.getpid(), s) for s in asked])
+    cut = problem.solve(
+        **options, checkpoint=tmp_path, progress=lambda now: [os.kill(os.getpid(), s) for s in asked]
+    )
     assert cut.outcome.solution.interrupted and cut.outcome.solution.iterations < 700
     assert same(problem.solve(**options), problem.solve(**options, checkpoint=tmp_path))
 
@@ -139,7 +151,10 @@ def test_a_longer_budget_goes_on(tmp_path: Path) -> None:
     problem = posed(HINGE)
     problem.solve(algorithm="sonex", budget="300it", checkpoint=tmp_path)
     longer = problem.solve(algorithm="sonex", budget="500it", checkpoint=tmp_path)
-    assert longer.outcome.solution.iterations == 500 and "resumed at step 300" in longer.outcome.solution.notes[0]
+    assert (
+        longer.outcome.solution.iterations == 500
+        and "resumed at step 300" in longer.outcome.solution.notes[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,13 +179,19 @@ def test_the_checkpoint_of_another_run_is_refused(other: Any, difference: str, t
 
 
 def test_what_was_left_of_other_runs_is_gone(tmp_path: Path) -> None:
-    """A race and a comparison of another model in the same folder, and a checkpoint that was not written to its end."""
+    """A race and a comparison of another model in the same folder, and a checkpoint that was not
+    written to its end."""
     posed(PAIRS).solve(algorithm="race", budget="60it", checkpoint=tmp_path)
     own = tmp_path / "own" / "202601" / "notes.txt"
     own.parent.mkdir(parents=True)
     own.write_text("not ours")
-    fccomodel.compare(posed(HINGE), algorithms=["sonex"], seeds=1, budget="10it", checkpoint=tmp_path, fresh=True)
-    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("lap-")} >= {"comparison.json", "own"}
+    fccomodel.compare(
+        posed(HINGE), algorithms=["sonex"], seeds=1, budget="10it", checkpoint=tmp_path, fresh=True
+    )
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("lap-")} >= {
+        "comparison.json",
+        "own",
+    }
     assert not list(tmp_path.glob("lap-*"))
     posed(HINGE).solve(algorithm="sonex", budget="10it", checkpoint=tmp_path, fresh=True)
     assert {path.name for path in tmp_path.iterdir()} == {"own", "run"} and own.read_text() == "not ours"
@@ -198,7 +219,9 @@ def test_a_damaged_checkpoint_is_left_for_the_one_before(file: str, tmp_path: Pa
     content[len(content) // 2] ^= 1
     (last / file).write_bytes(content)
     again = problem.solve(**options, checkpoint=tmp_path)
-    assert same(first, again) and any("is damaged: this goes on from the one before" in n for n in again.outcome.solution.notes)
+    assert same(first, again) and any(
+        "is damaged: this goes on from the one before" in n for n in again.outcome.solution.notes
+    )
     for place in _places(tmp_path):
         (place / file).write_bytes(b"")
     with pytest.raises(FccoError, match="(?s)F0817.*damaged"):
@@ -211,7 +234,9 @@ def test_the_manifest_says_what_it_is_of(tmp_path: Path) -> None:
     manifest = json.loads((_places(tmp_path)[-1] / "manifest.json").read_text())
     assert manifest["format"] == 1 and manifest["step"] == 60 and manifest["stage"] == "steps"
     assert manifest["shapes"]["steps.state.w"] == ["float32", [4]]
-    assert {"model", "fccomodel", "option seed", "param tau", "data D_x", "program"} <= manifest["identity"].keys()
+    assert {"model", "fccomodel", "option seed", "param tau", "data D_x", "program"} <= manifest[
+        "identity"
+    ].keys()
     with np.load(_places(tmp_path)[-1] / "tensors.npz", allow_pickle=False) as arrays:
         assert set(arrays.files) == set(manifest["shapes"])
 
@@ -232,7 +257,10 @@ def test_a_full_disk_does_not_end_the_run(
     assert _places(tmp_path) == kept
     with pytest.raises(FccoError, match="(?s)F0806.*No checkpoint could be"):
         problem.solve(
-            algorithm="sonex", budget="700it", checkpoint=tmp_path, progress=lambda now: os.kill(os.getpid(), signal.SIGTERM)
+            algorithm="sonex",
+            budget="700it",
+            checkpoint=tmp_path,
+            progress=lambda now: os.kill(os.getpid(), signal.SIGTERM),
         )
 
 
@@ -250,7 +278,13 @@ def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"every": "60s"}, {"fresh": True}, {"checkpoint": ".", "every": "soon"}, {"checkpoint": ".", "every": "5it"}]
+    "given",
+    [
+        {"every": "60s"},
+        {"fresh": True},
+        {"checkpoint": ".", "every": "soon"},
+        {"checkpoint": ".", "every": "5it"},
+    ],
 )
 def test_what_checkpoints_are_not(given: dict[str, Any], tmp_path: Path) -> None:
     if "checkpoint" in given:
@@ -282,10 +316,18 @@ def test_a_state_is_put_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("tune", [False, True])
-def test_a_killed_comparison_goes_on_with_the_others(tune: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, options = posed(HINGE), {"algorithms": ["sonex", "alexr2"], "seeds": 2, "budget": "20it", "precision": "float64"}
+def test_a_killed_comparison_goes_on_with_the_others(
+    tune: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, options = (
+        posed(HINGE),
+        {"algorithms": ["sonex", "alexr2"], "seeds": 2, "budget": "20it", "precision": "float64"},
+    )
     if tune:
-        problem, options = posed(PAIRS, rows=40), {**options, "algorithms": ["bsgd"], "seeds": 1, "tune": True}
+        problem, options = (
+            posed(PAIRS, rows=40),
+            {**options, "algorithms": ["bsgd"], "seeds": 1, "tune": True},
+        )
     first, judged = fccomodel.compare(problem, **options), []
     judge = Bench.judge
 
@@ -312,7 +354,10 @@ def test_a_killed_comparison_goes_on_with_the_others(tune: bool, tmp_path: Path,
 
 
 def _figures(comparison: Any) -> list[Any]:
-    return [(run.job, run.objective, run.violation, run.kkt, run.iterations, run.stopped) for run in comparison.runs]
+    return [
+        (run.job, run.objective, run.violation, run.kkt, run.iterations, run.stopped)
+        for run in comparison.runs
+    ]
 
 
 ALONE = {
@@ -323,8 +368,11 @@ ALONE = {
 
 
 @pytest.mark.parametrize("name", ALONE)
-def test_a_program_by_itself_goes_on(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Its file alone: terminated, killed and begun again, it ends with the same bits; another seed is refused."""
+def test_a_program_by_itself_goes_on(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Its file alone: terminated, killed and begun again, it ends with the same bits; another seed is
+    refused."""
     text, options = ALONE[name]
     program = pipeline.emit(posed(text).plan(**options))
     text = program.text.replace("\nWAY = None\n", "\nWAY = 'finish'\n") if name == "finish" else program.text
@@ -360,7 +408,11 @@ def test_a_program_by_itself_goes_on(name: str, tmp_path: Path, monkeypatch: pyt
         with pytest.raises(SystemExit) as end:
             run("w.pt", *keep, fatal={3: full, 5: lambda: os.kill(os.getpid(), signal.SIGTERM)})
         said = capsys.readouterr().err
-        assert end.value.code == 143 and "goes on from there" in said and "No space left on device; the run goes on" in said
+        assert (
+            end.value.code == 143
+            and "goes on from there" in said
+            and "No space left on device; the run goes on" in said
+        )
         with pytest.raises(Killed):
             run("w.pt", *keep, fatal={"finish" if name == "finish" else 20: killed})
         again = run("w.pt", *keep)

@@ -1,4 +1,5 @@
-"""What comes after the steps of several ranks: the report is that of one process, and products of rows are made by all."""
+"""What comes after the steps of several ranks: the report is that of one process, and products of rows
+are made by all."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class Wire:
 
 
 def test_report_over_ranks(monkeypatch, count=3):
-    """Numbers to 1e-12, those that a search ends at to 1e-9; rows do not divide evenly, and gradients are summed over ranks."""
+    """Numbers to 1e-12, those that a search ends at to 1e-9; rows do not divide evenly, and gradients
+    are summed over ranks."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=(101, 3))
     rows = {"D": {"x": x, "y": np.where(x[:, 0] + rng.normal(size=101) > 0, 1, -1)}}
@@ -95,5 +97,7 @@ def numbers(record, place=""):
     """All numbers of a record, by where they are."""
     if isinstance(record, dict | list | tuple):
         parts = record.items() if isinstance(record, dict) else enumerate(record)
-        return {k: v for key, part in parts if key != "wall_s" for k, v in numbers(part, f"{place}.{key}").items()}
+        return {
+            k: v for key, part in parts if key != "wall_s" for k, v in numbers(part, f"{place}.{key}").items()
+        }
     return {place: float(record)} if isinstance(record, int | float) else {}

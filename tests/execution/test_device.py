@@ -1,4 +1,5 @@
-"""Whole programs on a GPU, as far as it shows without one: nothing is left on the host, and no step waits for a number."""
+"""Whole programs on a GPU, as far as it shows without one: nothing is left on the host, and no step
+waits for a number."""
 
 from __future__ import annotations
 
@@ -24,14 +25,17 @@ WAITS = [
 def tried(*cases: str) -> list[dict]:
     """Outcomes; the device belongs to a process of its own."""
     given = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run([sys.executable, str(Path(fake_device.__file__)), *cases], env=given, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(Path(fake_device.__file__)), *cases], env=given, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
 def test_programs_run_and_what_waits_is_found() -> None:
-    """All of a program, with its steps as they are captured; all programs that there are: ``tests/bench/fake_cuda.py``."""
+    """All of a program, with its steps as they are captured; all programs that there are:
+    ``tests/bench/fake_cuda.py``."""
     found = tried(*PROGRAMS, *(f"logistic|{line}" for line in WAITS))
     for one in found[: len(PROGRAMS)]:
         assert not any(one["said"].values()) and not one["uncaptured"], one

@@ -9,7 +9,10 @@ import pytest
 from fccomodel.execution.run.loading import loaded
 
 HEAD = "import copy\nimport math\nfrom dataclasses import dataclass"
-BASE = "@dataclass\nclass Base:\n    copy: int = 0\n\n    def again(self):\n        return copy.copy(self), math.inf"
+BASE = (
+    "@dataclass\nclass Base:\n    copy: int = 0\n\n    def again(self):\n        return "
+    "copy.copy(self), math.inf"
+)
 DERIVED = "@dataclass\nclass Derived(Base):\n    size: float = 1.0"
 OWN = "@dataclass\nclass Own:\n    size: float = 1.0\n\n    def value(self):\n        return scale(self.size)"
 

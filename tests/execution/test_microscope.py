@@ -1,4 +1,5 @@
-"""Algorithms under the microscope: estimates beside true values, the bias of gradients, multipliers; the run goes on as ever."""
+"""Algorithms under the microscope: estimates beside true values, the bias of gradients, multipliers;
+the run goes on as ever."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ def test_the_bias_of_plain_sgd_is_what_theory_says(square):
     for look in trace.looks:
         w, G = float(look.variables["w"]), look.gradient
         assert G.true == pytest.approx([2 * (w - 1)], abs=1e-5)
-        assert abs(G.mean[0] - (4 * w - 2)) <= 5 * G.error + 1e-6  # E of 2 x (w x - 1), with E x = 1 and E x^2 = 2
+        assert (
+            abs(G.mean[0] - (4 * w - 2)) <= 5 * G.error + 1e-6
+        )  # E of 2 x (w x - 1), with E x = 1 and E x^2 = 2
         assert G.bias == pytest.approx(abs(G.mean[0] - G.true[0]))
 
 
@@ -75,9 +78,15 @@ def test_a_trace_does_not_disturb_the_run(groups):
 @pytest.mark.parametrize("algorithm", ["bsgd", "soap", "sox", "msvr", "alexr", "alexr2", "sonex"])
 def test_all_block_algorithms_can_be_traced(groups, algorithm):
     free = algorithm in ("bsgd", "soap", "sox", "msvr", "alexr")  # those that take no constraints
-    problem = fccomodel.compile(GROUPS.partition("subject")[0]).bind(**groups.binding.data) if free else groups
-    result = problem.solve(trace=ALL, trace_at=[0, 5], algorithm=algorithm, inner_batch=8, budget="20it", unverified=True)
-    assert len(result.trace.rows) == 2 and all(np.isfinite(look.gradient.mean).all() for look in result.trace.looks)
+    problem = (
+        fccomodel.compile(GROUPS.partition("subject")[0]).bind(**groups.binding.data) if free else groups
+    )
+    result = problem.solve(
+        trace=ALL, trace_at=[0, 5], algorithm=algorithm, inner_batch=8, budget="20it", unverified=True
+    )
+    assert len(result.trace.rows) == 2 and all(
+        np.isfinite(look.gradient.mean).all() for look in result.trace.looks
+    )
 
 
 def test_pictures(groups):
@@ -98,7 +107,10 @@ def test_what_cannot_be_traced_is_refused(groups, square):
 
 def test_the_dual_of_an_outer_function_is_seen():
     text = GROUPS.partition("minimize")[0]
-    text += "minimize cvar(tail = 0.5)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.1 * sumsq(w);"
+    text += (
+        "minimize cvar(tail = 0.5)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) + 0.1 "
+        "* sumsq(w);"
+    )
     problem = fccomodel.compile(text).bind(D={"x": X, "y": Y, "g": np.array(list("abc"))[GROUP]})
     given = {"trace_at": [0, 200, 399], "algorithm": "alexr", "budget": "400it", "seed": 0}
     trace = problem.solve(trace=["y"], inner_batch=30, **given).trace

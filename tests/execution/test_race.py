@@ -1,4 +1,5 @@
-"""Races: shares of the budget from one start, the best goes on from its point with what is left; reproducible, told, stored."""
+"""Races: shares of the budget from one start, the best goes on from its point with what is left;
+reproducible, told, stored."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def model(text: str = TEXT) -> Any:
     return session.compile(text).bind(D=data())
 
 
-# ------------------------------------------------------------------------------------------------------------------ judging
+# ------------------------------------------------------------------------------------------ judging
 def test_the_least_merit_wins_and_the_residual_where_merits_are_level() -> None:
     far, near = Lap(algorithm="far", merit=2.0, kkt=1e-9), Lap(algorithm="near", merit=1.0, kkt=1.0)
     assert race.best([far, near])[0] == "near"
@@ -44,7 +45,9 @@ def test_the_least_merit_wins_and_the_residual_where_merits_are_level() -> None:
     assert race.best([near, Lap(algorithm="nan", merit=1.0, kkt=math.nan)])[0] == "near"
 
 
-@pytest.mark.parametrize("budget", [Budget(seconds=20.0), Budget(iterations=1000), Budget(oracles=1e6), Budget(iterations=3)])
+@pytest.mark.parametrize(
+    "budget", [Budget(seconds=20.0), Budget(iterations=1000), Budget(oracles=1e6), Budget(iterations=3)]
+)
 def test_shares_and_what_is_left_of_them_are_the_budget(budget: Budget) -> None:
     each = race.share(budget)
     spent = {"iterations": each.iterations or 0, "oracles": each.oracles or 0, "seconds": each.seconds or 0}
@@ -52,10 +55,15 @@ def test_shares_and_what_is_left_of_them_are_the_budget(budget: Budget) -> None:
     left = race.left(budget, Race(laps=laps, winner="a", reason=""), 3 * (each.seconds or 0.0))
     for whole, part, rest in zip(budget, each, left, strict=True):
         assert (whole is None) == (part is None) == (rest is None)
-        assert whole is None or whole <= 3 or 3 * part + rest == pytest.approx(whole) and part == race.SHARE * whole
+        assert (
+            whole is None
+            or whole <= 3
+            or 3 * part + rest == pytest.approx(whole)
+            and part == race.SHARE * whole
+        )
 
 
-# -------------------------------------------------------------------------------------------------------------------- races
+# -------------------------------------------------------------------------------------------- races
 @pytest.mark.parametrize(("text", "budget"), [(TEXT, "600it"), (BOUNDED, "3e4oracles")])
 def test_a_race_goes_on_from_the_winners_point(text: str, budget: str) -> None:
     found = model(text).solve(algorithm="race", budget=budget, polish=False)
@@ -89,9 +97,13 @@ def test_what_is_stored_of_a_race(tmp_path: Path, here: Callable[[Path, list[str
     found.save(tmp_path)
     told = json.loads((tmp_path / "result.json").read_text())
     assert told["race"]["winner"] == told["algorithm"] == found.algorithm
-    assert [lap["algorithm"] for lap in told["race"]["laps"]] == [lap.algorithm for lap in found.outcome.race.laps]
+    assert [lap["algorithm"] for lap in told["race"]["laps"]] == [
+        lap.algorithm for lap in found.outcome.race.laps
+    ]
     assert told["options"]["algorithm"] == {"value": found.algorithm, "origin": "race"}
-    assert float(here(tmp_path, []).split("objective ")[-1].split()[0]) == pytest.approx(found.objective, abs=1e-6)
+    assert float(here(tmp_path, []).split("objective ")[-1].split()[0]) == pytest.approx(
+        found.objective, abs=1e-6
+    )
     assert json.loads(json.dumps(model().solve(budget="20it").json))["race"] is None
 
 
@@ -118,7 +130,9 @@ def test_one_that_fails_is_told_and_loses() -> None:
 
 
 @pytest.mark.parametrize("stopped", [0, 1])
-def test_interrupted_the_best_point_so_far_is_the_answer(monkeypatch: pytest.MonkeyPatch, stopped: int) -> None:
+def test_interrupted_the_best_point_so_far_is_the_answer(
+    monkeypatch: pytest.MonkeyPatch, stopped: int
+) -> None:
     runs: list[str] = []
     real = run.run
 
@@ -127,7 +141,9 @@ def test_interrupted_the_best_point_so_far_is_the_answer(monkeypatch: pytest.Mon
 
         found = real(*args, **given)
         runs.append(found.ended)
-        return replace(found, ended="interrupted", stopped="interrupted") if len(runs) == stopped + 1 else found
+        return (
+            replace(found, ended="interrupted", stopped="interrupted") if len(runs) == stopped + 1 else found
+        )
 
     monkeypatch.setattr(run, "run", interrupted)
     found = model().solve(algorithm="race", budget="300it")
@@ -138,8 +154,10 @@ def test_interrupted_the_best_point_so_far_is_the_answer(monkeypatch: pytest.Mon
     assert best.objective == pytest.approx(found.objective, rel=1e-3) and "interrupted" in str(found)
 
 
-# ------------------------------------------------------------------------------------------------------------------ refusals
-@pytest.mark.parametrize("given", [{"gamma": 0.5}, {"step": "adam"}, {"schedule": "decay", "budget": "100it"}, {"tau": 1.0}])
+# ----------------------------------------------------------------------------------------- refusals
+@pytest.mark.parametrize(
+    "given", [{"gamma": 0.5}, {"step": "adam"}, {"schedule": "decay", "budget": "100it"}, {"tau": 1.0}]
+)
 def test_options_that_only_some_have_are_refused(given: dict[str, Any]) -> None:
     with pytest.raises(FccoError, match="F0615"):
         model().solve(**{"algorithm": "race", "budget": "100it", **given})
@@ -164,4 +182,7 @@ def test_a_race_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     given = ["solve", str(file), "--data", f"D={table}", "--algorithm", "race", "--budget", "600it"]
     assert cli.main(given) == 0 and "went on from its point" in " ".join(capsys.readouterr().out.split())
     assert cli.main([*given, "--option", "tau=2"]) == 2 and "F0615" in capsys.readouterr().err
-    assert cli.main(["emit", *given[1:], "-o", str(tmp_path / "s.py")]) == 2 and "F0615" in capsys.readouterr().err
+    assert (
+        cli.main(["emit", *given[1:], "-o", str(tmp_path / "s.py")]) == 2
+        and "F0615" in capsys.readouterr().err
+    )

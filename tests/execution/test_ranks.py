@@ -1,5 +1,5 @@
-"""Programs of several ranks: one rank equals two and more, whatever the sizes; ranks are threads here, each with a program of its
-own, and sums go over a barrier."""
+"""Programs of several ranks: one rank equals two and more, whatever the sizes; ranks are threads here,
+each with a program of its own, and sums go over a barrier."""
 
 from __future__ import annotations
 
@@ -23,11 +23,16 @@ HEAD = "dim d; set K; data D : table(x: real[d], y: {-1, 1}, g: K); var w[d]; "
 LOSS = "log1pexp(-z.y * dot(w, z.x))"
 PAIRS = "0.3 * (dot(w, q.x) - dot(w, p.x))"
 MODELS = {
-    "pairs": f"minimize mean[p in D | p.y == 1] log(1 + E[q ~ D | q.y == -1] exp({PAIRS})) + 0.01 * sumsq(w);",
-    "tail": f"minimize cvar(tail = 0.5)[p in D | p.y == 1] (E[q ~ D | q.y == -1] sqhinge(1 + {PAIRS})) + 0.01 * sumsq(w);",
-    "groups": f"minimize E[z ~ D] {LOSS} + 0.01 * sumsq(w); subject to c[k in K]: E[z ~ D | z.g == k] {LOSS} <= 0.66;",
-    "noise": "minimize mean[p in D] square(E[e ~ normal(0, 0.1)[d]] tanh(dot(w, p.x + e)) - p.y) + 0.01 * sumsq(w);",
-    "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * sumsq(w);",
+    "pairs": f"minimize mean[p in D | p.y == 1] log(1 + E[q ~ D | q.y == -1] exp({PAIRS})) + 0.01 * "
+    "sumsq(w);",
+    "tail": f"minimize cvar(tail = 0.5)[p in D | p.y == 1] (E[q ~ D | q.y == -1] sqhinge(1 + {PAIRS})) + "
+    "0.01 * sumsq(w);",
+    "groups": f"minimize E[z ~ D] {LOSS} + 0.01 * sumsq(w); subject to c[k in K]: E[z ~ D | z.g == k] "
+    f"{LOSS} <= 0.66;",
+    "noise": "minimize mean[p in D] square(E[e ~ normal(0, 0.1)[d]] tanh(dot(w, p.x + e)) - p.y) + 0.01 "
+    "* sumsq(w);",
+    "variance": "minimize E[z ~ D] square(z.y - dot(w, z.x)) + variance[z ~ D] dot(w, z.x) + 0.01 * "
+    "sumsq(w);",
 }
 FEW = {"outer_batch": 8, "inner_batch": 5}
 #: batch sizes of models without blocks
@@ -36,8 +41,17 @@ SAMPLES = {"variance": {"inner_batch": 5}}
 
 def program(name: str, algorithm: str, ranks: bool = True, **options: Any) -> Any:
     batches = SAMPLES.get(name, FEW)
-    given = {"budget": "200it", "polish": False, "precision": "float64", "algorithm": algorithm, **batches, **options}
-    planned = fccomodel.compile(HEAD + MODELS[name]).bind(data=ROWS).plan(unverified=True, ranks=ranks, **given)
+    given = {
+        "budget": "200it",
+        "polish": False,
+        "precision": "float64",
+        "algorithm": algorithm,
+        **batches,
+        **options,
+    }
+    planned = (
+        fccomodel.compile(HEAD + MODELS[name]).bind(data=ROWS).plan(unverified=True, ranks=ranks, **given)
+    )
     return pipeline.emit(planned)
 
 
@@ -71,7 +85,9 @@ def solved(made: Any, ranks: int, steps: int = 200) -> list[Any]:
                 Here.rank = rank
                 module.RANKS = Here()
             with module.no_grad():
-                end = module.solve(module.SOLVER, dict(made.data), dtype=torch.float64, seconds=None, iterations=steps)
+                end = module.solve(
+                    module.SOLVER, dict(made.data), dtype=torch.float64, seconds=None, iterations=steps
+                )
             end.sent = module.RANKS.sent if made.shares is not None else 0
             found[rank] = end
         except BaseException:
@@ -94,7 +110,8 @@ CASES = [
 
 @pytest.mark.parametrize("name, algorithm, what", CASES)
 def test_one_process_equals_two_ranks(name, algorithm, what):
-    """w to 1e-12, estimates row by row to 1e-11, and all ranks have the same; all algorithms are in ``tests/bench/ranks.py``."""
+    """w to 1e-12, estimates row by row to 1e-11, and all ranks have the same; all algorithms are in
+    ``tests/bench/ranks.py``."""
     (alone,) = solved(program(name, algorithm, ranks=False), 1, 30)
     made = program(name, algorithm)
     assert what in made.shares.sentence
@@ -133,4 +150,8 @@ def test_nothing_to_share_is_refused():
 def test_programs_can_keep_their_state(name, algorithm):
     """Whether or not owners have estimates, what makes a state whole is there for the keeper."""
     text = program(name, algorithm).text
-    assert text.count("def whole_state") == 1 and "class KeeperOfAll(FileKeeper)" in text and "kept(KeeperOfAll," in text
+    assert (
+        text.count("def whole_state") == 1
+        and "class KeeperOfAll(FileKeeper)" in text
+        and "kept(KeeperOfAll," in text
+    )

@@ -36,7 +36,9 @@ def program(text: str = TEXT, **options: Any) -> tuple[Any, Any]:
     compiled = pipeline.compile_model(Source(text=text, name="m"))
     data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
     bound = pipeline.bind(compiled, pipeline.Binding(data=data))
-    chosen = pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
+    chosen = pipeline.decide(
+        pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()}
+    )
     return emit.emit(lower(compiled.problem, bound, chosen)), bound
 
 
@@ -81,13 +83,17 @@ def test_an_interrupt_of_the_report_ends_its_search(monkeypatch: pytest.MonkeyPa
     rng = np.random.default_rng(0)
     data = {"D": {"x": rng.normal(size=(50, 3)), "y": np.sign(rng.normal(size=50))}}
     compiled = pipeline.compile_model(Source(text=TEXT.replace("log1pexp(", "pos(1 "), name="m"))
-    found = pipeline.solve(pipeline.plan(compiled, pipeline.Binding(data=data), {"budget": ("5s", "command line")}))
+    found = pipeline.solve(
+        pipeline.plan(compiled, pipeline.Binding(data=data), {"budget": ("5s", "command line")})
+    )
     assert len(asked) == 1 and found.solution.interrupted and judging.CUT in found.report.notes
     assert np.isfinite(found.solution.variables["w"]).all()
 
 
 def test_nothing_finite_is_an_error() -> None:
-    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize E[z ~ D] log(dot(w, z.x));")
+    made, bound = program(
+        "dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize E[z ~ D] log(dot(w, z.x));"
+    )
     with pytest.raises(FccoError) as caught:
         run.run(made, bound, budget_it=50)
     assert caught.value.diagnostics[0].code == "F0711"
@@ -95,7 +101,8 @@ def test_nothing_finite_is_an_error() -> None:
 
 @pytest.mark.parametrize(("algorithm", "step"), [("sox", "momentum"), ("civr", "recursive")])
 def test_iterates_that_overflow_are_noted(algorithm: str, step: str) -> None:
-    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] (dot(w, z.x) - z.y)^2)^2;",
+    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] "
+                          "(dot(w, z.x) - z.y)^2)^2;",
                           algorithm=algorithm, step=step, eta=1e6)  # fmt: skip
     found = run.run(made, bound, budget_it=2000)
     assert any(note.startswith("iterates were not finite by step") for note in found.notes)
@@ -104,7 +111,8 @@ def test_iterates_that_overflow_are_noted(algorithm: str, step: str) -> None:
 
 @pytest.mark.parametrize(("algorithm", "step"), [("sox", "momentum"), ("civr", "recursive")])
 def test_a_fixed_schedule_that_diverges_is_an_error_that_says_so(algorithm: str, step: str) -> None:
-    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] (dot(w, z.x) - z.y)^2)^2;",
+    made, bound = program("dim d;\ndata D : table(x: real[d], y: real);\nvar w[d];\nminimize (E[z ~ D] "
+                          "(dot(w, z.x) - z.y)^2)^2;",
                           algorithm=algorithm, step=step, eta=1e6, schedule="decay", budget="2000it")  # fmt: skip
     with pytest.raises(FccoError, match="steps diverged"):
         run.run(made, bound, budget_it=2000)
@@ -144,7 +152,10 @@ def test_adam_step() -> None:
 
 
 def test_swept_adam_step_is_the_same() -> None:
-    start, h = torch.linspace(-1.0, 1.0, 50, dtype=torch.float64), SimpleNamespace(beta=0.1, beta_prime=0.01, eps=1e-8, eta=0.2)
+    start, h = (
+        torch.linspace(-1.0, 1.0, 50, dtype=torch.float64),
+        SimpleNamespace(beta=0.1, beta_prime=0.01, eps=1e-8, eta=0.2),
+    )
     one, other = (SimpleNamespace(w=start.clone()) for _ in range(2))
     steps.begin(one, h), steps.begin_late(other, h)
     for G in (start + 0.3, torch.tensor(2.0, dtype=torch.float64).expand(50), start):
@@ -168,7 +179,8 @@ def test_smoothness_finds_the_largest_eigenvalue() -> None:
 
 
 def test_batches_grow_near_the_end() -> None:
-    """Where stages gain nothing and windows are at their longest, w moves by the mean gradient of two batches, then of four."""
+    """Where stages gain nothing and windows are at their longest, w moves by the mean gradient of two
+    batches, then of four."""
     h, state = BlockSettings(peak=1.0, gamma=0.05, stage=10, longest=10), SimpleNamespace(met=0)
 
     def given(*gradients: float) -> list[float | None]:

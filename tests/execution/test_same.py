@@ -1,4 +1,5 @@
-"""The same seed gives the same answer to the bit, however fast the clock goes: stages follow each other by counted work."""
+"""The same seed gives the same answer to the bit, however fast the clock goes: stages follow each
+other by counted work."""
 
 from __future__ import annotations
 
@@ -18,7 +19,13 @@ from fccomodel.execution import run
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(300, 4))
-ROWS = {"D": {"x": X, "y": np.where(X @ [1.0, -1.0, 0.5, 0.0] + RNG.normal(size=300) > 0, 1, -1), "g": np.arange(300) % 3}}
+ROWS = {
+    "D": {
+        "x": X,
+        "y": np.where(X @ [1.0, -1.0, 0.5, 0.0] + RNG.normal(size=300) > 0, 1, -1),
+        "g": np.arange(300) % 3,
+    }
+}
 HEAD = "dim d; set K; data D : table(x: real[d], y: {-1, 1}, g: K); var w[d]; "
 LOSS = "log1pexp(-z.y * dot(w, z.x))"
 MODELS = {
@@ -26,7 +33,8 @@ MODELS = {
     "constrained": f"minimize E[z ~ D | z.y == 1] {LOSS}; subject to c: E[z ~ D | z.y == -1] {LOSS} <= 0.6;",
     "worst group": f"minimize max[k in K] E[z ~ D | z.g == k] {LOSS} + 0.01 * sumsq(w);",
     "kinks": "minimize E[z ~ D] abs(z.y - dot(w, z.x)) + 0.01 * norm1(w);",
-    "pairs": "minimize mean[p in D | p.y == 1] log(E[q ~ D | q.y == -1] exp(dot(w, q.x) - dot(w, p.x))) + 0.01 * sumsq(w);",
+    "pairs": "minimize mean[p in D | p.y == 1] log(E[q ~ D | q.y == -1] exp(dot(w, q.x) - dot(w, p.x))) "
+    "+ 0.01 * sumsq(w);",
     "not convex": "minimize E[z ~ D] tanh(-z.y * dot(w, z.x)) + 0.05 * sumsq(w);",
 }
 
@@ -41,7 +49,9 @@ def test_a_fast_clock_changes_nothing(name, monkeypatch):
     calm = bound(name).solve(budget="60s")
     clock = time.perf_counter
     began = clock()
-    monkeypatch.setattr(time, "perf_counter", lambda: began + 3 * (clock() - began) + 0.01 * np.sin(50 * clock()))
+    monkeypatch.setattr(
+        time, "perf_counter", lambda: began + 3 * (clock() - began) + 0.01 * np.sin(50 * clock())
+    )
     hasty = bound(name).solve(budget="60s")
     assert not calm.outcome.solution.timed and not hasty.outcome.solution.timed
     for key, value in calm.variables.items():
@@ -54,7 +64,8 @@ def same(first: Any, second: Any) -> bool:
 
 
 def test_a_run_that_the_clock_ends_says_so_and_can_be_repeated(tmp_path):
-    """Its program, with the numbers of its steps, goes the same way; the report names what does not depend on the clock."""
+    """Its program, with the numbers of its steps, goes the same way; the report names what does not
+    depend on the clock."""
     text = HEAD + "minimize E[z ~ D] tanh(-z.y * dot(w, z.x)) + 0.05 * sumsq(w);"
     planned = fccomodel.compile(text).bind(data=ROWS).plan(budget="0.3s", polish=False, patience=1000)
     from fccomodel import pipeline
@@ -66,7 +77,11 @@ def test_a_run_that_the_clock_ends_says_so_and_can_be_repeated(tmp_path):
     exec(compile(program.text, "solver.py", "exec", dont_inherit=True), module)
     with module["no_grad"]():
         again = module["solve"](
-            module["SOLVER"], dict(program.data), seconds=None, iterations=module["ITERATIONS"], planned=module["PLANNED"]
+            module["SOLVER"],
+            dict(program.data),
+            seconds=None,
+            iterations=module["ITERATIONS"],
+            planned=module["PLANNED"],
         )
     name, (first, last, shape) = next(iter(program.layout.items()))
     np.testing.assert_array_equal(again.w[first:last].view(shape).numpy(), outcome.solution.variables[name])
@@ -100,5 +115,7 @@ def test_counted_patience_ends_a_run() -> None:
     from fccomodel import pipeline
 
     program = pipeline.emit(planned)
-    ended = [run.run(program, planned.bound, budget_s=60, room=60, patience=0.05, polish=True) for _ in range(2)]
+    ended = [
+        run.run(program, planned.bound, budget_s=60, room=60, patience=0.05, polish=True) for _ in range(2)
+    ]
     assert ended[0].iterations == ended[1].iterations and ended[0].worked < 2

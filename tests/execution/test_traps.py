@@ -1,4 +1,5 @@
-"""Models whose answers are easily wrong: what is said of them is true (``tests/bench/traps.py`` has all of them)."""
+"""Models whose answers are easily wrong: what is said of them is true (``tests/bench/traps.py`` has
+all of them)."""
 
 import importlib
 import sys

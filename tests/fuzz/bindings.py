@@ -1,4 +1,5 @@
-"""Random bindings: models, and what users may give for their tables, arrays, params, sizes and conditions, sound and not."""
+"""Random bindings: models, and what users may give for their tables, arrays, params, sizes and
+conditions, sound and not."""
 
 from __future__ import annotations
 
@@ -18,32 +19,96 @@ import torch
 MODELS = {
     "plain": "dim d; data D : table(x: real[d], y: real); param a default 1; var w[d]; "
     "minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + a * sumsq(w);",
-    "classes": "dim d; data D : table(x: real[d], y: {-1, 1}, n: int); param a > 0 default 1; var w[d] in ball(a); "
+    "classes": "dim d; data D : table(x: real[d], y: {-1, 1}, n: int); param a > 0 default 1; var w[d] "
+    "in ball(a); "
     "minimize E[z ~ D | z.n > 0] huber(z.y * dot(w, z.x), a);",
-    "groups": "dim d; set G; data D : table(x: real[d], y: real, g: G); data c : real[G]; param a default 1; var w[d]; "
+    "groups": "dim d; set G; data D : table(x: real[d], y: real, g: G); data c : real[G]; param a "
+    "default 1; var w[d]; "
     "minimize sum[k in G] c[k] * E[z ~ D | z.g == k] log1pexp(z.y * dot(w, z.x)) + a * sumsq(w);",
     "family": "dim d; set K; data D[k in K] : table(x: real[d], y: real); param a[K] default 1; var w[d]; "
     "minimize sum[k in K] a[k] * (E[z ~ D[k]] (dot(w, z.x) - z.y)^2);",
-    "ranges": "param a default 1; set T = 0 .. 3 by a; data D : table(y: real, t: T); data c : real[T]; var w[T]; "
+    "ranges": "param a default 1; set T = 0 .. 3 by a; data D : table(y: real, t: T); data c : real[T]; "
+    "var w[T]; "
     "minimize E[z ~ D] (w[z.t] - z.y)^2 + dot(c, w);",
     "domains": "data D : table(y: real, s: real); param a default 0.5; var w >= 0; "
     "minimize cvar(tail = a)[z ~ D] pinball(w - z.y, z.s) + w / a + E[z ~ D] log(z.s) * w^2;",
-    "matrix": "dim d; dim m; data c : real[d, m]; data D : table(x: real[d], y: real[m]); param a default 1; var w[d, m]; "
+    "matrix": "dim d; dim m; data c : real[d, m]; data D : table(x: real[d], y: real[m]); param a "
+    "default 1; var w[d, m]; "
     "minimize E[z ~ D] sumsq(z.y - z.x @ w) + a * sum(c * w);",
 }
 COLUMNS = "x y g n t s k c x0 x1 x2 1 x.1".split() + ["a b", "", "'", "true"]
 
 ODD: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 0.5, -3.7, 1e-320, 1e308, -0.0, float("nan"), float("inf"), -float("inf")),
-    *(10**30, 10**400, -(10**5000), 1 + 2j, Decimal("1.5"), Decimal("NaN"), Decimal("sNaN"), Decimal("1e999"), Fraction(1, 3)),
-    *("1", "a", "", " ", "nan", "é\u2028\x1b[31m", "\x00", "1e999", b"bytes", "nothing.csv", "sklearn:nothing", "s3://bucket/x"),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        0.5,
+        -3.7,
+        1e-320,
+        1e308,
+        -0.0,
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+    ),
+    *(
+        10**30,
+        10**400,
+        -(10**5000),
+        1 + 2j,
+        Decimal("1.5"),
+        Decimal("NaN"),
+        Decimal("sNaN"),
+        Decimal("1e999"),
+        Fraction(1, 3),
+    ),
+    *(
+        "1",
+        "a",
+        "",
+        " ",
+        "nan",
+        "é\u2028\x1b[31m",
+        "\x00",
+        "1e999",
+        b"bytes",
+        "nothing.csv",
+        "sklearn:nothing",
+        "s3://bucket/x",
+    ),
     *([1, 2], [], [[1], [1, 2]], [1, None], (1, "a"), {"a": 1}, {1: 2, "1": 3}, {1, 2}, range(3)),
-    *(np.float32(1.5), np.int64(3), np.bool_(True), np.str_("t"), np.nan, np.array(2.0), np.array([1.0, 2.0])),
-    *(np.array([[1, 2], [3, 4]]), np.array([True, False]), np.array(["a", "b"]), np.array([1, None], dtype=object)),
+    *(
+        np.float32(1.5),
+        np.int64(3),
+        np.bool_(True),
+        np.str_("t"),
+        np.nan,
+        np.array(2.0),
+        np.array([1.0, 2.0]),
+    ),
+    *(
+        np.array([[1, 2], [3, 4]]),
+        np.array([True, False]),
+        np.array(["a", "b"]),
+        np.array([1, None], dtype=object),
+    ),
     *(np.zeros((0,)), np.zeros((0, 2)), np.zeros((2, 0)), np.zeros((2, 2, 2))),
     *(np.datetime64("2020-01-01"), np.datetime64("NaT"), np.timedelta64(3, "D"), datetime.date(2020, 1, 1)),
     *(datetime.datetime(2020, 1, 1, 5), pd.NA, pd.NaT, pd.Timestamp("2020-01-01")),
-    *(torch.tensor(1.5), torch.tensor([1, 2]), torch.tensor([1.0]).bfloat16(), object, len, object(), lambda: 1),
+    *(
+        torch.tensor(1.5),
+        torch.tensor([1, 2]),
+        torch.tensor([1.0]).bfloat16(),
+        object,
+        len,
+        object(),
+        lambda: 1,
+    ),
     *(Path("nothing.csv"), "sklearn:iris"),
 ]
 #: lists in lists, too deep to be shown
@@ -52,9 +117,65 @@ for _ in range(2000):
     DEEP = [DEEP]
 
 WORDS = [
-    *("y", "g", "n", "s", "x0", "nothing", "`a b`", "`", "1", "0.5", "1e999", "-1", "9" * 400, "'a'", '"b"', "''", "True"),
-    *("None", "nan", "==", "!=", "<", ">=", "in", "not in", "is", "and", "or", "not", "&", "|", "~", "+", "-", "*", "/", "//"),
-    *("%", "**", "(", ")", "[", "]", ",", ".isna()", ".isin([1])", ".str", "[1, 'a']", "[]", "lambda: 1", "f''", "é", "\x00"),
+    *(
+        "y",
+        "g",
+        "n",
+        "s",
+        "x0",
+        "nothing",
+        "`a b`",
+        "`",
+        "1",
+        "0.5",
+        "1e999",
+        "-1",
+        "9" * 400,
+        "'a'",
+        '"b"',
+        "''",
+        "True",
+    ),
+    *(
+        "None",
+        "nan",
+        "==",
+        "!=",
+        "<",
+        ">=",
+        "in",
+        "not in",
+        "is",
+        "and",
+        "or",
+        "not",
+        "&",
+        "|",
+        "~",
+        "+",
+        "-",
+        "*",
+        "/",
+        "//",
+    ),
+    *(
+        "%",
+        "**",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        ".isna()",
+        ".isin([1])",
+        ".str",
+        "[1, 'a']",
+        "[]",
+        "lambda: 1",
+        "f''",
+        "é",
+        "\x00",
+    ),
     *(":=", "@", "#", "\n", ";", "if", "else"),
 ]
 
@@ -83,7 +204,7 @@ class Generator:
         """Something sound, now and then anything."""
         return self.odd() if self.random.random() < share else sound()
 
-    # ------------------------------------------------------------------------------------------------------------- columns
+    # -------------------------------------------------------------------------------------- columns
     def column(self, n: int) -> Any:
         """One value for each row."""
         rng, some = self.rng, self.random.choice
@@ -113,8 +234,15 @@ class Generator:
     def columns(self) -> dict[Any, Any]:
         n = self.random.choice([0, 1, 2, 5, 5, 5, 8])
         names: list[Any] = self.random.sample(COLUMNS, self.random.randrange(1, 8))
-        names += ["y"] * (self.random.random() < 0.8) + ["x"] * (self.random.random() < 0.6) + [1] * (self.random.random() < 0.1)
-        return {name: self.column(self.rare(lambda: n, 0.0) if self.random.random() < 0.97 else n + 1) for name in names}
+        names += (
+            ["y"] * (self.random.random() < 0.8)
+            + ["x"] * (self.random.random() < 0.6)
+            + [1] * (self.random.random() < 0.1)
+        )
+        return {
+            name: self.column(self.rare(lambda: n, 0.0) if self.random.random() < 0.97 else n + 1)
+            for name in names
+        }
 
     def table(self) -> Any:
         """What stands for a table."""
@@ -177,12 +305,16 @@ class Generator:
         if name == "a.npz" and self.random.random() < 0.7:
             arrays = {
                 k: np.asarray(v)
-                for k, v in {"x": np.ones((3, 2)), "y": self.rng.normal(size=3), "g": np.array(["a", "b", "a"])}.items()
+                for k, v in {
+                    "x": np.ones((3, 2)),
+                    "y": self.rng.normal(size=3),
+                    "g": np.array(["a", "b", "a"]),
+                }.items()
             }
             np.savez(path, **arrays)
         return self.one(lambda: path, lambda: str(path), lambda: str(path) + "x", lambda: str(self.folder))
 
-    # ------------------------------------------------------------------------------------------------------- params, spec
+    # --------------------------------------------------------------------------------- params, spec
     def number(self) -> Any:
         return self.rare(lambda: self.random.choice([0, 1, 2, 0.5, -1, 0.1, 3, 1e-9, DEEP]), 0.4)
 
@@ -190,11 +322,24 @@ class Generator:
         """A condition on rows, or what looks like one."""
         if self.random.random() < 0.3:
             return self.random.choice(
-                ["y > 0", "y == 1 and n > 0", "not (y < 0)", "g in ['a']", "y.notna()", "y == y", "n % 2 == 0"]
+                [
+                    "y > 0",
+                    "y == 1 and n > 0",
+                    "not (y < 0)",
+                    "g in ['a']",
+                    "y.notna()",
+                    "y == y",
+                    "n % 2 == 0",
+                ]
             )
         if self.random.random() < 0.05:
             return self.random.choice(
-                ["(" * 500 + "y" + ")" * 500, "y + " * 2000 + "1 > 0", "not " * 2000 + "y", "-" * 3000 + "1 > y"]
+                [
+                    "(" * 500 + "y" + ")" * 500,
+                    "y + " * 2000 + "1 > 0",
+                    "not " * 2000 + "y",
+                    "-" * 3000 + "1 > y",
+                ]
             )
         return self.rare(lambda: " ".join(self.random.choices(WORDS, k=self.random.randrange(1, 9))), 0.05)
 
@@ -205,7 +350,8 @@ class Generator:
             "column": lambda: self.random.choice(COLUMNS),
             "columns": lambda: self.random.choice([names, "*", names[0], []]),
             "map": lambda: {
-                self.random.choice(["a", "1", "nan", "True"]): self.random.choice([1, -1, "p", 0.5]) for _ in range(2)
+                self.random.choice(["a", "1", "nan", "True"]): self.random.choice([1, -1, "p", 0.5])
+                for _ in range(2)
             },
             "encode": lambda: "onehot",
             "scale": lambda: "standard",
@@ -231,29 +377,80 @@ class Generator:
     def spec(self) -> Any:
         keys: dict[Any, Callable[[], Any]] = {
             "D": self.section,
-            "c": lambda: self.random.choice([[1, 2], {"a": 1, "b": 2}, {"values": [1]}, {"source": "a.csv"}, 3, "a.csv"]),
+            "c": lambda: self.random.choice(
+                [[1, 2], {"a": 1, "b": 2}, {"values": [1]}, {"source": "a.csv"}, 3, "a.csv"]
+            ),
             "params": lambda: {"a": self.number()},
             "dims": lambda: {"d": self.number()},
-            "sets": lambda: {self.random.choice("GKT"): self.rare(lambda: self.random.choice([["a", "b"], ["1", "2"], []]), 0.2)},
+            "sets": lambda: {
+                self.random.choice("GKT"): self.rare(
+                    lambda: self.random.choice([["a", "b"], ["1", "2"], []]), 0.2
+                )
+            },
             "nets": lambda: {},
             self.odd_key(): self.odd,
         }
         chosen = self.random.sample(list(keys), self.random.randrange(0, 3))
-        return self.rare(lambda: {key: self.rare(keys[key], 0.05) for key in {"D": 0, **dict.fromkeys(chosen)}}, 0.02)
+        return self.rare(
+            lambda: {key: self.rare(keys[key], 0.05) for key in {"D": 0, **dict.fromkeys(chosen)}}, 0.02
+        )
 
     def toml(self) -> Any:
         """The path of a binding file, whatever it holds."""
         lines = [
-            *("[D]", "[params]", "[dims]", "[sets]", "[nets]", "[c]", "[E]", "[D.a]", "[D.x]", "[[D]]", "D = 3", 'D = "a.csv"'),
-            *('source = "a.csv"', "source = 3", 'where = "y > 0"', "where = 1", 'missing = "drop"', 'na = ["?"]', "a = 1"),
-            *("a = []", 'x = { columns = "*", scale = "standard", intercept = true }', 'x = "x"', 'y = { column = "y" }'),
+            *(
+                "[D]",
+                "[params]",
+                "[dims]",
+                "[sets]",
+                "[nets]",
+                "[c]",
+                "[E]",
+                "[D.a]",
+                "[D.x]",
+                "[[D]]",
+                "D = 3",
+                'D = "a.csv"',
+            ),
+            *(
+                'source = "a.csv"',
+                "source = 3",
+                'where = "y > 0"',
+                "where = 1",
+                'missing = "drop"',
+                'na = ["?"]',
+                "a = 1",
+            ),
+            *(
+                "a = []",
+                'x = { columns = "*", scale = "standard", intercept = true }',
+                'x = "x"',
+                'y = { column = "y" }',
+            ),
             *("y = {}", "d = 3"),
-            *('y = { column = "y", map = { "1" = 1, "2" = -1 } }', 'g = ["x", "y"]', 'G = ["a", "b"]', "values = [1, 2, 3]"),
-            *("a = nan", "a = 1979-05-27", "x = [[1], [1, 2]]", "= 1", "a = ", "a = 9" + "9" * 50, "\x00", "# \u2028", "é = 1"),
+            *(
+                'y = { column = "y", map = { "1" = 1, "2" = -1 } }',
+                'g = ["x", "y"]',
+                'G = ["a", "b"]',
+                "values = [1, 2, 3]",
+            ),
+            *(
+                "a = nan",
+                "a = 1979-05-27",
+                "x = [[1], [1, 2]]",
+                "= 1",
+                "a = ",
+                "a = 9" + "9" * 50,
+                "\x00",
+                "# \u2028",
+                "é = 1",
+            ),
             "a = " + "[" * 300 + "]" * 300,
         ]
         path = self.folder / "b.toml"
-        path.write_text("\n".join(self.random.choices(lines, k=self.random.randrange(0, 8))), encoding="utf-8")
+        path.write_text(
+            "\n".join(self.random.choices(lines, k=self.random.randrange(0, 8))), encoding="utf-8"
+        )
         (self.folder / "a.csv").write_text("x,y,g,n,s,t\n1,1,a,1,0.5,1\n2,-1,b,2,0.5,0\n")
         return path
 
@@ -272,7 +469,10 @@ class Generator:
             columns[self.random.choice("xyngst")] = self.column(n)
         array = {"groups": {"a": 1.0, "b": 2.0}, "ranges": [1, 2, 3, 4], "matrix": np.ones((2, 3))}
         family = {"a": columns, "b": columns} if self.random.random() < 0.8 else {1: columns, "1": columns}
-        data = {"D": family if model == "family" else columns, **({"c": array[model]} if model in array else {})}
+        data = {
+            "D": family if model == "family" else columns,
+            **({"c": array[model]} if model in array else {}),
+        }
         return {"data": data, **({"params": {"a": self.number()}} if self.random.random() < 0.4 else {})}
 
     def binding(self, model: str) -> dict[str, Any]:
@@ -280,7 +480,10 @@ class Generator:
         if self.random.random() < 0.5:
             return self.sound(model)
         if self.random.random() < 0.2:
-            return {"spec": self.toml(), **({"data": {"D": self.table()}} if self.random.random() < 0.3 else {})}
+            return {
+                "spec": self.toml(),
+                **({"data": {"D": self.table()}} if self.random.random() < 0.3 else {}),
+            }
         given: dict[str, Any] = {"data": {"D": self.table()}}
         if self.random.random() < 0.6:
             given["data"]["c"] = self.rare(lambda: self.column(3), 0.4)

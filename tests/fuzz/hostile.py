@@ -1,7 +1,8 @@
-"""Random hostile files: what a stranger may send as data, a binding, prepared tables, an answer or checkpoints.
+"""Random hostile files: what a stranger may send as data, a binding, prepared tables, an answer or
+checkpoints.
 
-Each case is a file or a folder that lies, is damaged, or is no file at all, and what a user does with it. Sound and hostile parts
-are mixed, so that what is wrong lies at every depth.
+Each case is a file or a folder that lies, is damaged, or is no file at all, and what a user does
+with it. Sound and hostile parts are mixed, so that what is wrong lies at every depth.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ TABLE = (
 ARRAY = "dim d; data c : real[d]; param a default 1; var w[d]; minimize sumsq(w - c) + a * sumsq(w);"
 ANSWERED = (
     "dim d; set G; data D : table(x: real[d], y: real, g: G); param a > 0 default 0.1; var w[d]; var t[G]; "
-    "def score(x) = dot(w, x); minimize E[z ~ D] (dot(w, z.x) + t[z.g] - z.y)^2 + a * sumsq(w); subject to cap: sum(w) <= 0.5;"
+    "def score(x) = dot(w, x); minimize E[z ~ D] (dot(w, z.x) + t[z.g] - z.y)^2 + a * sumsq(w); subject "
+    "to cap: sum(w) <= 0.5;"
 )
 BINDING = """
 [D]
@@ -95,7 +97,8 @@ QUERIES = [
     "SELECT * FROM read_csv('fifo.csv')",
     "SELECT * FROM '/dev/zero'",
     "SELECT unnest(range(100)) AS y, repeat('1', 100000)::VARCHAR AS x0",
-    "WITH RECURSIVE r AS (SELECT 1 AS y UNION ALL SELECT y + 1 FROM r WHERE y < 1000) SELECT y, y AS x0 FROM r",
+    "WITH RECURSIVE r AS (SELECT 1 AS y UNION ALL SELECT y + 1 FROM r WHERE y < 1000) SELECT y, y AS x0 "
+    "FROM r",
     "SELECT " + "(" * 500 + "1" + ")" * 500 + " AS y",
     "SELECT [1, 2] AS x, {{'a': 1}} AS y",
 ]
@@ -109,8 +112,8 @@ def header(shape: str, descr: str = "'<f8'", fortran: str = "False") -> bytes:
 
 
 class Hostile:
-    """Cases from a seed, in a folder of their own; ``answer`` is a result folder, ``prepared`` one of tables, ``state`` one of
-    checkpoints, which are copied before they are changed."""
+    """Cases from a seed, in a folder of their own; ``answer`` is a result folder, ``prepared`` one of
+    tables, ``state`` one of checkpoints, which are copied before they are changed."""
 
     def __init__(self, seed: int, folder: Path, sound: Path):
         self.random, self.folder, self.sound = random.Random(seed), folder, sound
@@ -124,7 +127,9 @@ class Hostile:
             "renamed": lambda: self.table(self.renamed()),
             "no file": lambda: self.table(self.no_file()),
             "pattern": lambda: self.table(self.pattern()),
-            "query": lambda: self.table("duckdb:" + self.random.choice(QUERIES).format(outside=self.sound.parent)),
+            "query": lambda: self.table(
+                "duckdb:" + self.random.choice(QUERIES).format(outside=self.sound.parent)
+            ),
             "toml": self.toml,
             "prepare": self.prepare,
             "prepared": self.prepared,
@@ -146,7 +151,7 @@ class Hostile:
         (self.folder / name).write_bytes(content)
         return name
 
-    # ----------------------------------------------------------------------------------------------------------- data files
+    # ----------------------------------------------------------------------------------- data files
     def table(self, source: str) -> Callable[[], Any]:
         """A binding file that names a source, bound or prepared."""
         keys = [
@@ -159,7 +164,9 @@ class Hostile:
         chosen = "\n".join(self.random.sample(keys, self.random.randrange(3)))
         self.write("m.toml", f"[D]\nsource = {json.dumps(source)}\n{chosen}\n".encode())
         if self.random.random() < 0.3:
-            return lambda: fccomodel.compile(TABLE).prepare(self.folder / "prepared", spec=self.folder / "m.toml")
+            return lambda: fccomodel.compile(TABLE).prepare(
+                self.folder / "prepared", spec=self.folder / "m.toml"
+            )
         return lambda: fccomodel.compile(TABLE).bind(spec=self.folder / "m.toml")
 
     def array(self, source: str) -> Callable[[], Any]:
@@ -195,7 +202,16 @@ class Hostile:
             "()",
             "(2, 2)",
         ]
-        shapes += ["(1,)" * 30, "(" + "1, " * 40 + ")", "[4]", "4", "(4.0,)", "(True,)", "(" * 300, "9" * 5000]
+        shapes += [
+            "(1,)" * 30,
+            "(" + "1, " * 40 + ")",
+            "[4]",
+            "4",
+            "(4.0,)",
+            "(True,)",
+            "(" * 300,
+            "9" * 5000,
+        ]
         types = [
             "'<f8'",
             "'|O'",
@@ -217,16 +233,24 @@ class Hostile:
                 return header("(4,)", self.random.choice(types)) + bytes(32)
             case 2:
                 return header(
-                    self.random.choice(shapes), self.random.choice(types), self.random.choice(["True", "False", "1"])
+                    self.random.choice(shapes),
+                    self.random.choice(types),
+                    self.random.choice(["True", "False", "1"]),
                 ) + bytes(32)
             case _:
                 return self.damaged(header("(4,)") + np.arange(4.0).tobytes())
 
     def npz(self) -> bytes:
         packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", self.random.choice([zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])) as archive:
-            for name in self.random.sample(["x0", "x1", "y", "x", "../y", "/y", "", "y\n", "<b>"], self.random.randrange(5)):
-                archive.writestr(f"{name}.npy", self.random.choice([self.npy(), header("(4,)") + np.arange(4.0).tobytes()]))
+        with zipfile.ZipFile(
+            packed, "w", self.random.choice([zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED])
+        ) as archive:
+            for name in self.random.sample(
+                ["x0", "x1", "y", "x", "../y", "/y", "", "y\n", "<b>"], self.random.randrange(5)
+            ):
+                archive.writestr(
+                    f"{name}.npy", self.random.choice([self.npy(), header("(4,)") + np.arange(4.0).tobytes()])
+                )
             if self.random.random() < 0.2:  # zeros that take a thousandth of their size
                 archive.writestr("bomb.npy", header("(25000000,)") + bytes(200_000_000), zipfile.ZIP_DEFLATED)
         content = packed.getvalue()
@@ -255,7 +279,14 @@ class Hostile:
     def parquet(self) -> bytes:
         count = self.random.randrange(5)
         columns: dict[str, Any] = {"x0": list(range(count)), "x1": [0.5] * count, "y": [1.0] * count}
-        extra = [[[1.0, 2.0]] * count, [b"a"] * count, [{"a": 1}] * count, [None] * count, [10**30] * count, ["a"] * count]
+        extra = [
+            [[1.0, 2.0]] * count,
+            [b"a"] * count,
+            [{"a": 1}] * count,
+            [None] * count,
+            [10**30] * count,
+            ["a"] * count,
+        ]
         columns["x"] = self.random.choice(extra)
         try:
             made = pa.table(columns)
@@ -270,9 +301,13 @@ class Hostile:
 
     def renamed(self) -> str:
         """A file of one kind by the name of another."""
-        content = self.random.choice([self.npy, self.csv, self.parquet, lambda: self.random.randbytes(500), lambda: b""])()
+        content = self.random.choice(
+            [self.npy, self.csv, self.parquet, lambda: self.random.randbytes(500), lambda: b""]
+        )()
         return self.write(
-            "rows" + self.random.choice([".csv", ".npz", ".npy", ".parquet", ".csv.gz", ".tsv", ".pq", ".txt"]), content
+            "rows"
+            + self.random.choice([".csv", ".npz", ".npy", ".parquet", ".csv.gz", ".tsv", ".pq", ".txt"]),
+            content,
         )
 
     def no_file(self) -> str:
@@ -294,7 +329,9 @@ class Hostile:
                 with socket.socket(socket.AF_UNIX) as end:
                     end.bind(os.path.relpath(path))
             case 6:
-                return self.random.choice(["/dev/zero", "/dev/stdin", "/dev/random", "/proc/self/environ", "/proc/kmsg", "/"])
+                return self.random.choice(
+                    ["/dev/zero", "/dev/stdin", "/dev/random", "/proc/self/environ", "/proc/kmsg", "/"]
+                )
             case _:
                 return self.random.choice(
                     [
@@ -316,7 +353,7 @@ class Hostile:
         os.mkfifo(self.folder / "fifo.csv")
         return self.random.choice(PATTERNS)
 
-    # -------------------------------------------------------------------------------------------------------- binding files
+    # -------------------------------------------------------------------------------- binding files
     def toml(self) -> Callable[[], Any]:
         self.write("rows.csv", b"x0,x1,y\n1,2,3\n4,5,6\n")
         texts = [
@@ -362,7 +399,9 @@ class Hostile:
         self.random.shuffle(parts)
         content = "\n".join(parts).encode()
         self.write("m.toml", self.damaged(content) if self.random.random() < 0.2 else content)
-        return lambda: fccomodel.compile(self.random.choice([TABLE, ANSWERED])).bind(spec=self.folder / "m.toml")
+        return lambda: fccomodel.compile(self.random.choice([TABLE, ANSWERED])).bind(
+            spec=self.folder / "m.toml"
+        )
 
     def net(self) -> Callable[[], Any]:
         self.write("n.py", b"raise SystemExit(3)")
@@ -398,7 +437,7 @@ class Hostile:
         text = self.random.choice(texts)
         return lambda: fccomodel.compile(text).bind()
 
-    # ------------------------------------------------------------------------------------------------------ folders of ours
+    # ------------------------------------------------------------------------------ folders of ours
     def copied(self, name: str) -> Path:
         shutil.copytree(self.sound / name, self.folder / name)
         return self.folder / name
@@ -417,7 +456,9 @@ class Hostile:
                 os.mkfifo(out)
             case _:
                 out.mkdir()
-                (out / "manifest.json").symlink_to(self.random.choice(["/dev/zero", "/etc/passwd", "nothing"]))
+                (out / "manifest.json").symlink_to(
+                    self.random.choice(["/dev/zero", "/etc/passwd", "nothing"])
+                )
         return lambda: fccomodel.compile(TABLE).prepare(out, spec=self.folder / "m.toml")
 
     def prepared(self) -> Callable[[], Any]:
@@ -485,7 +526,11 @@ class Hostile:
             lambda: fccomodel.load(folder).predict(rows),
             lambda: fccomodel.load(folder).value("score", rows),
             lambda: fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").plan(start=folder),
-            lambda: fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").solve(start=folder, budget="2it", polish=False),
+            lambda: (
+                fccomodel.compile(ANSWERED)
+                .bind(spec=self.sound / "m.toml")
+                .solve(start=folder, budget="2it", polish=False)
+            ),
             lambda: page.html(fccomodel.load(folder)),
         ]
         return self.random.choice(uses)
@@ -556,7 +601,9 @@ class Hostile:
                 manifest["files"][name] = files.digest(place / name)
         (place / checkpoints.MANIFEST).write_text(json.dumps(files.seal(manifest)))
         return lambda: (
-            fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").solve(budget="40it", polish=False, checkpoint=folder)
+            fccomodel.compile(ANSWERED)
+            .bind(spec=self.sound / "m.toml")
+            .solve(budget="40it", polish=False, checkpoint=folder)
         )
 
     def data_of_program(self) -> Callable[[], Any]:
@@ -564,7 +611,9 @@ class Hostile:
 
         path = self.folder / "data.pt"
         if self.random.random() < 0.5:
-            torch.save(self.random.choice([{"x": torch.zeros(3)}, [1], print, {"x": np.zeros(3)}, object()]), path)
+            torch.save(
+                self.random.choice([{"x": torch.zeros(3)}, [1], print, {"x": np.zeros(3)}, object()]), path
+            )
         else:
             path.write_bytes(self.damaged((self.sound / "answer" / "data.pt").read_bytes()))
         return lambda: support.read_data(str(path), None, self.random.random() < 0.5)
@@ -582,7 +631,12 @@ class Hostile:
         name = self.random.choice(list(links))
         (out / name).unlink(missing_ok=True)
         (out / name).symlink_to(links[name])
-        return lambda: fccomodel.compile(ANSWERED).bind(spec=self.sound / "m.toml").solve(budget="2it", polish=False).save(out)
+        return lambda: (
+            fccomodel.compile(ANSWERED)
+            .bind(spec=self.sound / "m.toml")
+            .solve(budget="2it", polish=False)
+            .save(out)
+        )
 
 
 def sound_files(folder: Path) -> Path:
@@ -601,7 +655,9 @@ def sound_files(folder: Path) -> Path:
     model.bind(spec=sound / "m.toml").solve(budget="20it", polish=False).save(sound / "answer")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(checkpoints, "remove", lambda at: None)
-        model.bind(spec=sound / "m.toml").solve(budget="40it", polish=False, checkpoint=sound / "state", every=0)
+        model.bind(spec=sound / "m.toml").solve(
+            budget="40it", polish=False, checkpoint=sound / "state", every=0
+        )
     fccomodel.compile(TABLE).prepare(sound / "prepared", spec=sound / "m.toml")
     return sound
 
@@ -610,5 +666,7 @@ def tree(folder: Path) -> Mapping[str, Any]:
     """Every file and folder below, by its path: what it is, and its bytes."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
-        found[str(path)] = path.read_bytes() if path.is_file() and not path.is_symlink() else path.lstat().st_mode
+        found[str(path)] = (
+            path.read_bytes() if path.is_file() and not path.is_symlink() else path.lstat().st_mode
+        )
     return found

@@ -1,4 +1,5 @@
-"""Processes that are killed, and disks that are full, while a folder of results is written again: ``python tests/fuzz/kills.py``.
+"""Processes that are killed, and disks that are full, while a folder of results is written again:
+``python tests/fuzz/kills.py``.
 
 Whatever happens, the folder reads as one of the two answers that are written there in turn, whole.
 """
@@ -28,7 +29,8 @@ from fccomodel.core.diagnostics import FccoError
 
 MODELS = (
     "dim d; data D : table(x: real[d], y: real); var w[d]; minimize E[z ~ D] (dot(w, z.x) - z.y)^2;",
-    "dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s); minimize E[z ~ D] s(v; z.x)^2;",
+    "dim d; data D : table(x: real[d], y: real); net s : real[d] -> real; var v = params(s); minimize "
+    "E[z ~ D] s(v; z.x)^2;",
 )
 #: what the operating system is asked for while files are written and put in place, as Python's audit names it
 OPERATIONS = ("os.rename", "os.mkdir", "os.rmdir", "os.remove", "open", "shutil.rmtree")
@@ -42,15 +44,22 @@ def answers(rows: int = 200) -> list[Result]:
     data = {"D": {"x": rng.normal(size=(rows, 5)), "y": rng.normal(size=rows)}}
     models = [fccomodel.compile(text) for text in MODELS]
     nets: list[dict[str, str]] = [{}, {"s": "mlp(4)"}]
-    return [m.bind(data=data, nets=n).solve(budget="3it", polish=False) for m, n in zip(models, nets, strict=True)]
+    return [
+        m.bind(data=data, nets=n).solve(budget="3it", polish=False) for m, n in zip(models, nets, strict=True)
+    ]
 
 
 def read_as(folder: Path, written: list[Result]) -> int:
-    """Which of the results a folder holds; an error where it is read as none of them, or as parts of several."""
+    """Which of the results a folder holds; an error where it is read as none of them, or as parts of
+    several."""
     stored = fccomodel.load(folder)
-    (k,) = (k for k, result in enumerate(written) if result.outcome.planned.compiled.hash == stored.compiled.hash)
+    (k,) = (
+        k for k, result in enumerate(written) if result.outcome.planned.compiled.hash == stored.compiled.hash
+    )
     assert stored.record["objective"] == written[k].objective
-    assert {n: v.tolist() for n, v in stored.variables.items()} == {n: v.tolist() for n, v in written[k].variables.items()}
+    assert {n: v.tolist() for n, v in stored.variables.items()} == {
+        n: v.tolist() for n, v in written[k].variables.items()
+    }
     return k
 
 
@@ -85,7 +94,8 @@ def killed_at(operation: int) -> Callable[[str, tuple], None]:
 
 
 def kills_at_each_operation(folder: Path, written: list[Result]) -> Counter:
-    """A folder is written again by processes that die at their first operation, at their second, ... until one lives."""
+    """A folder is written again by processes that die at their first operation, at their second, ...
+    until one lives."""
     written[0].save(folder)
     found: Counter = Counter()
     for operation in range(1, 1000):
@@ -125,8 +135,8 @@ def kills_at_random(folder: Path, written: list[Result], kills: int, seed: int =
 
 
 def full_disks(folder: Path, written: list[Result], disks: int, seed: int = 0) -> Counter:
-    """A folder is written again where files end at random lengths, as on a full disk: an error, and the answer of before. The
-    lengths are evenly spread, or their logarithms are, two and two."""
+    """A folder is written again where files end at random lengths, as on a full disk: an error, and
+    the answer of before. The lengths are evenly spread, or their logarithms are, two and two."""
     rng = random.Random(seed)
     written[0].save(folder)
     found: Counter = Counter()
@@ -141,7 +151,9 @@ def full_disks(folder: Path, written: list[Result], disks: int, seed: int = 0) -
 
         _, status = os.waitpid(child(work), 0)
         after = read_as(folder, written)
-        assert os.WIFEXITED(status) and (after == before if os.WEXITSTATUS(status) == 2 else os.WEXITSTATUS(status) == 0)
+        assert os.WIFEXITED(status) and (
+            after == before if os.WEXITSTATUS(status) == 2 else os.WEXITSTATUS(status) == 0
+        )
         assert not [path.name for path in folder.iterdir() if path.name.startswith(".")]
         found["full" if os.WEXITSTATUS(status) else "enough", after] += 1
     return found
@@ -151,7 +163,9 @@ def full_disks(folder: Path, written: list[Result], disks: int, seed: int = 0) -
 def small_disk(size: int) -> Iterator[Path | None]:
     """A folder on a file system of so many bytes; None where none can be made."""
     with tempfile.TemporaryDirectory() as name:
-        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", name], capture_output=True)
+        made = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", name], capture_output=True
+        )
         mounted = made.returncode == 0
         try:
             yield Path(name) if mounted else None
@@ -183,16 +197,29 @@ def small_disks(written: list[Result]) -> Counter:
 
 
 def whole_commands(folder: Path, kills: int, seed: int = 0) -> Counter:
-    """``fccomodel solve --out`` of two models in turn, killed at random moments; what was there before, or what is new."""
+    """``fccomodel solve --out`` of two models in turn, killed at random moments; what was there
+    before, or what is new."""
     rng, found = random.Random(seed), Counter()
     for k, text in enumerate(("minimize (x - 1)^2", "minimize (x - 2)^2")):
         (folder / f"{k}.fcco").write_text(f"var x;\n{text};\n")
-    call = [sys.executable, "-m", "fccomodel", "solve", "--quiet", "--budget", "20it", "--out", str(folder / "out")]
+    call = [
+        sys.executable,
+        "-m",
+        "fccomodel",
+        "solve",
+        "--quiet",
+        "--budget",
+        "20it",
+        "--out",
+        str(folder / "out"),
+    ]
     began = time.perf_counter()
     subprocess.run([*call, str(folder / "0.fcco")], check=True, capture_output=True)
     usual = time.perf_counter() - began
     for k in range(kills):
-        process = subprocess.Popen([*call, str(folder / f"{k % 2}.fcco")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*call, str(folder / f"{k % 2}.fcco")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         time.sleep(rng.uniform(0, 1.2 * usual))
         process.kill()
         process.wait()
@@ -214,7 +241,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         print("killed at each operation:", dict(kills_at_each_operation(folder / "a", written)), flush=True)
-        print("killed at random:", dict(kills_at_random(folder / "b", written, given.kills, given.seed)), flush=True)
+        print(
+            "killed at random:",
+            dict(kills_at_random(folder / "b", written, given.kills, given.seed)),
+            flush=True,
+        )
         print("full disks:", dict(full_disks(folder / "c", written, given.disks, given.seed)), flush=True)
         print("small file systems:", dict(small_disks(written)), flush=True)
         print("whole commands:", dict(whole_commands(folder, given.commands, given.seed)), flush=True)

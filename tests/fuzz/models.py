@@ -1,4 +1,5 @@
-"""Random models that mostly check: small data of one kind each, expressions by their shape, constraints, families, sets."""
+"""Random models that mostly check: small data of one kind each, expressions by their shape,
+constraints, families, sets."""
 
 from __future__ import annotations
 
@@ -45,9 +46,23 @@ SETS = ["", "", "", " >= 0", " >= -1, <= 1", " in box(-1, 1)", " <= 3", " >= p"]
 VECTOR_SETS = [*SETS, " in ball(2)", " in simplex({})", " in ball1(1)", " in simplex({})", " in box(0, 2)"]
 NUMBERS = ["0", "1", "2", "0.5", "3", "1e-3", "10", "0.1", "1e6", "1e-12", "1e300", "7"]
 EXPONENTS = ["2", "2", "3", "4", "0.5", "-1", "1.5", "0", "1", "p", "r", "-0.5", "1e3", "100"]
-DRAWS = ["z ~ D", "z ~ D", "z ~ P", "z in D", "z in N", *(f"z ~ D | {c}" for c in ("z.y == 1", "z.n > 0", "z.t > p", "z.c == 2"))]
+DRAWS = [
+    "z ~ D",
+    "z ~ D",
+    "z ~ P",
+    "z in D",
+    "z in N",
+    *(f"z ~ D | {c}" for c in ("z.y == 1", "z.n > 0", "z.t > p", "z.c == 2")),
+]
 LABELS = ["k in T", "k in T", "g in G", "g in G", "k in {1, 2, 3}", "k in 1 .. 3 by 2"]
-TAILS = ["cvar(tail = 0.5)", "cvar(tail = 0.3)", "topk(k = 2)", "pmean(p = 2)", "pmean(p = 3)", "logmeanexp(t = 1)"]
+TAILS = [
+    "cvar(tail = 0.5)",
+    "cvar(tail = 0.3)",
+    "topk(k = 2)",
+    "pmean(p = 2)",
+    "pmean(p = 3)",
+    "logmeanexp(t = 1)",
+]
 
 
 class Models:
@@ -56,7 +71,9 @@ class Models:
     def __init__(self, seed: int):
         self.random = random.Random(seed)
         public = {name: atom for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
-        self.entrywise = {name: atom for name, atom in public.items() if hasattr(atom, "formula") or atom.variadic}
+        self.entrywise = {
+            name: atom for name, atom in public.items() if hasattr(atom, "formula") or atom.variadic
+        }
         self.whole = {name: atom for name, atom in public.items() if name not in self.entrywise}
 
     def pick(self, *choices: str) -> str:
@@ -65,7 +82,7 @@ class Models:
     def one(self, *choices: Callable[[], str]) -> str:
         return self.random.choice(choices)()
 
-    # ----------------------------------------------------------------------------------------------------------- expressions
+    # ---------------------------------------------------------------------------------- expressions
     def scalar(self, depth: int, row: bool = False, label: str = "") -> str:
         """A number."""
         if depth <= 0:
@@ -82,7 +99,9 @@ class Models:
             lambda: self.call(self.entrywise, inner),
             lambda: self.call(self.entrywise, inner),
             lambda: self.call(self.whole, lambda: self.vector(depth - 1, row, label)),
-            lambda: f"{self.pick('sumsq', 'norm1', 'norm2', 'sum', 'mean', 'norminf')}({self.vector(depth - 1, row, label)})",
+            lambda: (
+                f"{self.pick('sumsq', 'norm1', 'norm2', 'sum', 'mean', 'norminf')}({self.vector(depth - 1, row, label)})"
+            ),
             lambda: f"dot({self.vector(depth - 1, row, label)}, {self.vector(depth - 1, row, label)})",
             lambda: self.reduction(depth, row, label),
             lambda: self.reduction(depth, row, label),
@@ -114,7 +133,17 @@ class Models:
             *self.random.choices(NUMBERS, k=2),
         ]
         if row:
-            choices += ["z.t", "z.y", "z.n", "dot(w, z.x)", "dot(w, z.x)", "s[z.g]", "h[z.c]", "z.t - dot(w, z.x)", "w @ z.x"]
+            choices += [
+                "z.t",
+                "z.y",
+                "z.n",
+                "dot(w, z.x)",
+                "dot(w, z.x)",
+                "s[z.g]",
+                "h[z.c]",
+                "z.t - dot(w, z.x)",
+                "w @ z.x",
+            ]
         choices += {"": [], "k": ["h[k]", "h[k]", "k"], "g": ["s[g]"]}[label]
         return self.pick(*choices)
 
@@ -133,7 +162,10 @@ class Models:
             lambda: self.call(self.entrywise, inner),
             lambda: f"concat({self.scalar(depth - 1, row, label)}, {self.scalar(depth - 1, row, label)})",
             lambda: f"softmax({inner()})",
-            lambda: f"{self.pick('E[z ~ D]', 'mean[z in D]', 'sum[k in G]')} ({self.vector(depth - 1, True, label)})",
+            lambda: (
+                f"{self.pick('E[z ~ D]', 'mean[z in D]', 'sum[k in G]')} "
+                f"({self.vector(depth - 1, True, label)})"
+            ),
             inner,
         )
 
@@ -141,7 +173,9 @@ class Models:
         """A mean, a sum, a tail..., over rows, labels or a simple set."""
         form = self.random.randrange(9)
         if form < 4:
-            kind = self.pick("E", "E", "E", "mean", "variance", "sum", "max", "min", "prob", "logsumexp", *TAILS)
+            kind = self.pick(
+                "E", "E", "E", "mean", "variance", "sum", "max", "min", "prob", "logsumexp", *TAILS
+            )
             draw = self.pick(*DRAWS)
             if kind in ("E", "variance", "prob"):
                 draw = draw.replace(" in ", " ~ ")
@@ -157,18 +191,28 @@ class Models:
         if form == 7:
             body = f"dot(m, {self.vector(depth - 1, row, label)})"
             return f"(max[m in {self.pick('simplex(d)', 'ball(1)', 'ball1(2)')}] {body})"
-        noise = self.pick("normal(0, 1)", "uniform(-1, 1)", "bernoulli(0.3)", "laplace(0, 1)", "exponential(1)")
+        noise = self.pick(
+            "normal(0, 1)", "uniform(-1, 1)", "bernoulli(0.3)", "laplace(0, 1)", "exponential(1)"
+        )
         return f"(E[z ~ P, o ~ {self.pick('N', 'D', noise)}] ({self.scalar(depth - 1, True, label)}))"
 
-    # ---------------------------------------------------------------------------------------------------------------- models
+    # --------------------------------------------------------------------------------------- models
     def constraint(self, k: int) -> str:
         depth = self.random.randrange(1, 4)
         relation = self.one(
-            lambda: f"{self.scalar(depth)} {self.pick('<=', '<=', '>=', '==')} {self.pick('0', '1', '0.5', 'p', '10', 'u')}",
+            lambda: (
+                f"{self.scalar(depth)} {self.pick('<=', '<=', '>=', '==')} "
+                f"{self.pick('0', '1', '0.5', 'p', '10', 'u')}"
+            ),
             lambda: f"{self.pick('0', '-1')} <= {self.scalar(depth)} <= {self.pick('1', '5')}",
-            lambda: f"{self.pick('norm1', 'norm2', 'sum', 'sumsq')}(w) {self.pick('<=', '==')} {self.pick('1', '2', 'r')}",
+            lambda: (
+                f"{self.pick('norm1', 'norm2', 'sum', 'sumsq')}(w) {self.pick('<=', '==')} "
+                f"{self.pick('1', '2', 'r')}"
+            ),
             lambda: f"w {self.pick('<=', '>=')} {self.pick('1', 'b', '2 * b')}",
-            lambda: f"{self.pick('1 <= 2', '0 * u <= 1', '1e9 * u >= 1e9', 'p <= 1', '2 <= 1', '0 == 0', 'u - u <= 0')}",
+            lambda: (
+                f"{self.pick('1 <= 2', '0 * u <= 1', '1e9 * u >= 1e9', 'p <= 1', '2 <= 1', '0 == 0', 'u - u <= 0')}"
+            ),
         )
         if self.random.random() < 0.25:
             labels = self.pick(*LABELS)
@@ -184,7 +228,9 @@ class Models:
         elif kind == 1:
             body = f"{self.pick('sumsq(w)', 'abs(u)', '(u - 1)^2', 'norm1(w)', 'huber(u - 3, 1)')} + {body}"
         elif kind == 2:
-            loss = self.pick("log1pexp(-z.y * dot(w, z.x))", "(dot(w, z.x) - z.t)^2", "abs(dot(w, z.x) - z.t)")
+            loss = self.pick(
+                "log1pexp(-z.y * dot(w, z.x))", "(dot(w, z.x) - z.t)^2", "abs(dot(w, z.x) - z.t)"
+            )
             body = f"E[z ~ D] {loss} + {self.pick('0.1 * ', '', 'p * ')}{self.scalar(depth - 1)}"
         return f"{self.pick('minimize', 'minimize', 'maximize')} {self.pick('', '', 'e: ')}{body}"
 

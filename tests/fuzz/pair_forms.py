@@ -1,7 +1,9 @@
-"""Random models over pairs and triples of rows, with their data and the same values by arrays of NumPy.
+"""Random models over pairs and triples of rows, with their data and the same values by arrays of
+NumPy.
 
-A form is one reduction over pairs or triples, or a nest of two of them, with conditions on the rows; it stands in the objective,
-in a constraint, or in a family of constraints. Its value by brute force lays out all pairs (triples), so it is of few rows.
+A form is one reduction over pairs or triples, or a nest of two of them, with conditions on the
+rows; it stands in the objective, in a constraint, or in a family of constraints. Its value by brute
+force lays out all pairs (triples), so it is of few rows.
 """
 
 from __future__ import annotations
@@ -38,12 +40,18 @@ def tables(rows: int, groups: int, seed: int, *, huge: bool = False) -> dict[str
     y[first] = np.where((first // groups) % 2 == 0, 1, -1)
     x = rng.normal(size=(rows, WIDTH)) + 0.3 * y[:, None]
     names = np.array([f"g{k}" for k in range(groups)])
-    d = {"x": x, "y": y, "t": rng.normal(size=rows), "g": names[g], "h": np.where(rng.random(rows) < 0.5, "a", "b")}
+    d = {
+        "x": x,
+        "y": y,
+        "t": rng.normal(size=rows),
+        "g": names[g],
+        "h": np.where(rng.random(rows) < 0.5, "a", "b"),
+    }
     z = {"u": rng.normal(size=3 * groups), "g": names[np.arange(3 * groups) % groups]}
     return {"D": d, "Z": z}
 
 
-# -------------------------------------------------------------------------------------------------------------- reductions
+# --------------------------------------------------------------------------------------- reductions
 def weighted(values: Array, mask: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
     """Values and mask with the reduced axes as one, at the end."""
     values, mask = np.broadcast_arrays(values, mask)
@@ -75,7 +83,9 @@ def _tail(v: Array, m: Array) -> Array:
     ordered = -np.sort(-np.where(m, v, -np.inf), -1)
     share = 0.3 * m.sum(-1, keepdims=True)
     weight = np.clip(share - np.arange(v.shape[-1]), 0, 1)
-    return np.where(weight > 0, weight * np.where(np.isfinite(ordered), ordered, 0), 0).sum(-1) / share[..., 0]
+    return (
+        np.where(weight > 0, weight * np.where(np.isfinite(ordered), ordered, 0), 0).sum(-1) / share[..., 0]
+    )
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ KINDS = {
 }
 
 
-# --------------------------------------------------------------------------------------------------------------- the forms
+# ---------------------------------------------------------------------------------------- the forms
 @dataclass
 class Form:
     """A form's text, its value by arrays, and which tables its binders range over."""
@@ -160,7 +170,10 @@ def case(seed: int, most: int = 12000) -> Case:
     groups = forms.pick(*FEW_GROUPS, *(rows // each for each in ROWS_OF_GROUPS))
     huge = forms.chance(0.2)
     small = tables(16 if form.triples else 30, 3, seed)
-    ends = [np.nan_to_num(np.nanmax(form.value(w, small)), nan=1.0) for w in (np.zeros(WIDTH), np.full(WIDTH, 0.5))]
+    ends = [
+        np.nan_to_num(np.nanmax(form.value(w, small)), nan=1.0)
+        for w in (np.zeros(WIDTH), np.full(WIDTH, 0.5))
+    ]
     size = f"{rows} rows, {groups} groups{', half of the rows in one' if huge else ''}"
     return Case(form.model(float(sum(ends) / 2)), tables(rows, groups, seed, huge=huge), size)
 
@@ -181,7 +194,7 @@ class Forms:
     def chance(self, share: float) -> bool:
         return self.random.random() < share
 
-    # ------------------------------------------------------------------------------------------------ bodies and conditions
+    # ------------------------------------------------------------------------ bodies and conditions
     def body(self, binders: Sequence[str]) -> Part:
         """A loss of the rows of all binders."""
         a, b = binders[:2] if len(binders) > 1 else (binders[0], binders[0])
@@ -193,7 +206,10 @@ class Forms:
             margin = self.pick(
                 Part(f"({pair.text} + 0.5 * dot(w, {c}.x))", lambda r: pair.value(r) + 0.5 * r[c]["s"]),
                 Part(f"({pair.text} * (1 + 0.3 * {c}.t))", lambda r: pair.value(r) * (1 + 0.3 * r[c]["t"])),
-                Part(f"({pair.text} - dot(w, {a}.x - {c}.x))", lambda r: pair.value(r) - (r[a]["s"] - r[c]["s"])),
+                Part(
+                    f"({pair.text} - dot(w, {a}.x - {c}.x))",
+                    lambda r: pair.value(r) - (r[a]["s"] - r[c]["s"]),
+                ),
             )
         m = margin
         return self.pick(
@@ -209,7 +225,10 @@ class Forms:
                 f"exp(-0.1 * sumsq({a}.x - {b}.x)) * ({m.text})^2",
                 lambda r: np.exp(-0.1 * ((r[a]["x"] - r[b]["x"]) ** 2).sum(-1)) * m.value(r) ** 2,
             ),
-            Part(f"log1pexp(-{a}.y * {b}.y * {m.text})", lambda r: softplus(-r[a]["y"] * r[b]["y"] * m.value(r))),
+            Part(
+                f"log1pexp(-{a}.y * {b}.y * {m.text})",
+                lambda r: softplus(-r[a]["y"] * r[b]["y"] * m.value(r)),
+            ),
         )
 
     def equal(self, a: str, b: str, column: str = "g") -> Part:
@@ -248,16 +267,27 @@ class Forms:
         self.random.shuffle(parts)
         return parts
 
-    # ------------------------------------------------------------------------------------------------------------ the nests
+    # ------------------------------------------------------------------------------------ the nests
     def form(self, triples: float = 0.25) -> Form:
         """A form."""
-        kinds = [self.flat, self.flat, self.nested, self.nested, self.grouped, self.grouped, self.member_of_table, self.in_family]
+        kinds = [
+            self.flat,
+            self.flat,
+            self.nested,
+            self.nested,
+            self.grouped,
+            self.grouped,
+            self.member_of_table,
+            self.in_family,
+        ]
         return self.pick(*kinds)(self.chance(triples))
 
     def inner_kind(self) -> str:
         return self.pick("E", "E", "E", "E", "mean", "variance", "logmeanexp", "max", "cvar")
 
-    def reduced(self, kind: str, binders: Sequence[str], over: str, conditions: list[Part], body: Part) -> Part:
+    def reduced(
+        self, kind: str, binders: Sequence[str], over: str, conditions: list[Part], body: Part
+    ) -> Part:
         """A reduction over rows of D."""
         how = KINDS[kind]
         sign = "~" if how.draws else "in"
@@ -299,7 +329,9 @@ class Forms:
         if triples:
             conditions += [*self.between("j" if self.chance(0.5) else "i", "k", grouped=0.8), *self.own("k")]
         # a row is never without others of its group: no order, no other class alone
-        conditions = [p for p in conditions if " < " not in p.text and "!=" not in p.text and "<= 2.5" not in p.text]
+        conditions = [
+            p for p in conditions if " < " not in p.text and "!=" not in p.text and "<= 2.5" not in p.text
+        ]
         part = self.outside(self.reduced(self.inner_kind(), inner, "D", conditions, self.body(["i", *inner])))
         outer = self.pick("mean", "mean", "mean", "max", "cvar", "logmeanexp")
         part = self.reduced(outer, ["i"], self.pick("D", "P"), self.own("i"), part)
@@ -308,28 +340,39 @@ class Forms:
     def grouped(self, triples: bool) -> Form:
         """For each group pairs of its rows."""
         binders = ["i", "j", "k"] if triples else ["i", "j"]
-        conditions = [self.member(b, "q") for b in binders] + [*self.own("i"), *self.between("i", "j", grouped=0.0)[:1]]
+        conditions = [self.member(b, "q") for b in binders] + [
+            *self.own("i"),
+            *self.between("i", "j", grouped=0.0)[:1],
+        ]
         kind = self.pick("E", "E", "variance", "logmeanexp", "max", "cvar")
         part = self.outside(self.reduced(kind, binders, "D", conditions, self.body(binders)))
         outer = self.pick("mean", "mean", "max", "cvar")
         how = KINDS[outer]
-        q = Part(f"{how.text.format('q in G')} {part.text}", lambda r: _along(how, part.value(r), r["q"]["axis"]))
+        q = Part(
+            f"{how.text.format('q in G')} {part.text}", lambda r: _along(how, part.value(r), r["q"]["axis"])
+        )
         return self.made(q, ["q", *binders], self.pick("objective", "objective", "constraint"))
 
     def member_of_table(self, triples: bool) -> Form:
         """For each row of another table pairs of the rows of its group."""
         binders = ["i", "j", "k"] if triples else ["i", "j"]
         conditions = [self.equal(b, "z") for b in binders] + self.own("i")
-        part = self.outside(self.reduced(self.pick("E", "E", "variance", "max"), binders, "D", conditions, self.body(binders)))
+        part = self.outside(
+            self.reduced(self.pick("E", "E", "variance", "max"), binders, "D", conditions, self.body(binders))
+        )
         how = KINDS[self.pick("mean", "max", "cvar")]
-        z = Part(f"{how.text.format('z in Z')} {part.text}", lambda r: _along(how, part.value(r), r["z"]["axis"]))
+        z = Part(
+            f"{how.text.format('z in Z')} {part.text}", lambda r: _along(how, part.value(r), r["z"]["axis"])
+        )
         return self.made(z, ["z", *binders], self.pick("objective", "objective", "constraint"))
 
     def in_family(self, triples: bool) -> Form:
         """A constraint for each group."""
         binders = ["i", "j", "k"] if triples else ["i", "j"]
         conditions = [self.member(b, "q") for b in binders] + self.own("i")
-        part = self.reduced(self.pick("E", "E", "variance", "max"), binders, "D", conditions, self.body(binders))
+        part = self.reduced(
+            self.pick("E", "E", "variance", "max"), binders, "D", conditions, self.body(binders)
+        )
         return self.made(part, ["q", *binders], "family")
 
     def made(self, part: Part, binders: Sequence[str], place: str) -> Form:
@@ -338,7 +381,13 @@ class Forms:
         def value(w: Array, data: Mapping[str, Mapping[str, Any]]) -> Array:
             rows: dict[str, Rows] = {}
             for axis, name in enumerate(binders):
-                table = data["Z"] if name == "z" else {"g": np.unique(data["D"]["g"])} if name == "q" else data["D"]
+                table = (
+                    data["Z"]
+                    if name == "z"
+                    else {"g": np.unique(data["D"]["g"])}
+                    if name == "q"
+                    else data["D"]
+                )
                 n = len(table["g"])
                 shape = [n if k == axis else 1 for k in range(len(binders))]
                 columns = {c: np.asarray(v).reshape(*shape, *np.shape(v)[1:]) for c, v in table.items()}
@@ -348,7 +397,9 @@ class Forms:
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 return np.asarray(part.value(rows)).reshape(-1)
 
-        return Form(text=part.text, value=value, place=place, triples=len([b for b in binders if b not in "qz"]) == 3)
+        return Form(
+            text=part.text, value=value, place=place, triples=len([b for b in binders if b not in "qz"]) == 3
+        )
 
 
 def _along(how: Kind, values: Array, axis: int) -> Array:

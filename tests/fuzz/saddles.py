@@ -52,13 +52,18 @@ def product(random: Random) -> Case:
     )
     centre = random.standard_normal(d)
     form = basis @ np.diag(values) @ basis.T
-    return Case(text=text, data={"Q": form, "a": centre}, start={"x": centre}, bar=-(values[-1] ** 2) / (8 * power))
+    return Case(
+        text=text, data={"Q": form, "a": centre}, start={"x": centre}, bar=-(values[-1] ** 2) / (8 * power)
+    )
 
 
 def attracted(random: Random) -> Case:
     """A product of two shifted variables whose steps from the origin stay on the line x = y."""
     a, power = random.uniform(0.5, 2.0), random.uniform(0.05, 0.4)
-    text = f"var x; var y; minimize (x - {a:.6f}) * (y - {a:.6f}) + {power:.6f} * ((x - {a:.6f})^4 + (y - {a:.6f})^4);"
+    text = (
+        f"var x; var y; minimize (x - {a:.6f}) * (y - {a:.6f}) + {power:.6f} * ((x - {a:.6f})^4 + (y "
+        f"- {a:.6f})^4);"
+    )
     return Case(text=text, bar=-1 / (16 * power))
 
 
@@ -100,7 +105,9 @@ def tensor(random: Random) -> Case:
         "var a[I]; var b[J]; var c[K]; minimize sum[z in D] (z.t - a[z.i] * b[z.j] * c[z.k])^2;"
     )
     start = {name: np.zeros(count) for name in "abc"}
-    return Case(text=text, data={"D": columns}, start=start, bar=float((values**2).sum() - 0.3 * (exact**2).sum()))
+    return Case(
+        text=text, data={"D": columns}, start=start, bar=float((values**2).sum() - 0.3 * (exact**2).sum())
+    )
 
 
 def mixture(random: Random) -> Case:
@@ -147,7 +154,9 @@ def phase(random: Random) -> Case:
     squares = (x @ w) ** 2
     text = "data D : table(x: real[2], t: real); var w[2]; minimize mean[z in D] (dot(w, z.x)^2 - z.t)^2;"
     start = {"w": np.zeros(2)}
-    return Case(text=text, data={"D": {"x": x, "t": squares}}, start=start, bar=float((squares**2).mean()) * 0.95)
+    return Case(
+        text=text, data={"D": {"x": x, "t": squares}}, start=start, bar=float((squares**2).mean()) * 0.95
+    )
 
 
 def network(random: Random) -> Case:
@@ -190,7 +199,9 @@ def sphere(random: Random) -> Case:
     values[0] -= 0.5
     form, at = basis @ np.diag(values) @ basis.T, int(random.integers(1, d))
     inside = random.random() < 0.5
-    declared, constraint = ("var x[d] in ball(1);", "") if inside else ("var x[d];", " subject to on: sumsq(x) == 1;")
+    declared, constraint = (
+        ("var x[d] in ball(1);", "") if inside else ("var x[d];", " subject to on: sumsq(x) == 1;")
+    )
     text = f"dim d; data Q : real[d, d]; {declared} minimize dot(x, Q @ x);{constraint}"
     return Case(text=text, data={"Q": form}, start={"x": basis[:, at]}, bar=float(values[0] + values[at]) / 2)
 
@@ -219,7 +230,11 @@ def curved(random: Random) -> Case:
         return Case(text=text, start=start, optimum=-1.0)
     angles = np.linspace(0, np.pi / 2, 1000)
     least = float((-np.cos(angles) - scale * np.sin(angles) ** 2 / 2).min())
-    return Case(text=text, start=start, bar=-math.inf if least > -1 else (least - 1) / 2) if scale > 1.3 else curved(random)
+    return (
+        Case(text=text, start=start, bar=-math.inf if least > -1 else (least - 1) / 2)
+        if scale > 1.3
+        else curved(random)
+    )
 
 
 def plane(random: Random) -> Case:

@@ -46,7 +46,19 @@ class Numbers:
 def model(seed: int) -> Scaled:
     """The model of a seed."""
     numbers = Numbers(seed)
-    kinds = [linear, quadratic, least_norm, one_function, distances, over_a_ball, over_a_box, entropy, fitted, level_set, needs]
+    kinds = [
+        linear,
+        quadratic,
+        least_norm,
+        one_function,
+        distances,
+        over_a_ball,
+        over_a_box,
+        entropy,
+        fitted,
+        level_set,
+        needs,
+    ]
     made: Callable[[Numbers], Scaled] = numbers.random.choice(kinds)
     return made(numbers)
 
@@ -61,9 +73,13 @@ def _squares(weights: np.ndarray, centre: np.ndarray) -> str:
 
 
 def linear(numbers: Numbers) -> Scaled:
-    """A linear program: as many active constraints as variables, whose multipliers give the costs; rows in units of their own."""
+    """A linear program: as many active constraints as variables, whose multipliers give the costs;
+    rows in units of their own."""
     n = numbers.count()
-    units, rows = np.array([numbers.size(-5, 5) for _ in range(n)]), [numbers.size(-5, 5) for _ in range(n + 2)]
+    units, rows = (
+        np.array([numbers.size(-5, 5) for _ in range(n)]),
+        [numbers.size(-5, 5) for _ in range(n + 2)],
+    )
     A = numbers.rng.normal(size=(n + 2, n))
     x, nu = numbers.rng.normal(size=n), np.append(numbers.rng.uniform(0.1, 1, n), [0.0, 0.0])
     slack = np.append(np.zeros(n), numbers.rng.uniform(0.5, 2, 2))
@@ -86,9 +102,13 @@ def quadratic(numbers: Numbers) -> Scaled:
     x = centre + shift * (beyond / float(a @ shift))
     squares = _squares(weights, centre)
     level = float(a @ centre + beyond) * row
-    text = f"var x[{n}];\nminimize {scale!r} * ({squares});\nsubject to\nc: {_written(a * row)} >= {level!r};\n"
+    text = (
+        f"var x[{n}];\nminimize {scale!r} * ({squares});\nsubject to\nc: {_written(a * row)} >= {level!r};\n"
+    )
     best = scale * float(weights @ (x - centre) ** 2)
-    return Scaled(text=text, optimum=best, point=x, terms=best + scale * float(weights @ (x**2 + centre**2)) * 1e-8)
+    return Scaled(
+        text=text, optimum=best, point=x, terms=best + scale * float(weights @ (x**2 + centre**2)) * 1e-8
+    )
 
 
 def least_norm(numbers: Numbers) -> Scaled:
@@ -97,7 +117,10 @@ def least_norm(numbers: Numbers) -> Scaled:
     square = numbers.random.random() < 0.5
     x = np.full(n, level / unit / n)
     best = float(x @ x) if square else float(np.linalg.norm(x))
-    text = f"var x[{n}];\nminimize {'sumsq' if square else 'norm2'}(x);\nsubject to\nc: {unit!r} * sum(x) >= {level!r};\n"
+    text = (
+        f"var x[{n}];\nminimize {'sumsq' if square else 'norm2'}(x);\nsubject to\nc: {unit!r} * "
+        f"sum(x) >= {level!r};\n"
+    )
     return Scaled(text=text, optimum=best, point=x, terms=best)
 
 
@@ -144,7 +167,9 @@ def over_a_ball(numbers: Numbers) -> Scaled:
             ("", f"subject to\nc: sumsq(x) <= {float(radius**2)!r};\n"),
         ]
     )
-    return Scaled(text=f"var x[{n}]{inside};\nminimize {_written(c)};\n{limit}", optimum=best, point=x, terms=abs(best))
+    return Scaled(
+        text=f"var x[{n}]{inside};\nminimize {_written(c)};\n{limit}", optimum=best, point=x, terms=abs(best)
+    )
 
 
 def over_a_box(numbers: Numbers) -> Scaled:
@@ -156,7 +181,12 @@ def over_a_box(numbers: Numbers) -> Scaled:
     declared = numbers.random.random() < 0.5
     head = f"var x[{n}] >= {-wide!r}, <= {wide!r};\n" if declared else f"var x[{n}];\n"
     limits = "" if declared else "subject to\n" + f"low: x >= {-wide!r};\nhigh: x <= {wide!r};\n"
-    return Scaled(text=f"{head}minimize {_written(c)};\n{limits}", optimum=best, point=x, terms=float(np.abs(c) @ np.abs(x)))
+    return Scaled(
+        text=f"{head}minimize {_written(c)};\n{limits}",
+        optimum=best,
+        point=x,
+        terms=float(np.abs(c) @ np.abs(x)),
+    )
 
 
 def entropy(numbers: Numbers) -> Scaled:
@@ -199,5 +229,8 @@ def needs(numbers: Numbers) -> Scaled:
     total = float(need * n * numbers.random.uniform(1.1, 3))
     x = np.full(n, total / n)
     best = n * (total / n - need) ** 2
-    text = f"var x[{n}];\nminimize sum[i in 1 .. {n}] (x[i] - {need!r})^2;\nsubject to\nc: sum(x) >= {total!r};\n"
+    text = (
+        f"var x[{n}];\nminimize sum[i in 1 .. {n}] (x[i] - {need!r})^2;\nsubject to\nc: sum(x) >= "
+        f"{total!r};\n"
+    )
     return Scaled(text=text, optimum=best, point=x, terms=best + 1e-8 * total**2)

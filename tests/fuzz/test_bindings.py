@@ -1,4 +1,5 @@
-"""Whatever is bound, what comes out is a bound problem or coded errors: ``FUZZ=20000 pytest tests/fuzz`` for a longer look."""
+"""Whatever is bound, what comes out is a bound problem or coded errors: ``FUZZ=20000 pytest
+tests/fuzz`` for a longer look."""
 
 from __future__ import annotations
 
@@ -17,11 +18,14 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 
 CASES = int(os.environ.get("FUZZ", "1000"))
-COMPILED = {name: pipeline.compile_model(Source(text=text, name=f"{name}.fcco")) for name, text in MODELS.items()}
+COMPILED = {
+    name: pipeline.compile_model(Source(text=text, name=f"{name}.fcco")) for name, text in MODELS.items()
+}
 
 
 def outcome(seed: int, folder: Path) -> str:
-    """What becomes of a binding: ``bound``, the code of its first error, or where an exception that is none of ours came from."""
+    """What becomes of a binding: ``bound``, the code of its first error, or where an exception that is
+    none of ours came from."""
     made = Generator(seed, folder)
     name = made.random.choice(list(MODELS))
     given = made.binding(name)
@@ -44,7 +48,9 @@ def foreign(error: Exception, case: str) -> str:
 def chosen(seed: int) -> str:
     """The same of a condition on the rows of a table with numbers, texts, vectors and missing values."""
     made = Generator(seed, Path())
-    table = pd.DataFrame({"x": [[1.0, 2.0]] * 4, "y": [1.0, None, 3.0, -1.0], "g": ["a", "b", None, "a"], "n": [1, 2, 3, 4]})
+    table = pd.DataFrame(
+        {"x": [[1.0, 2.0]] * 4, "y": [1.0, None, 3.0, -1.0], "g": ["a", "b", None, "a"], "n": [1, 2, 3, 4]}
+    )
     try:
         pipeline.bind(COMPILED["plain"], pipeline.Binding(data={"D": table}), where=made.condition())
     except FccoError as error:

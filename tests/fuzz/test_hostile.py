@@ -1,5 +1,5 @@
-"""Whatever file is given, what comes out is an answer or a coded error, soon, in little memory, and nothing else is written:
-``FUZZ=500 pytest tests/fuzz/test_hostile.py`` for a longer look."""
+"""Whatever file is given, what comes out is an answer or a coded error, soon, in little memory, and
+nothing else is written: ``FUZZ=500 pytest tests/fuzz/test_hostile.py`` for a longer look."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from fuzz.hostile import Hostile, sound_files, tree
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import FccoError
 
-#: Cases of one run: some dozen in a usual one, at most so many in a long one, since each takes a tenth of a second and more.
+#: Cases of one run: some dozen in a usual one, at most so many in a long one, since each takes a
+#: tenth of a second and more.
 LONGEST_RUN = 5_000
 CASES = min(int(os.environ.get("FUZZ", "60")), LONGEST_RUN)
 #: Seconds of a case, and bytes of memory that all cases together may take beyond what the first took.

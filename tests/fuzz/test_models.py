@@ -1,4 +1,5 @@
-"""Whatever a model that checks is, it is explained and solved, or there are coded errors: ``FUZZ=20000 pytest tests/fuzz``."""
+"""Whatever a model that checks is, it is explained and solved, or there are coded errors: ``FUZZ=20000
+pytest tests/fuzz``."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ SECONDS = 20.0
 
 
 def outcome(seed: int) -> str:
-    """What becomes of a model: ``solved``, the code of its first error, or where an exception that is none of ours came from."""
+    """What becomes of a model: ``solved``, the code of its first error, or where an exception that is
+    none of ours came from."""
     text, began = Models(seed).text(), time.process_time()
     try:
         bound = fccomodel.compile(text).bind(**binding(text))

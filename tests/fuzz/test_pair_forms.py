@@ -52,7 +52,9 @@ def bound_of(form: Form, data: dict[str, Any]) -> Any:
 def made(seed: int) -> tuple[Form, dict[str, Any], np.ndarray, np.ndarray]:
     """A form, few rows, a point, and the form's value there by all pairs."""
     form = Forms(seed).form()
-    data = tables(20, 4, seed, huge=seed % 3 == 0) if form.triples else tables(40, 5, seed, huge=seed % 3 == 0)
+    data = (
+        tables(20, 4, seed, huge=seed % 3 == 0) if form.triples else tables(40, 5, seed, huge=seed % 3 == 0)
+    )
     w = 0.7 * np.random.default_rng(seed).normal(size=WIDTH)
     return form, data, w, form.value(w, data)
 
@@ -79,7 +81,9 @@ def test_values(seed: int) -> None:
             with pytest.raises(FccoError, match="F0705"):
                 evaluate(bound, expr, {"w": torch.tensor(w)}, env, chunk=chunk)
             continue
-        compared(evaluate(bound, expr, {"w": torch.tensor(w)}, env, chunk=chunk).numpy().reshape(-1), wanted, form)
+        compared(
+            evaluate(bound, expr, {"w": torch.tensor(w)}, env, chunk=chunk).numpy().reshape(-1), wanted, form
+        )
 
 
 @pytest.mark.parametrize("few", [False, True])
@@ -124,7 +128,8 @@ def command(made: Case, folder: Path) -> list[str]:
 
 
 def peak_of(pid: int) -> int:
-    """The most bytes that a process has held so far; 0 once it has ended. (``ru_maxrss`` counts what its parent held, too.)"""
+    """The most bytes that a process has held so far; 0 once it has ended. (``ru_maxrss`` counts what
+    its parent held, too.)"""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -137,14 +142,19 @@ def limited() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory and processor seconds of a child are measured on Linux")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="memory and processor seconds of a child are measured on Linux"
+)
 @pytest.mark.parametrize("seed", range(SOLVED))
 def test_budgets_and_memory_are_kept(seed: int, tmp_path: Path) -> None:
-    """Of a command: it ends with an answer, or a coded error, within its seconds of the processor and its memory."""
+    """Of a command: it ends with an answer, or a coded error, within its seconds of the processor and
+    its memory."""
     made = case(seed, 12000 if SOLVED > 10 else FEW_ROWS)
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     with (tmp_path / "said").open("wb") as said:
-        child = subprocess.Popen(command(made, tmp_path), stdout=said, stderr=subprocess.STDOUT, env=env, preexec_fn=limited)
+        child = subprocess.Popen(
+            command(made, tmp_path), stdout=said, stderr=subprocess.STDOUT, env=env, preexec_fn=limited
+        )
         began, pid, peak = time.monotonic(), 0, 0
         while not pid:
             if time.monotonic() - began > PATIENCE_S:

@@ -29,7 +29,9 @@ def judged(case: Case) -> str:
     value = result.objective if "minimize" in case.text else -result.objective
     verdict = result.report.verdict
     if case.optimum is not None:
-        right = verdict.startswith("Solved") and abs(value - case.optimum) <= CLOSE * max(1.0, abs(case.optimum))
+        right = verdict.startswith("Solved") and abs(value - case.optimum) <= CLOSE * max(
+            1.0, abs(case.optimum)
+        )
         return "" if right else f"{value:.6g} for {case.optimum:.6g}: {verdict}"
     if result.report.failure:
         return "" if result.report.failure in ENDLESS and case.bar == -float("inf") else verdict
@@ -37,7 +39,9 @@ def judged(case: Case) -> str:
     return f"{value:.6g} above {case.bar:.6g}: {verdict}" if called and value >= case.bar else ""
 
 
-@pytest.mark.parametrize("name, case", list(cases(CASES)), ids=lambda part: part if isinstance(part, str) else "")
+@pytest.mark.parametrize(
+    "name, case", list(cases(CASES)), ids=lambda part: part if isinstance(part, str) else ""
+)
 def test_saddles_and_poles(name: str, case: Case) -> None:
     false = judged(case)
     assert not false, f"{case.text}\n{false}"

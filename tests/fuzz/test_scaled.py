@@ -1,4 +1,5 @@
-"""Feasible convex models at any scale: no false verdict and no false gap. ``FUZZ=2000 pytest tests/fuzz/test_scaled.py``."""
+"""Feasible convex models at any scale: no false verdict and no false gap. ``FUZZ=2000 pytest
+tests/fuzz/test_scaled.py``."""
 
 from __future__ import annotations
 
@@ -31,7 +32,11 @@ def false(made: Scaled, found: fccomodel.Result) -> str:
     failure = found.outcome.solution.failure
     if failure is not None and failure.radius > float(np.linalg.norm(made.point)) * (1 + 1e-6):
         return f"a feasible point at {np.linalg.norm(made.point)}: {report.verdict}"
-    if report.gap is not None and report.gap.value is not None and worse > max(report.gap.value, 0.0) + ROUNDING * made.terms:
+    if (
+        report.gap is not None
+        and report.gap.value is not None
+        and worse > max(report.gap.value, 0.0) + ROUNDING * made.terms
+    ):
         return f"{report.gap}, and the objective is {worse} worse"
     if report.solved and abs(worse) > CLOSE * max(made.terms, SMALL):
         return f"{worse / made.terms} off: {report.verdict}"

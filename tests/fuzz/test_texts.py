@@ -1,4 +1,5 @@
-"""Whatever a text is, checking and formatting it ends soon, in a model or in coded errors: ``FUZZ=20000 pytest tests/fuzz``."""
+"""Whatever a text is, checking and formatting it ends soon, in a model or in coded errors:
+``FUZZ=20000 pytest tests/fuzz``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random texts: sound models, models of random syntax, and both after mutations by words, characters and repetition."""
+"""Random texts: sound models, models of random syntax, and both after mutations by words, characters
+and repetition."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from fccomodel.language import lexer
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = [
     path.read_text()
-    for path in sorted([*ROOT.glob("examples/**/*.fcco"), *(ROOT.parent / "shared" / "models").glob("*.fcco")])
+    for path in sorted(
+        [*ROOT.glob("examples/**/*.fcco"), *(ROOT.parent / "shared" / "models").glob("*.fcco")]
+    )
     if path.stat().st_size < 8000
 ]
 SMALL = list(MODELS)
@@ -26,8 +29,36 @@ WORDS = [
         lambda class None True import self data w __debug__ f print e_1 _ __ x1 mean_i E_z
         + - * / ^ @ ( ) [ ] { } , ; : | ~ = == != <= >= < > -> .. . " # .x .E 0 1 007 2.5 1e400 1e-400 .5 5. 1e 1.2.3
         // /* */ % ! && || ** ++ <> => := 'a' ` $x$ \alpha ? ... & \\ abs( {} "a" "\n" """.split(),
-    *("9" * 400, "9" * 5000, "1e999999999", "\n", "\r\n", "\r", "\t", " ", "\x0b", "\x0c", "\x85", "\u2028", "\u2029", "\ufeff"),
-    *("\x00", "\x1b[31m", "\u202e", "\u200b", "\u00e9", "\u0301", "\u03b1", "\u2264", "\u00d7", "\u2212", "\U0001d465", "\ud800"),
+    *(
+        "9" * 400,
+        "9" * 5000,
+        "1e999999999",
+        "\n",
+        "\r\n",
+        "\r",
+        "\t",
+        " ",
+        "\x0b",
+        "\x0c",
+        "\x85",
+        "\u2028",
+        "\u2029",
+        "\ufeff",
+    ),
+    *(
+        "\x00",
+        "\x1b[31m",
+        "\u202e",
+        "\u200b",
+        "\u00e9",
+        "\u0301",
+        "\u03b1",
+        "\u2264",
+        "\u00d7",
+        "\u2212",
+        "\U0001d465",
+        "\ud800",
+    ),
     *(
         "E[z ~ D]",
         "[k in G]",
@@ -49,7 +80,19 @@ WORDS = [
         "3 .. 1",
         "{1, 1}",
     ),
-    *("1 .. 3 by 0", "params(s)", "uniform(G)", "normal(0, 1)", "mean(w)", "E[z]", "w[1, 2]", "w[0]", "w[4]", "w[-1]", "# c"),
+    *(
+        "1 .. 3 by 0",
+        "params(s)",
+        "uniform(G)",
+        "normal(0, 1)",
+        "mean(w)",
+        "E[z]",
+        "w[1, 2]",
+        "w[0]",
+        "w[4]",
+        "w[-1]",
+        "# c",
+    ),
 ]
 
 
@@ -70,7 +113,13 @@ class Texts:
             return " ".join(self.random.choices(WORDS, k=self.random.randrange(1, 60)))
         if kind <= 6:
             return Models(self.seed).text()
-        text = self.random.choice(SMALL) if kind <= 13 else self.random.choice(CORPUS) if kind <= 15 else Models(self.seed).text()
+        text = (
+            self.random.choice(SMALL)
+            if kind <= 13
+            else self.random.choice(CORPUS)
+            if kind <= 15
+            else Models(self.seed).text()
+        )
         for _ in range(self.random.choice([1, 1, 1, 2, 3, 8])):
             text = self.mutated(text)
         return text[:60_000]
@@ -111,7 +160,16 @@ class Texts:
         n = self.random.choice([2, 10, 50, 100, 2, 10, 50, 199, 200, 245, 400, 1000])
         head = "dim d; set G; data D : table(x: real[d], y: real, g: G); var x; var w[d]; "
         left, right = self.random.choice(
-            [("(", ")"), ("-", ""), ("abs(", ")"), ("[", "]"), ("{", "}"), ("not ", ""), ("E[z ~ D] ", ""), ("sum[k in G] ", "")]
+            [
+                ("(", ")"),
+                ("-", ""),
+                ("abs(", ")"),
+                ("[", "]"),
+                ("{", "}"),
+                ("not ", ""),
+                ("E[z ~ D] ", ""),
+                ("sum[k in G] ", ""),
+            ]
             + [
                 ("(1 + ", ")"),
                 ("max(0, ", ")"),
@@ -135,14 +193,20 @@ class Texts:
                 f"set S = {{{', '.join(map(str, range(n)))}}}; var v[S]; minimize sum[k in S] (v[k] - k)^2;",
                 f"minimize x^2; subject to {' '.join(f'x >= {k};' for k in range(n))}",
                 f"minimize x^2; subject to {' '.join(f'c{k}: abs(x) + {k} <= 5;' for k in range(n))}",
-                "".join(f"let {a} = {b} + 1;" for a, b in zip(names, ["x", *names], strict=False)) + f"minimize {names[-1]};",
-                "".join(f"let {a} = {b} * {b};" for a, b in zip(names, ["x", *names], strict=False)) + f"minimize {names[-1]};",
-                "".join(f"def {a}(t) = {b}(t) + {b}(t);" for a, b in zip(names, ["abs", *names], strict=False))
+                "".join(f"let {a} = {b} + 1;" for a, b in zip(names, ["x", *names], strict=False))
+                + f"minimize {names[-1]};",
+                "".join(f"let {a} = {b} * {b};" for a, b in zip(names, ["x", *names], strict=False))
+                + f"minimize {names[-1]};",
+                "".join(
+                    f"def {a}(t) = {b}(t) + {b}(t);" for a, b in zip(names, ["abs", *names], strict=False)
+                )
                 + f"minimize {names[min(n - 1, self.random.choice([3, 8, n]))]}(x);",
                 "".join(f"var {a};" for a in names) + f"minimize {' + '.join(f'{a}^2' for a in names)};",
                 "".join(f"const {a} = {b} * 10;" for a, b in zip(names, ["9", *names], strict=False))
                 + f"minimize {names[-1]} * x;",
-                "".join(f"set {a} = {{z in {b} | z.y > 0}};" for a, b in zip(names, ["D", *names], strict=False))
+                "".join(
+                    f"set {a} = {{z in {b} | z.y > 0}};" for a, b in zip(names, ["D", *names], strict=False)
+                )
                 + f"minimize E[z ~ {names[-1]}] abs(x - z.y);",
                 f"minimize E[z ~ D | {' and '.join(['z.y > 0'] * n)}] abs(x - z.y);",
                 f"minimize x {'-' * n} 1;",

@@ -1,4 +1,5 @@
-"""Checking: what every form of the language becomes as a typed problem. The texts of errors are under ``golden/errors``."""
+"""Checking: what every form of the language becomes as a typed problem. The texts of errors are under
+``golden/errors``."""
 
 import contextlib
 import math
@@ -18,7 +19,10 @@ from fccomodel.language.parse import parse
 
 ERRORS = GOLDEN / "errors"
 TABLE = "dim d; data D : table(x: real[d], y: {-1, 1}, time: real);"
-GROUPS = 'dim d; set G; set K = {0, 1}; set S = {"f", "m"}; data D : table(x: real[d], y: {-1, 1}, g: G, a: K, s: S); var w[d];'
+GROUPS = (
+    'dim d; set G; set K = {0, 1}; set S = {"f", "m"}; data D : table(x: real[d], y: {-1, 1}, g: '
+    "G, a: K, s: S); var w[d];"
+)
 
 
 def problem(text: str, name: str = "<model>") -> ir.Problem:
@@ -43,7 +47,7 @@ def remarks(text: str) -> list[str]:
     return [d.code for d in problem(text).warnings]
 
 
-# ------------------------------------------------------------------------------------------------------- whole models
+# ------------------------------------------------------------------------------------- whole models
 CARD = """
 model card_form;
 dim d;
@@ -66,7 +70,8 @@ def test_card_form() -> None:
         [
             "set P = rows z of D | (z.y == 1)",
             "set N = rows z1 of D | (z1.y == -1)",
-            "minimize None: (mean[i in P] log((1 + E[j ~ N] sqhinge(((1 + dot(w, j.x)) - dot(w, i.x))))) + (0.001 * sumsq(w)))",
+            "minimize None: (mean[i in P] log((1 + E[j ~ N] sqhinge(((1 + dot(w, j.x)) - dot(w, i.x))))) "
+            "+ (0.001 * sumsq(w)))",
             "c1[k in K]: E[z2 ~ D] (sqhinge((1 - (z2.y * dot(w, z2.x)))) - (0.05 * k)) <= 0",
         ]
     )
@@ -109,10 +114,11 @@ def test_examples(path: Path) -> None:
     assert made.variables and not [d for d in made.warnings if d.code != "F0431"]
 
 
-# --------------------------------------------------------------------------------------------------------- declarations
+# ------------------------------------------------------------------------------------- declarations
 def test_dims_and_sets() -> None:
     made = problem(
-        'dim d, n; set G; set K = {1, 2.5}; set L = {"a", "b"}; set T = 0 .. 1 by 0.25; set U = 1 .. d; set V = K;'
+        'dim d, n; set G; set K = {1, 2.5}; set L = {"a", "b"}; set T = 0 .. 1 by 0.25; set U = 1 .. d; '
+        "set V = K;"
         "const p = 2; set W = {p, p + 1}; var w; minimize w^2;"
     )
     assert made.dims == ("d", "n")
@@ -122,11 +128,17 @@ def test_dims_and_sets() -> None:
     assert [Printer()(i) for i in made.sets["K"].items] == ["1", "2.5"]
     assert isinstance(made.sets["U"], ir.ValueSet) and isinstance(made.sets["U"].high, ir.Size)
     assert made.sets["V"] is made.sets["K"]
-    assert isinstance(made.sets["W"], ir.ValueSet) and [Printer()(i) for i in made.sets["W"].items or ()] == ["2", "3"]
+    assert isinstance(made.sets["W"], ir.ValueSet) and [Printer()(i) for i in made.sets["W"].items or ()] == [
+        "2",
+        "3",
+    ]
 
 
 def test_row_sets_hold_conditions_on_their_own_row() -> None:
-    made = problem(TABLE + "var w[d]; set P = {z in D | z.y == 1}; set Q = {r in P | r.time > 0}; minimize E[z ~ Q] dot(w, z.x);")
+    made = problem(
+        TABLE + "var w[d]; set P = {z in D | z.y == 1}; set Q = {r in P | r.time > 0}; minimize E[z ~ Q] "
+        "dot(w, z.x);"
+    )
     assert problem_text(made).splitlines()[:2] == [
         "set P = rows z of D | (z.y == 1)",
         "set Q = rows r of D | ((r.y == 1) and (r.time > 0))",
@@ -135,7 +147,10 @@ def test_row_sets_hold_conditions_on_their_own_row() -> None:
 
 
 def test_set_families_become_conditions() -> None:
-    pre = TABLE + "var w[d]; set P = {z in D | z.y == 1}; set N[i in P] = {z in D | z.time >= i.time and z.y == -1};"
+    pre = (
+        TABLE
+        + "var w[d]; set P = {z in D | z.y == 1}; set N[i in P] = {z in D | z.time >= i.time and z.y == -1};"
+    )
     assert (
         objective("mean[i in P] log(E[j ~ N[i] | j != i] exp(dot(w, j.x)))", pre)
         == "mean[i in P] log(E[j ~ D | (((j.time >= i.time) and (j.y == -1)) and (j != i))] exp(dot(w, j.x)))"
@@ -149,7 +164,8 @@ def test_filtered_value_sets_keep_their_positions() -> None:
 
 def test_tables_and_arrays() -> None:
     made = problem(
-        "dim d; set A; set K = {1, 2}; data D : table(x: real[d], M: real[d, 3], n: int, k: K, v: {0, 1}[d], a: A);"
+        "dim d; set A; set K = {1, 2}; data D : table(x: real[d], M: real[d, 3], n: int, k: K, v: {0, "
+        "1}[d], a: A);"
         "data c : real[A, K]; data size : int; var w; minimize w^2 + size;"
     )
     columns = made.tables["D"].columns
@@ -171,7 +187,8 @@ def test_table_families() -> None:
     family = made.tables["S"].family
     assert family is not None and family.domain is made.sets["K"]
     assert problem_text(made) == (
-        "minimize None: (sum[k in K] E[z ~ S | (z.__family == k)] dot(w, z.x) + E[z1 ~ S | (z1.__family == 5)] dot(w, z1.x))"
+        "minimize None: (sum[k in K] E[z ~ S | (z.__family == k)] dot(w, z.x) + E[z1 ~ S | (z1.__family "
+        "== 5)] dot(w, z1.x))"
     )
 
 
@@ -192,7 +209,8 @@ def test_params_and_constants() -> None:
 
 def test_variable_sets() -> None:
     made = problem(
-        "dim d, m; set K = {1, 2}; data A : real[m, d]; data b : real[m]; data cap : real[d]; param r > 0 default 2;"
+        "dim d, m; set K = {1, 2}; data A : real[m, d]; data b : real[m]; data cap : real[d]; param r > "
+        "0 default 2;"
         "var w[d] >= -1, <= cap, in ball(r); var q[K] in simplex(K); var c[K] in capped_simplex(K, 0.5); "
         "var s[d] in affine(A, b);"
         "var t >= 0; var x[d] in box(-1, 1); var n[d] in nonneg; var M[K, d]; var u[3] >= 0, >= 1;"
@@ -214,14 +232,15 @@ def test_variable_sets() -> None:
 
 def test_net_assumptions() -> None:
     made = problem(
-        TABLE + "net s : real[d] -> real[3] assume smooth, lipschitz(2), weakly_convex(0.5); var w = params(s);"
+        TABLE
+        + "net s : real[d] -> real[3] assume smooth, lipschitz(2), weakly_convex(0.5); var w = params(s);"
         "minimize E[z ~ D] logsumexp(s(w; z.x)) + 0.1 * sumsq(w);"
     )
     assert made.nets["s"].assume == (("smooth", ()), ("lipschitz", (2.0,)), ("weakly_convex", (0.5,)))
     assert made.nets["s"].output == (3,)
 
 
-# ----------------------------------------------------------------------------------------------------------- reductions
+# --------------------------------------------------------------------------------------- reductions
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -235,8 +254,14 @@ def test_net_assumptions() -> None:
         ("topk(k = 2)[i in D] dot(w, i.x)", "topk(k = 2)[i in D] dot(w, i.x)"),
         ("logmeanexp(theta = 2)[i in D] dot(w, i.x)", "logmeanexp(theta = 2)[i in D] dot(w, i.x)"),
         ("pmean(p = 3)[i in D] abs(dot(w, i.x))", "pmean(p = 3)[i in D] abs(dot(w, i.x))"),
-        ("E(empty = drop)[z ~ D | z.y == 1] dot(w, z.x)", 'E(empty = "drop")[z ~ D | (z.y == 1)] dot(w, z.x)'),
-        ("E[z ~ D, e ~ normal(0, 0.1)[d]] dot(w, z.x + e)", "E[z ~ D, e ~ normal(0, 0.1)[d]] dot(w, (z.x + e))"),
+        (
+            "E(empty = drop)[z ~ D | z.y == 1] dot(w, z.x)",
+            'E(empty = "drop")[z ~ D | (z.y == 1)] dot(w, z.x)',
+        ),
+        (
+            "E[z ~ D, e ~ normal(0, 0.1)[d]] dot(w, z.x + e)",
+            "E[z ~ D, e ~ normal(0, 0.1)[d]] dot(w, (z.x + e))",
+        ),
         ("E[z ~ D] E[e ~ normal(z.time, 1)] e * w[1]", "E[z ~ D] E[e ~ normal(z.time, 1)] (e * w[0])"),
         ("E[e ~ uniform(low = 0, high = 1)] e * w[1]", "E[e ~ uniform(0, 1)] (e * w[0])"),
         ("E[e ~ wind(3)] e * w[1]", "E[e ~ wind(3)] (e * w[0])"),
@@ -262,7 +287,9 @@ def test_distributionally_robust_form() -> None:
     outer = made.objective.expr
     assert isinstance(outer, ir.Reduce) and isinstance(outer.binders[0].domain, ir.VectorSet)
     assert outer.binders[0].domain.shape == ("K",)
-    assert Printer()(outer) == "max[q in simplex()[K]] (sum[k in K] (q[k] * r<k>) - (mu * kl(q, (1[K] / |K|))))"
+    assert (
+        Printer()(outer) == "max[q in simplex()[K]] (sum[k in K] (q[k] * r<k>) - (mu * kl(q, (1[K] / |K|))))"
+    )
 
 
 def test_subscripts_shared_by_definitions() -> None:
@@ -276,13 +303,22 @@ def test_subscripts_shared_by_definitions() -> None:
     )
     # only what is free is drawn, in the order of declaration
     assert objective("E[dot(w, z.x) + dot(w, j.x)]", pre) == "E[j ~ D, z ~ D] (dot(w, z.x) + dot(w, j.x))"
-    assert objective("E_j E[dot(w, z.x) + dot(w, j.x)]", pre) == "E[j ~ D] E[z ~ D] (dot(w, z.x) + dot(w, j.x))"
-    assert objective("sum_k c_k * sum(w)", pre) == "sum[k in K] (c[k] * sum(w))"
-    assert objective("E_z loss(w, 2)", pre + "def loss(w, k, z) = k * dot(w, z.x);") == "E[z ~ D] (2 * dot(w, z.x))"
     assert (
-        objective("E_z sum_k loss(w)", pre + "def loss(w, k, z) = k * dot(w, z.x);") == "E[z ~ D] sum[k in K] (k * dot(w, z.x))"
+        objective("E_j E[dot(w, z.x) + dot(w, j.x)]", pre) == "E[j ~ D] E[z ~ D] (dot(w, z.x) + dot(w, j.x))"
     )
-    assert objective("sum_k E[r]", pre + "def r(k, z) = k * dot(w, z.x);") == "sum[k in K] E[z ~ D] (k * dot(w, z.x))"
+    assert objective("sum_k c_k * sum(w)", pre) == "sum[k in K] (c[k] * sum(w))"
+    assert (
+        objective("E_z loss(w, 2)", pre + "def loss(w, k, z) = k * dot(w, z.x);")
+        == "E[z ~ D] (2 * dot(w, z.x))"
+    )
+    assert (
+        objective("E_z sum_k loss(w)", pre + "def loss(w, k, z) = k * dot(w, z.x);")
+        == "E[z ~ D] sum[k in K] (k * dot(w, z.x))"
+    )
+    assert (
+        objective("sum_k E[r]", pre + "def r(k, z) = k * dot(w, z.x);")
+        == "sum[k in K] E[z ~ D] (k * dot(w, z.x))"
+    )
     # a binder that restates the declaration is that index
     assert objective("mean[i in D] f(w)", pre + "def f(w) = dot(w, i.x);") == "mean[i in D] dot(w, i.x)"
     # two reductions over one index are two binders
@@ -299,7 +335,11 @@ def test_an_index_over_a_family() -> None:
 
 
 def test_free_in_indices_make_constraint_families() -> None:
-    pre = TABLE + "var w[d]; set K = {1, 2}; set N[i in D] = {z in D | z.time >= i.time}; index k in K, i in D, j in N[i], z ~ D;"
+    pre = (
+        TABLE
+        + "var w[d]; set K = {1, 2}; set N[i in D] = {z in D | z.time >= i.time}; index k in K, i in D, "
+        "j in N[i], z ~ D;"
+    )
     made = problem(pre + "minimize sumsq(w); subject to a: E[k * dot(w, z.x)] <= k; b: dot(w, j.x) <= 1;")
     assert problem_text(made).splitlines()[1:] == [
         "a[k in K]: (E[z ~ D] (k * dot(w, z.x)) - k) <= 0",
@@ -307,7 +347,7 @@ def test_free_in_indices_make_constraint_families() -> None:
     ]
 
 
-# ------------------------------------------------------------------------------------------------------------- formulas
+# ----------------------------------------------------------------------------------------- formulas
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -316,7 +356,10 @@ def test_free_in_indices_make_constraint_families() -> None:
         ("-sum(w) ^ 2", "neg((sum(w) ^ 2))"),
         ("exp(0) * sum(w)", "(1 * sum(w))"),
         ("max(sum(w), 1, 2) + min(sum(w), 3)", "(max(sum(w), 1, 2) + min(sum(w), 3))"),
-        ("softplus(sum(w)) + hinge(sum(w)) + relu(sum(w))", "((log1pexp(sum(w)) + pos(sum(w))) + pos(sum(w)))"),
+        (
+            "softplus(sum(w)) + hinge(sum(w)) + relu(sum(w))",
+            "((log1pexp(sum(w)) + pos(sum(w))) + pos(sum(w)))",
+        ),
         ("huber(sum(w), delta = 2)", "huber(sum(w), 2)"),
         ("sum(w * w) / d", "(sum((w * w)) / |d|)"),
         ("w[1] + w[3]", "(w[0] + w[2])"),
@@ -324,8 +367,14 @@ def test_free_in_indices_make_constraint_families() -> None:
         ("sum[j in d] w[j]", "sum[j in d] w[j]"),
         ("sumsq(2 * w - 1)", "sumsq(((2 * w) - 1))"),
         ("w @ w", "(w @ w)"),
-        ("sum[j in d | j < d] w[j + 1]", "sum[j in d | (j < |d|)] mean[j + 1 in d | (j + 1 == (j + 1))] w[j + 1]"),
-        ("w[d] + w[d - 1]", "(mean[d in d | (d == |d|)] w[d] + mean[d - 1 in d | (d - 1 == (|d| - 1))] w[d - 1])"),
+        (
+            "sum[j in d | j < d] w[j + 1]",
+            "sum[j in d | (j < |d|)] mean[j + 1 in d | (j + 1 == (j + 1))] w[j + 1]",
+        ),
+        (
+            "w[d] + w[d - 1]",
+            "(mean[d in d | (d == |d|)] w[d] + mean[d - 1 in d | (d - 1 == (|d| - 1))] w[d - 1])",
+        ),
     ],
 )
 def test_formulas(text: str, expected: str) -> None:
@@ -333,7 +382,8 @@ def test_formulas(text: str, expected: str) -> None:
 
 
 def test_numbers_of_a_part_pick_entries_by_what_they_are() -> None:
-    """As formulas of them do: b[i] beside b[i + 1]; not the numbers of another dim, nor of another declared set."""
+    """As formulas of them do: b[i] beside b[i + 1]; not the numbers of another dim, nor of another
+    declared set."""
     head = "dim n, m; data c : real[m]; var b[n]; "
     for index in ("i in 1 .. n - 1", "i in 2 .. 3", "i in {1, 3}"):
         found = objective(f"sum[{index}] b[i]^2", head)
@@ -376,7 +426,9 @@ def test_labels() -> None:
     pre = GROUPS + "let r[k in S] = E[z ~ D | z.s == k] dot(w, z.x);"
     assert objective('r["f"] - r["m"]', pre) == "(r<0> - r<1>)"
     assert objective('E[z ~ D | z.s == "f"] dot(w, z.x)', pre) == 'E[z1 ~ D | (z1.s == "f")] dot(w, z1.x)'
-    assert objective('max[k in G] (E[z ~ D | z.g == k and z.g != "other"] dot(w, z.x))', pre).startswith("max[k1 in G] E[z1 ~ D")
+    assert objective('max[k in G] (E[z ~ D | z.g == k and z.g != "other"] dot(w, z.x))', pre).startswith(
+        "max[k1 in G] E[z1 ~ D"
+    )
 
 
 def test_rows_index_what_belongs_to_rows() -> None:
@@ -387,7 +439,8 @@ def test_rows_index_what_belongs_to_rows() -> None:
 
 def test_definitions_share_arguments_and_equal_calls() -> None:
     made = problem(
-        "dim d; var w[d]; def square1(u) = u * u; def norm(v) = sqrt(1 + square1(norm2(v))); minimize norm(w) + norm(w);"
+        "dim d; var w[d]; def square1(u) = u * u; def norm(v) = sqrt(1 + square1(norm2(v))); minimize "
+        "norm(w) + norm(w);"
     )
     total = made.objective.expr
     assert isinstance(total, ir.Apply) and total.args[0] is total.args[1]
@@ -396,11 +449,16 @@ def test_definitions_share_arguments_and_equal_calls() -> None:
 
 
 def test_places_are_those_of_the_text() -> None:
-    text = "dim d; data D : table(x: real[d]);\nvar w[d];\ndef score(v) = dot(w, v);\nminimize loss: E[z ~ D] exp(score(z.x));"
+    text = (
+        "dim d; data D : table(x: real[d]);\nvar w[d];\ndef score(v) = dot(w, v);\nminimize loss: "
+        "E[z ~ D] exp(score(z.x));"
+    )
     made = problem(text)
     spans = {made.text(n) for n in ir.walk(made.objective.expr)}
     assert spans == {"E[z ~ D] exp(score(z.x))", "exp(score(z.x))", "dot(w, v)", "w", "z.x"}
-    assert made.source.text[made.variables["w"].span.start] == "w" and made.source.place(made.variables["w"].span) == (2, 5)
+    assert made.source.text[made.variables["w"].span.start] == "w" and made.source.place(
+        made.variables["w"].span
+    ) == (2, 5)
 
 
 @pytest.mark.slow
@@ -410,12 +468,14 @@ def test_long_sums_need_no_stack() -> None:
     assert sum(isinstance(n, ir.Var) for n in ir.walk(made.objective.expr)) == 5001
 
 
-# ----------------------------------------------------------------------------------------------- constraints and options
+# -------------------------------------------------------------------------- constraints and options
 def test_constraints() -> None:
     made = problem(
         "set K = {1, 2}; var q[K]; var t; minimize t^2 + sumsq(q); subject to"
-        " a: t <= sum(q); b: t^2 >= 1; c: sum(q) == 1; two: -1 <= t - sum(q) <= 1; back: 1 >= t + sum(q) >= 0;"
-        " f[k in K | k > 1]: q[k] + t <= k with penalty = 2, kind = hinge; t * sum(q) <= 3; zero: 0 <= t * sum(q);"
+        " a: t <= sum(q); b: t^2 >= 1; c: sum(q) == 1; two: -1 <= t - sum(q) <= 1; back: 1 >= t + sum(q) "
+        ">= 0;"
+        " f[k in K | k > 1]: q[k] + t <= k with penalty = 2, kind = hinge; t * sum(q) <= 3; zero: 0 <= t "
+        "* sum(q);"
     )
     assert problem_text(made).splitlines()[1:] == [
         "a: (t - sum(q)) <= 0",
@@ -430,12 +490,17 @@ def test_constraints() -> None:
         "zero: neg((t * sum(q))) <= 0",
     ]
     options = made.constraints[7].options
-    assert isinstance(options["penalty"], ir.Const) and isinstance(options["kind"], ir.Label) and options["kind"].text == "hinge"
+    assert (
+        isinstance(options["penalty"], ir.Const)
+        and isinstance(options["kind"], ir.Label)
+        and options["kind"].text == "hinge"
+    )
 
 
 def test_constraints_on_arrays_are_families() -> None:
     made = problem(
-        "dim d, n; set K; data A : real[n, d]; data c : real[K]; var w[d]; var v[K]; var i; minimize sumsq(w) + i^2; subject to"
+        "dim d, n; set K; data A : real[n, d]; data c : real[K]; var w[d]; var v[K]; var i; minimize "
+        "sumsq(w) + i^2; subject to"
         " low: A @ w >= 1; same: v == c; rows[k in K]: -1 <= A * v[k] <= 2;"
     )
     assert problem_text(made).splitlines()[1:] == [
@@ -469,7 +534,7 @@ def test_options() -> None:
     assert isinstance(made.options["seed"], int)
 
 
-# -------------------------------------------------------------------------------------------------------------- include
+# ------------------------------------------------------------------------------------------ include
 def write(folder: Path, **files: str) -> Path:
     for name, text in files.items():
         (folder / f"{name}.fcco").write_text(text)
@@ -482,8 +547,14 @@ def load(path: Path) -> ir.Problem:
 
 def test_include(tmp_path: Path) -> None:
     (tmp_path / "parts").mkdir()
-    write(tmp_path / "parts", data='include "sizes.fcco";\ndata D : table(x: real[d]);', sizes="model inner; dim d;")
-    made = load(write(tmp_path, main='include "parts/data.fcco";\nvar w[d];\nminimize E[z ~ D] dot(w, z.x)^2;'))
+    write(
+        tmp_path / "parts",
+        data='include "sizes.fcco";\ndata D : table(x: real[d]);',
+        sizes="model inner; dim d;",
+    )
+    made = load(
+        write(tmp_path, main='include "parts/data.fcco";\nvar w[d];\nminimize E[z ~ D] dot(w, z.x)^2;')
+    )
     assert made.name == "main" and made.dims == ("d",)
     assert made.text(made.objective.expr) == "E[z ~ D] dot(w, z.x)^2"
     assert made.source.place(made.objective.span) == (3, 1)
@@ -501,7 +572,9 @@ def test_errors_in_an_included_file_name_it(tmp_path: Path) -> None:
         )
     assert "data.fcco:3:24" in str(found.value)
     with pytest.raises(FccoError) as found:
-        load(write(tmp_path, main='include "data.fcco";\nvar w[d];\nminimize sum(w);', data="dim d;\ndim = 3;"))
+        load(
+            write(tmp_path, main='include "data.fcco";\nvar w[d];\nminimize sum(w);', data="dim d;\ndim = 3;")
+        )
     assert "data.fcco:2:5" in str(found.value)
 
 
@@ -519,16 +592,19 @@ def test_include_refused(tmp_path: Path, files: dict[str, str], words: str) -> N
     assert [d.code for d in found.value.diagnostics] == ["F0213"]
 
 
-# --------------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 def test_every_code_is_shown() -> None:
     """Each code of this stage has a bad model whose text is kept."""
     shown = "".join(path.read_text() for path in ERRORS.glob("*.txt"))
-    assert not [code for code in registry.codes() if code[:3] in ("F02", "F03", "F04") and f"[{code}]" not in shown]
+    assert not [
+        code for code in registry.codes() if code[:3] in ("F02", "F03", "F04") and f"[{code}]" not in shown
+    ]
 
 
 def test_several_errors_in_one_pass_and_no_echoes() -> None:
     text = (
-        "dim d; data D : table(x: real[d], y: {0, 1}); var w[e]; def f(u) = u + missing; let r = E[z ~ D] dot(w, z.x);"
+        "dim d; data D : table(x: real[d], y: {0, 1}); var w[e]; def f(u) = u + missing; let r = E[z ~ "
+        "D] dot(w, z.x);"
         "minimize f(r) + E[z ~ D | z.y == 2] dot(w, z.x) + log(-1); subject to a: r <= gone; a: f(r) <= 1;"
     )
     assert codes(text) == ["F0201", "F0201", "F0415", "F0413", "F0201", "F0212"]
@@ -590,7 +666,10 @@ def test_findings_are_ordered_and_placed() -> None:
         ("set N[i in D] = {z in D | z.y == i.y}; minimize sum(w) + E[z ~ N[1, 2]] z.time;", "F0307"),
         ("set N[i in D] = {z in D | z.y == i.y}; minimize sum(w) + E[z ~ N[1]] z.time;", "F0308"),
         ("set N[i in D] = {z in D | z.y == i.y}; minimize sum(w) + N[1];", "F0314"),
-        ("set N[i in D] = {z in D | z.y == i.q}; minimize sum(w) + mean[i in D] E[z ~ N[i]] z.time;", "F0208"),
+        (
+            "set N[i in D] = {z in D | z.y == i.q}; minimize sum(w) + mean[i in D] E[z ~ N[i]] z.time;",
+            "F0208",
+        ),
         ("data S[k in {1, 2}] : table(x: real); minimize sum(w) + E[z ~ S[1, 2]] z.x;", "F0307"),
         ("data S[k in {1, 2}, l in {1, 2}] : table(x: real); minimize sum(w);", "F0416"),
         ("data S[k in {1, 2}] : real; minimize sum(w);", "F0416"),
@@ -643,7 +722,9 @@ def test_refused(text: str, code: str) -> None:
 def test_sets_of_sets_share_their_conditions() -> None:
     """A chain of them is checked in a time proportional to its length."""
     chain = "".join(f"set a{k + 1} = {{z in a{k} | z.time > {k}}};" for k in range(5))
-    sets = problem(f"{TABLE}set a0 = {{z in D | z.time > -1}}; {chain} var t; minimize E[z ~ a5] (t - z.time)^2;").sets
+    sets = problem(
+        f"{TABLE}set a0 = {{z in D | z.time > -1}}; {chain} var t; minimize E[z ~ a5] (t - z.time)^2;"
+    ).sets
     for k in range(5):
         assert sets[f"a{k + 1}"].where.args[0] is sets[f"a{k}"].where
 
@@ -672,7 +753,9 @@ def test_every_function_of_the_language_can_be_called() -> None:
     pre = "dim d; var t >= 0.5, <= 1; var w[d] >= 0.5, <= 1; var A[d, d];"
     for name, atom in named_atoms().items():
         rest = atom.min_count - 1
-        forms = [[first] + [other] * rest for first in ("t", "w", "A") for other in (first, "0.5", "2.5", "2")]
+        forms = [
+            [first] + [other] * rest for first in ("t", "w", "A") for other in (first, "0.5", "2.5", "2")
+        ]
         bodies = []
         for form in forms:
             with contextlib.suppress(FccoError):

@@ -13,7 +13,9 @@ from fccomodel.language.format import WIDTH, format
 from fccomodel.language.parse import parse
 
 HERE = Path(__file__).parent
-MODELS = sorted([*(HERE.parent / "examples").glob("*.fcco"), *(HERE.parents[1] / "shared" / "models").glob("*.fcco")])
+MODELS = sorted(
+    [*(HERE.parent / "examples").glob("*.fcco"), *(HERE.parents[1] / "shared" / "models").glob("*.fcco")]
+)
 
 
 def laid_out(text: str) -> str:

@@ -1,4 +1,5 @@
-"""What the user reads about a bad model: one text per model under ``golden/errors``, rewritten by ``pytest --update-golden``.
+"""What the user reads about a bad model: one text per model under ``golden/errors``, rewritten by
+``pytest --update-golden``.
 
 A model's name begins with the code that it is about; the code must be in its text.
 """
@@ -22,7 +23,8 @@ FOLDER = GOLDEN / "errors"
 MODELS = sorted(FOLDER.glob("*.fcco"))
 #: Codes of texts too large to keep; `test_parse.py` makes them.
 GENERATED = {"F0108"}
-#: Errors that other tests make, of such texts and of files that include others; the last guards against a depth of Python itself.
+#: Errors that other tests make, of such texts and of files that include others; the last guards
+#: against a depth of Python itself.
 ELSEWHERE = {"text.long_file", "text.long_statement", "names.included_twice", "problem.statement_too_deep"}
 
 
@@ -47,7 +49,12 @@ def test_text(path: Path, update_golden: bool) -> None:
 
 @pytest.mark.slow
 def test_every_syntax_error_is_shown() -> None:
-    shown = {code for path in MODELS for code in registry.codes() if f"[{code}]" in path.with_suffix(".txt").read_text()}
+    shown = {
+        code
+        for path in MODELS
+        for code in registry.codes()
+        if f"[{code}]" in path.with_suffix(".txt").read_text()
+    }
     of_python = {value.id for value in vars(notation).values() if isinstance(value, Code)}
     assert {code for code in registry.codes() if code.startswith("F01")} - shown - of_python == GENERATED
 

@@ -1,4 +1,5 @@
-"""Problems as LaTeX: brackets where they are needed, names, and every model of the repository in every form."""
+"""Problems as LaTeX: brackets where they are needed, names, and every model of the repository in every
+form."""
 
 from __future__ import annotations
 
@@ -68,7 +69,9 @@ def test_a_problem_with_its_constraints_and_quantities():
     ]
 
 
-MODELS = sorted([*ROOT.glob("examples/**/*.fcco"), *ROOT.glob("tests/golden/facts/*.fcco"), *SHARED.glob("models/*.fcco")])
+MODELS = sorted(
+    [*ROOT.glob("examples/**/*.fcco"), *ROOT.glob("tests/golden/facts/*.fcco"), *SHARED.glob("models/*.fcco")]
+)
 
 
 @pytest.mark.slow
@@ -109,7 +112,11 @@ def test_names_and_numbers():
 def test_the_command(capsys):
     assert main(["latex", str(ROOT / "examples" / "neyman_pearson.fcco"), "--form", "smoothed"]) == 0
     text = capsys.readouterr().out
-    assert text.count("align*") == 2 and r"\mathcal{M}_{\lambda}\left\{\rho\, \left[" in text and "Moreau envelope" in text
+    assert (
+        text.count("align*") == 2
+        and r"\mathcal{M}_{\lambda}\left\{\rho\, \left[" in text
+        and "Moreau envelope" in text
+    )
     assert main(["latex", str(ROOT / "examples" / "neyman_pearson.fcco")]) == 0
     assert capsys.readouterr().out.count(r"\begin{align*}") == 3
 

@@ -109,7 +109,9 @@ def test_the_session():
     m = roc_fair()
     D, score = m.D, m.score
     worst = cvar((E(log1pexp(-score(z.x)) for z in D.where(D.y == 1).where(D.g == k)) for k in m.G), tail=0.3)
-    assert str(m) == """\
+    assert (
+        str(m)
+        == """\
 # AUC, with equal true positive rates along the curve
 model roc_fair;
 
@@ -128,16 +130,21 @@ maximize auc: E[p ~ D, n ~ D | p.y == 1 and n.y == 0] sigmoid(score(p.x) - score
 subject to
   gap[k in G, t in T]: abs(own[k, t] - rate[t]) <= kappa;
 """
+    )
     assert fc.Model.parse(str(m)).hash == m.hash
     assert m.check() is m and m.explain().why("gap")
     del m.constraints["gap"]
     m.minimize(worst=worst)
     assert "gap" not in str(m) and "maximize" not in str(m) and "subject to" not in str(m)
-    assert "minimize worst: cvar(tail = 0.3)[k in G] E[z ~ D | z.y == 1 and z.g == k] log1pexp(-score(z.x));" in str(m)
+    assert (
+        "minimize worst: cvar(tail = 0.3)[k in G] E[z ~ D | z.y == 1 and z.g == k] log1pexp(-score(z.x));"
+        in str(m)
+    )
 
 
 def test_the_session_on_data():
-    """Tumours by their first measurements, in groups of small and large ones: a torch module, a param for each solve."""
+    """Tumours by their first measurements, in groups of small and large ones: a torch module, a param
+    for each solve."""
     numpy, torch = pytest.importorskip("numpy"), pytest.importorskip("torch")
     tumours = pytest.importorskip("sklearn.datasets").load_breast_cancer()
     x = (tumours.data[:60, :3] - tumours.data[:60, :3].mean(0)) / tumours.data[:60, :3].std(0)
@@ -197,7 +204,7 @@ def scratch() -> fc.Model:
 #: What is written in Python, and how the file says it.
 FORMULAS = {
     "minus": (lambda m: -m.a * 2 - -3, "-a * 2 - -3"),
-    "power": (lambda m: (m.a + 1) ** 2 ** m.a, "(a + 1)^2^a"),
+    "power": (lambda m: (m.a + 1) ** 2**m.a, "(a + 1)^2^a"),
     "reflected": (lambda m: 1 - 2 / m.a, "1 - 2 / a"),
     "product": (lambda m: m.w @ m.A @ m.w, "w @ A @ w"),
     "literal": (lambda m: fc.literal(2) * 3 * m.a, "2 * 3 * a"),
@@ -205,32 +212,50 @@ FORMULAS = {
     "zero": (lambda m: sum([m.a, m.a]), "a + a"),  # Python's sum, of a list
     "entry": (lambda m: m.v[1] + m.w[2], "v[1] + w[2]"),
     "row": (lambda m: dot(m.A[1], m.w), "dot(A[1], w)"),
-    "next entry": (lambda m: fc.sum(m.w[i + 1] for i in fc.grid(1, m.d - 1)), "sum[i in 1 .. d - 1] w[i + 1]"),
+    "next entry": (
+        lambda m: fc.sum(m.w[i + 1] for i in fc.grid(1, m.d - 1)),
+        "sum[i in 1 .. d - 1] w[i + 1]",
+    ),
     "entry by a label": (lambda m: E(m.v[z.g] for z in m.D), "E[z ~ D] v[z.g]"),
     "dim": (lambda m: mean(m.w[i] for i in m.d) + m.d, "mean[i in d] w[i] + d"),
     "condition": (
         lambda m: E(z.t for z in m.D.where((m.D.y == 1) & ~(m.D.g == "a") | (m.D.t > 2))),
         'E[z ~ D | z.y == 1 and not z.g == "a" or z.t > 2] z.t',
     ),
-    "condition twice": (lambda m: E(z.t for z in m.D.where(m.D.y == 1).where(m.D.t > 0)), "E[z ~ D | z.y == 1 and z.t > 0] z.t"),
+    "condition twice": (
+        lambda m: E(z.t for z in m.D.where(m.D.y == 1).where(m.D.t > 0)),
+        "E[z ~ D | z.y == 1 and z.t > 0] z.t",
+    ),
     "condition on another": (
         lambda m: mean(E(n.t for n in m.D.where(m.D.t >= i.t)) for i in m.D),
         "mean[i in D] E[n ~ D | n.t >= i.t] n.t",
     ),
-    "condition by a function": (lambda m: fc.sum(m.v[k] for k in m.K.where(lambda k: k > 1)), "sum[k in K | k > 1] v[k]"),
+    "condition by a function": (
+        lambda m: fc.sum(m.v[k] for k in m.K.where(lambda k: k > 1)),
+        "sum[k in K | k > 1] v[k]",
+    ),
     "chain": (lambda m: E(z.t for z in m.D.where(fc.between(0, m.D.t, 1))), "E[z ~ D | 0 <= z.t <= 1] z.t"),
-    "mixed chain": (lambda m: E(z.t for z in m.D.where(fc.chain(0, "<", m.D.t, "<=", m.a))), "E[z ~ D | 0 < z.t <= a] z.t"),
+    "mixed chain": (
+        lambda m: E(z.t for z in m.D.where(fc.chain(0, "<", m.D.t, "<=", m.a))),
+        "E[z ~ D | 0 < z.t <= a] z.t",
+    ),
     "subset": (lambda m: E(z.t for z in m.D.subset(m.D.y == 1)), "E[z ~ {z in D | z.y == 1}] z.t"),
     "declared index": (lambda m: mean[m.r](log(E[m.u](m.r.t * m.u.t))), "mean_r log(E_u r.t * u.t)"),
     "declared draw": (lambda m: E(m.u.t), "E[u.t]"),
     "net": (lambda m: E(m.s(m.theta, z.x) for z in m.D), "E[z ~ D] s(theta; z.x)"),
-    "distribution": (lambda m: E(square(z - m.a) for z in normal(0, sd=m.a)), "E[z ~ normal(0, sd = a)] square(z - a)"),
+    "distribution": (
+        lambda m: E(square(z - m.a) for z in normal(0, sd=m.a)),
+        "E[z ~ normal(0, sd = a)] square(z - a)",
+    ),
     "vector draws": (lambda m: E(dot(z, m.w) for z in normal(0, 1)[m.d]), "E[z ~ normal(0, 1)[d]] dot(z, w)"),
     "sampler": (lambda m: E(z * m.a for z in fc.sampler("demand", m.a)), "E[z ~ demand(a)] z * a"),
     "weights": (lambda m: dot(fc.uniform(m.K), m.v), "dot(uniform(K), v)"),
     "over a simplex": (lambda m: fc.max(dot(q, m.v) for q in simplex(m.K)), "max[q in simplex(K)] dot(q, v)"),
     "iterate": (lambda m: fc.sum(m.v[k] for k in fc.iterate(m.K)), "sum[k in K] v[k]"),
-    "places of a dim": (lambda m: fc.sum(m.w[i + 1] for i in m.d.where(lambda i: i < m.d)), "sum[i in d | i < d] w[i + 1]"),
+    "places of a dim": (
+        lambda m: fc.sum(m.w[i + 1] for i in m.d.where(lambda i: i < m.d)),
+        "sum[i in d | i < d] w[i + 1]",
+    ),
     "variance": (lambda m: fc.sqrt(variance(z.t for z in m.D)), "sqrt(variance[z ~ D] z.t)"),
     "probability": (lambda m: prob(z.t > m.a for z in m.D), "prob[z ~ D] (z.t > a)"),
     "topk": (lambda m: topk((z.t for z in m.D), k=3), "topk(k = 3)[z in D] z.t"),
@@ -259,7 +284,9 @@ def test_formulas(name):
     said = next(line for line in str(m).splitlines() if line.startswith("minimize"))
     assert said == f"minimize {text};"
     again = built(m.to_python())
-    assert rewriting.canonical(parse(Source(text=str(again)))) == rewriting.canonical(parse(Source(text=str(m))))
+    assert rewriting.canonical(parse(Source(text=str(again)))) == rewriting.canonical(
+        parse(Source(text=str(m)))
+    )
 
 
 #: Statements of Python, and of the file.
@@ -316,7 +343,8 @@ def test_a_statement_is_replaced_where_it_stands():
 
 
 def test_a_replaced_statement_may_use_later_names():
-    """A cell that is run again after others: its statement stands after what it uses, and before what uses it."""
+    """A cell that is run again after others: its statement stands after what it uses, and before what
+    uses it."""
     m = fc.Model()
     m.w = fc.var()
     m.minimize(square(m.w))
@@ -342,7 +370,11 @@ def test_constraints_of_a_loop_are_all_kept():
     for k in (1, 2, 3):
         m.subject_to(m.w[k] >= k)
         m.subject_to(**{f"high{k}": m.w[k] <= 2 * k})
-    assert len(m.compiled.compiled.problem.constraints) == 6 and list(m.constraints) == ["high1", "high2", "high3"]
+    assert len(m.compiled.compiled.problem.constraints) == 6 and list(m.constraints) == [
+        "high1",
+        "high2",
+        "high3",
+    ]
 
 
 def test_an_included_model():
@@ -356,19 +388,26 @@ def test_an_included_model():
 
 def test_a_file_that_includes_another(tmp_path):
     (tmp_path / "shared.fcco").write_text("model shared;\ndata D : table(x: real);  # of both\n")
-    (tmp_path / "main.fcco").write_text('model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2 + u;\n')
+    (tmp_path / "main.fcco").write_text(
+        'model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2 + u;\n'
+    )
     model = fc.Model.parse(tmp_path / "main.fcco")
     assert "data D : table(x: real);  # of both" in str(model) and "include" not in model.to_python()
     with pytest.raises(FccoError, match=r"main.fcco:4:33\n"):
         model.check()
-    (tmp_path / "main.fcco").write_text('model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2;\n')
+    (tmp_path / "main.fcco").write_text(
+        'model main;\ninclude "shared.fcco";\nvar t;\nminimize E[z ~ D] (z.x - t)^2;\n'
+    )
     compiled = fc.compile(tmp_path / "main.fcco")
     assert built(fc.Model.parse(tmp_path / "main.fcco").to_python()).hash == compiled.hash
 
 
 def test_errors_name_the_cell_of_another_place():
     scope = {"m": fc.Model(), "fc": fc, "__name__": "user"}
-    cells = {"<first>": "m.D = fc.table(x=fc.real)\nm.w = fc.var()\n", "<second>": "m.minimize(fc.E(z.y * m.w for z in m.D))\n"}
+    cells = {
+        "<first>": "m.D = fc.table(x=fc.real)\nm.w = fc.var()\n",
+        "<second>": "m.minimize(fc.E(z.y * m.w for z in m.D))\n",
+    }
     for name, text in cells.items():
         linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
         exec(compile(text, name, "exec"), scope)
@@ -394,7 +433,9 @@ def test_what_solves_is_the_same_as_the_file():
     m.minimize(spread=E((z.x - m.t) ** 2 for z in m.D) + m.mu * exp(m.t))
     result = m.bind(D=rows, mu=0.0).solve(budget="2000it")
     again = fc.compile(str(m)).bind(D=rows).solve(budget="2000it")
-    assert result.variables["t"] == pytest.approx(1.75, abs=1e-4) and again.objective == pytest.approx(result.objective)
+    assert result.variables["t"] == pytest.approx(1.75, abs=1e-4) and again.objective == pytest.approx(
+        result.objective
+    )
 
 
 def test_models_are_copied_and_pickled():
@@ -428,4 +469,8 @@ def test_words_are_those_of_the_library():
 
 def test_logs_and_hinges_are_imported():
     """The names above are words, whatever they shadow."""
-    assert {repr(word) for word in (log, sqhinge, square)} == {"<word log>", "<word sqhinge>", "<word square>"}
+    assert {repr(word) for word in (log, sqhinge, square)} == {
+        "<word log>",
+        "<word sqhinge>",
+        "<word square>",
+    }

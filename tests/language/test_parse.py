@@ -62,7 +62,7 @@ def test_shared_models(path: Path | None) -> None:
     assert sum(isinstance(s, syntax.Objective) for s in model.statements) == 1
 
 
-# ---------------------------------------------------------------------------------------------------------- expressions
+# -------------------------------------------------------------------------------------- expressions
 @pytest.mark.parametrize(
     ("text", "same"),
     [
@@ -116,7 +116,9 @@ def test_brackets_matter(text: str, other: str) -> None:
 
 
 def test_forms_of_reductions() -> None:
-    family = syntax.Indexing(binders=(syntax.Binder(name="k", kind="in", domain=name("G"), span=AT),), span=AT)
+    family = syntax.Indexing(
+        binders=(syntax.Binder(name="k", kind="in", domain=name("G"), span=AT),), span=AT
+    )
     tail = syntax.Keyword(name="tail", value=name("a"), span=AT)
     assert expr("cvar(tail = a)[k in G] e") == syntax.Reduce(
         kind="cvar", body=name("e"), indexing=family, keywords=(tail,), span=AT
@@ -124,9 +126,15 @@ def test_forms_of_reductions() -> None:
     assert expr("E[e]") == syntax.Reduce(kind="E", body=name("e"), span=AT)
     assert expr("sum(v)") == syntax.Call(func="sum", args=(name("v"),), span=AT)
     drop = expr("E(empty = drop)[z ~ D | z.g == k] e")
-    assert isinstance(drop, syntax.Reduce) and drop.keywords[0].name == "empty" and drop.indexing.condition is not None
+    assert (
+        isinstance(drop, syntax.Reduce)
+        and drop.keywords[0].name == "empty"
+        and drop.indexing.condition is not None
+    )
     robust = expr("max[q in simplex(K)] (sum[k in K] q[k] * risk[k] - mu * kl(q, uniform(K)))")
-    assert isinstance(robust, syntax.Reduce) and isinstance(robust.body, syntax.Binary) and robust.body.op == "-"
+    assert (
+        isinstance(robust, syntax.Reduce) and isinstance(robust.body, syntax.Binary) and robust.body.op == "-"
+    )
 
 
 def test_a_subscript_is_a_declared_index() -> None:
@@ -154,7 +162,9 @@ def test_calls() -> None:
 def test_sets() -> None:
     assert expr('{"a", "b;]#"}').items[1].value == "b;]#"
     assert expr("{-1, 1}").items[0] == syntax.Unary(op="-", arg=number("1"), span=AT)
-    assert expr("-3..3") == syntax.Range(low=syntax.Unary(op="-", arg=number("3"), span=AT), high=number("3"), span=AT)
+    assert expr("-3..3") == syntax.Range(
+        low=syntax.Unary(op="-", arg=number("3"), span=AT), high=number("3"), span=AT
+    )
     both = expr("{z in D}"), expr('{z in D | z.y == 1 and z.s != "F"}')
     assert all(isinstance(x, syntax.SetComprehension) for x in both)
     draw = expr("E[z ~ normal(0, 0.1)[d], y ~ N] z")
@@ -174,12 +184,16 @@ def test_long_lists(count: int) -> None:
     assert len(expr(" < ".join(names)).operands) == count
 
 
-# ----------------------------------------------------------------------------------------------------------- statements
+# --------------------------------------------------------------------------------------- statements
 def test_declarations() -> None:
     assert statement("dim d, m;") == syntax.DimDecl(names=("d", "m"), span=AT)
     assert statement("set G;") == syntax.SetDecl(name="G", span=AT)
     family = statement("set N[i in P] = {z in D | z.g == i.g};")
-    assert isinstance(family, syntax.SetDecl) and family.family is not None and family.family.binders[0].name == "i"
+    assert (
+        isinstance(family, syntax.SetDecl)
+        and family.family is not None
+        and family.family.binders[0].name == "i"
+    )
     assert statement('include "other.fcco";') == syntax.Include(path="other.fcco", span=AT)
     table = statement("data S[k in K] : table(x: real[d, 3], y: {-1, 1}, g: G, data: int, mean: real);")
     assert isinstance(table, syntax.DataDecl) and table.fields is not None
@@ -189,7 +203,11 @@ def test_declarations() -> None:
     assert [b.op for b in statement("var w[A, d] >= 0, in ball(2);").bounds] == [">=", "in"]
     assert isinstance(statement("var w = params(s);").value, syntax.Call)
     net = statement("net s : real[d] -> real assume smooth, lipschitz(2);")
-    assert isinstance(net, syntax.NetDecl) and net.assume[0] == name("smooth") and net.assume[1].func == "lipschitz"
+    assert (
+        isinstance(net, syntax.NetDecl)
+        and net.assume[0] == name("smooth")
+        and net.assume[1].func == "lipschitz"
+    )
     assert statement("def f(u, v) = u + v;").params == ("u", "v")
     assert [b.kind for b in statement(INDICES).binders] == ["in", "~", "in", "in"]
 
@@ -204,14 +222,20 @@ def test_objective_and_constraints() -> None:
         options { algorithm = sonex; sonex.step = 1e-2; }"""
     )
     objective, heading, first, second, third, late, options = model.statements
-    assert isinstance(objective, syntax.Objective) and (objective.sense, objective.label) == ("minimize", "risk")
+    assert isinstance(objective, syntax.Objective) and (objective.sense, objective.label) == (
+        "minimize",
+        "risk",
+    )
     assert isinstance(heading, syntax.SubjectTo) and isinstance(late, syntax.LetDecl)
     assert isinstance(first, syntax.Constraint) and first.label is None and first.family is None
     assert isinstance(second, syntax.Constraint) and second.label == "gap" and second.family is not None
     assert len(second.family.binders) == 2 and second.family.condition is not None
     assert [option.name for option in second.options] == ["penalty", "smooth.width"]
     assert isinstance(third, syntax.Constraint) and third.relation.ops == ("==",)
-    assert isinstance(options, syntax.Options) and [o.name for o in options.items] == ["algorithm", "sonex.step"]
+    assert isinstance(options, syntax.Options) and [o.name for o in options.items] == [
+        "algorithm",
+        "sonex.step",
+    ]
 
 
 @pytest.mark.parametrize("heading", ["subject to", "s.t.", "subject   to", "subject\tto"])
@@ -255,9 +279,11 @@ def test_spans() -> None:
     assert model.span == Span(start=0, end=len(text))
 
 
-# --------------------------------------------------------------------------------------------------------------- errors
+# ------------------------------------------------------------------------------------------- errors
 def test_one_slip_does_not_hide_another() -> None:
-    text = "dim d\nvra x;\nvar w[d;\nlet a = (1 + 2;\nlet b = 1 +;\nlet c = ≤;\nminimize w;\ns.t. w < 1; 3 == ];"
+    text = (
+        "dim d\nvra x;\nvar w[d;\nlet a = (1 + 2;\nlet b = 1 +;\nlet c = ≤;\nminimize w;\ns.t. w < 1; 3 == ];"
+    )
     assert codes(text) == ["F0105", "F0106", "F0104", "F0104", "F0101", "F0102", "F0109", "F0104"]
 
 
@@ -307,14 +333,18 @@ def test_the_deepest_formula_can_be_compared_and_shown() -> None:
     assert codes("let a = " + "-" * 200 + "x;") == ["F0107"]
 
 
-@pytest.mark.parametrize(("ops", "start"), [("+-", 0.0), ("-+--", 7.0), ("*/", 1.5), ("/", 1e300), ("-", 0.0)])
+@pytest.mark.parametrize(
+    ("ops", "start"), [("+-", 0.0), ("-+--", 7.0), ("*/", 1.5), ("/", 1e300), ("-", 0.0)]
+)
 def test_a_long_chain_is_a_shallow_tree(ops: str, start: float) -> None:
     """Its value, its places and its operands in order are those of the text read from left to right."""
     terms = [1 + (7 * k % 10) / 1000 for k in range(1500)]
     text = f"{start:g}" + "".join(f" {ops[k % len(ops)]} {term}" for k, term in enumerate(terms))
     value = start
     for k, term in enumerate(terms):
-        value = {"+": value + term, "-": value - term, "*": value * term, "/": value / term}[ops[k % len(ops)]]
+        value = {"+": value + term, "-": value - term, "*": value * term, "/": value / term}[
+            ops[k % len(ops)]
+        ]
     node = read(f"let a = {text};").statements[0].value
     assert evaluated(node) == pytest.approx(value, rel=1e-9, abs=1e-9)
     assert node.span.end - node.span.start == len(text)
@@ -341,7 +371,9 @@ def evaluated(node: syntax.Expr) -> float:
     if not isinstance(node, syntax.Binary):
         return node.value
     left, right = evaluated(node.left), evaluated(node.right)
-    return {"+": left + right, "-": left - right, "*": left * right, "/": left / right if right else 0.0}[node.op]
+    return {"+": left + right, "-": left - right, "*": left * right, "/": left / right if right else 0.0}[
+        node.op
+    ]
 
 
 def test_errors_have_an_end() -> None:
@@ -350,12 +382,15 @@ def test_errors_have_an_end() -> None:
 
 @pytest.mark.parametrize("seed", range(150))
 def test_damaged_models(seed: int) -> None:
-    """Words taken out, doubled or swapped: a model still, or errors of this stage that point into the text."""
+    """Words taken out, doubled or swapped: a model still, or errors of this stage that point into the
+    text."""
     random = Random(seed)
     words = lexer.tokens(model_text(Generator(seed).model(), seed))
     for _ in range(random.randint(1, 4)):
         k = random.randrange(len(words))
-        words[k : k + 1] = random.choice(([], [words[k]] * 2, [random.choice(words)], [random.choice("()[]{};:=<~|.\"'#@é")]))
+        words[k : k + 1] = random.choice(
+            ([], [words[k]] * 2, [random.choice(words)], [random.choice("()[]{};:=<~|.\"'#@é")])
+        )
     text = "".join(words)
     try:
         read(text)
@@ -377,7 +412,8 @@ def test_a_carriage_return_ends_a_comment() -> None:
 
 
 def test_tables_of_the_parser_are_kept(tmp_path, monkeypatch):
-    """Made once, read again, made anew where they are damaged; nothing is kept where nothing can be written."""
+    """Made once, read again, made anew where they are damaged; nothing is kept where nothing can be
+    written."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     build = lexer.grammar.__wrapped__
     first = build()

@@ -1,4 +1,5 @@
-"""Models that a wrong analysis would accept: each is refused with its reason, and a chord shows that it is not convex."""
+"""Models that a wrong analysis would accept: each is refused with its reason, and a chord shows that
+it is not convex."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ WRONG = [
     (
         "the square of a convex function of unknown sign",
         "minimize e: square(square(u) - 1);",
-        "square is convex and neither non-decreasing nor non-increasing, so its argument must be affine, and it is convex",
+        "square is convex and neither non-decreasing nor non-increasing, so its argument must be affine, "
+        "and it is convex",
     ),
     (
         "a difference of two log-sum-exps",
@@ -142,7 +144,14 @@ def hole(name: str) -> ir.Hole:
 
 @pytest.mark.parametrize(
     "op, decreasing",
-    [("abs", False), ("square", False), ("neg", True), ("inv", False), ("huber", False), ("eps_insensitive", False)],
+    [
+        ("abs", False),
+        ("square", False),
+        ("neg", True),
+        ("inv", False),
+        ("huber", False),
+        ("eps_insensitive", False),
+    ],
 )
 def test_outer_functions_that_are_not_non_decreasing(op: str, decreasing: bool) -> None:
     extra = (ir.Const(value=0.5),) if op in ("huber", "eps_insensitive") else ()

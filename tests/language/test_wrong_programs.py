@@ -1,4 +1,5 @@
-"""Wrong models in Python: each error has its code, and the line and the column where the fault stands, in files and in cells."""
+"""Wrong models in Python: each error has its code, and the line and the column where the fault stands,
+in files and in cells."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pytest
 from fccomodel.core.diagnostics import FccoError
 
 #: What every program begins with.
-HEAD = '''\
+HEAD = """\
 import builtins
 import math
 import numpy as np
@@ -31,7 +32,7 @@ def score(x):
     return dot(w, x)
 
 
-'''
+"""
 #: A program to the code of its error; the fault begins at the sign ``«``.
 WRONG = {
     # truth values

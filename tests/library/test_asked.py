@@ -16,7 +16,11 @@ POWER = Domain(domain=lambda u, p: (Interval(0.0, inf) if p.lo % 1 or not p.is_p
 
 CONCEPTS = {
     **{f"atom {name}": (atom, atom.names(2)) for name, atom in atoms.all().items() if not atom.internal},
-    **{f"option of {name}": (kind.option, (kind.option.name,)) for name, kind in reductions.all().items() if kind.option},
+    **{
+        f"option of {name}": (kind.option, (kind.option.name,))
+        for name, kind in reductions.all().items()
+        if kind.option
+    },
     **{f"elements of {name}": (kind.elements, ("e",)) for name, kind in reductions.all().items()},
     **{f"set {name}": (simple, simple.arguments) for name, simple in sets.all().items()},
     **{f"distribution {name}": (drawn, drawn.parameters) for name, drawn in distributions.all().items()},
@@ -87,7 +91,8 @@ def test_intervals(asks, where, refuted, doubted):
 
 @pytest.mark.parametrize("name", LIMITED)
 def test_every_concept_tells_inside_from_outside(name):
-    """At random points, values as asked are in no interval that is refuted; values that are not are in none without doubt."""
+    """At random points, values as asked are in no interval that is refuted; values that are not are in
+    none without doubt."""
     asks, names = LIMITED[name]
     rng, seen = np.random.default_rng(0), set()
     for _ in range(400):
@@ -95,7 +100,11 @@ def test_every_concept_tells_inside_from_outside(name):
         points = [Interval.point(float(v[0])) for v in values]
         wrong = asks.broken(values, names)
         seen.add(wrong is None)
-        assert (wrong is not None) == (asks.refuted(points, names) is not None) == bool(list(asks.doubts(points, names)))
+        assert (
+            (wrong is not None)
+            == (asks.refuted(points, names) is not None)
+            == bool(list(asks.doubts(points, names)))
+        )
         wider = [Interval(u.lo - rng.choice([0.0, 1.0]), u.hi + rng.choice([0.0, 1.0])) for u in points]
         if wrong is None:
             assert asks.refuted(wider, names) is None

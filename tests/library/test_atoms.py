@@ -1,4 +1,5 @@
-"""Every atom keeps every promise that it declares: random places, against sympy, NumPy and autograd in float64."""
+"""Every atom keeps every promise that it declares: random places, against sympy, NumPy and autograd in
+float64."""
 
 import ast
 import itertools
@@ -50,7 +51,9 @@ def scalar_place(rng, atom: ScalarAtom) -> tuple[Interval, ...]:
         if name in atom.parameters:
             value = parameter(rng, atom, name)
             wide = rng.random() < 0.2
-            found.append(Interval(*sorted((value, parameter(rng, atom, name)))) if wide else Interval.point(value))
+            found.append(
+                Interval(*sorted((value, parameter(rng, atom, name)))) if wide else Interval.point(value)
+            )
         else:
             found.append(place(rng, Interval(), avoid_zero=k in poles))
     domains = atom.domains(*found)
@@ -63,7 +66,9 @@ def scalar_place(rng, atom: ScalarAtom) -> tuple[Interval, ...]:
 def fixed(atom: Atom, where: tuple[Interval, ...]) -> tuple[Interval, ...]:
     """The same place with one value for every parameter."""
     names = atom.names(len(where))
-    return tuple(Interval.point(w.lo) if n in atom.parameters else w for n, w in zip(names, where, strict=True))
+    return tuple(
+        Interval.point(w.lo) if n in atom.parameters else w for n, w in zip(names, where, strict=True)
+    )
 
 
 def draw(rng, atom: ScalarAtom, where: tuple[Interval, ...], count: int) -> list[np.ndarray]:
@@ -71,7 +76,9 @@ def draw(rng, atom: ScalarAtom, where: tuple[Interval, ...], count: int) -> list
     for k, interval in enumerate(where):
         x = points(rng, interval, count)
         if k in atom.poles(*where):
-            x = np.where(np.abs(x) < 1e-3, min(interval.hi, 0.1) if interval.hi > 0 else max(interval.lo, -0.1), x)
+            x = np.where(
+                np.abs(x) < 1e-3, min(interval.hi, 0.1) if interval.hi > 0 else max(interval.lo, -0.1), x
+            )
         found.append(x)
     return found
 
@@ -87,10 +94,14 @@ def varying_choices(atom: Atom, count: int):
 def close(a, b, tolerance=1e-11):
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     with np.errstate(invalid="ignore"):
-        return np.all((np.abs(a - b) <= tolerance * (1 + np.abs(a) + np.abs(b))) | (np.isnan(a) & np.isnan(b)) | (a == b))
+        return np.all(
+            (np.abs(a - b) <= tolerance * (1 + np.abs(a) + np.abs(b)))
+            | (np.isnan(a) & np.isnan(b))
+            | (a == b)
+        )
 
 
-# --------------------------------------------------------------------------------------------------------------- registry
+# ----------------------------------------------------------------------------------------- registry
 @BOOK.checks("name", "aliases", "meaning", "cite", "internal", "boolean", "arguments", "parameters")
 @named(ALL.values())
 def test_names(atom):
@@ -125,7 +136,7 @@ def test_the_language_has_these():
     assert atoms.get("no_such_atom") is None
 
 
-# ------------------------------------------------------------------------------------------------------------------ values
+# ------------------------------------------------------------------------------------------- values
 @BOOK.checks("formula", "torch")
 @named(SCALAR)
 def test_value_of_torch_numpy_and_sympy(atom, rng):
@@ -138,7 +149,10 @@ def test_value_of_torch_numpy_and_sympy(atom, rng):
         count = len(xs)
         expected = atom.value(*xs)
         # a parameter as a Python number, as it is in a solver
-        numbers = tuple(float(x[0]) if name in atom.parameters else None for name, x in zip(atom.names(count), xs, strict=True))
+        numbers = tuple(
+            float(x[0]) if name in atom.parameters else None
+            for name, x in zip(atom.names(count), xs, strict=True)
+        )
         found = torch_value(atom, tensors, numbers=numbers)
         assert found.dtype == (torch.bool if atom.boolean else torch.float64)
         assert close(found.to(torch.float64), expected)
@@ -163,7 +177,9 @@ def test_numbers_among_the_arguments(atom, rng):
             assert close(torch_value(atom, args, numbers=numbers), torch_value(atom, args))
     if atom.variadic:
         mixed = torch_value(atom, xs, numbers=(0.9, None, 1.1))
-        assert close(mixed, torch_value(atom, [torch.full_like(xs[0], 0.9), xs[1], torch.full_like(xs[0], 1.1)]))
+        assert close(
+            mixed, torch_value(atom, [torch.full_like(xs[0], 0.9), xs[1], torch.full_like(xs[0], 1.1)])
+        )
 
 
 @named(REAL)
@@ -186,7 +202,10 @@ def test_float32_is_stable(atom, rng):
             smooth &= (xs[0] - kink.lo).abs() > 1e-5
         if atom.name in ("max", "min"):
             smooth &= torch.stack(xs).sort(0).values.diff(dim=0).abs().amin(0) > 1e-5
-        for found, target, mask in [(y, exact, smooth | True), *((s, t, smooth) for s, t in zip(slopes, slopes64, strict=True))]:
+        for found, target, mask in [
+            (y, exact, smooth | True),
+            *((s, t, smooth) for s, t in zip(slopes, slopes64, strict=True)),
+        ]:
             found, target = torch.broadcast_tensors(found.double(), target)
             if found.shape != mask.shape:
                 found, target = found.expand(mask.shape), target.expand(mask.shape)
@@ -195,7 +214,7 @@ def test_float32_is_stable(atom, rng):
             assert bool((error <= 2e-5 * (1 + target[mask & ~big].abs())).all()), atom.name
 
 
-# ------------------------------------------------------------------------------------------------------------- derivatives
+# -------------------------------------------------------------------------------------- derivatives
 def smooth_points(atom, where, xs):
     """Points away from kinks and ties, as a mask."""
     mask = np.ones(len(xs[0]), dtype=bool)
@@ -217,12 +236,16 @@ def test_derivative_of_scalar_atoms(atom, rng):
         numbers = tuple(float(x[0]) if atom.name == "pow" and k else None for k, x in enumerate(xs))
         free = tensors[: free_count(atom, len(xs))]
         y = torch_value(atom, tensors, numbers=numbers)
-        expected = torch.autograd.grad(y.sum(), free, allow_unused=True) if y.requires_grad else [None] * len(free)
+        expected = (
+            torch.autograd.grad(y.sum(), free, allow_unused=True) if y.requires_grad else [None] * len(free)
+        )
         for python in [False, True] if atom.parameters or atom.variadic else [False]:
             site = Site(shapes=((),) * len(xs), numbers=numbers, python=(python,) * len(xs))
             texts = atom.derivatives(site)
             assert len(texts) == len(free)
-            env = {n: t.detach() for n, t in zip(atom.names(len(xs)), tensors, strict=True)} | {"y": y.detach()}
+            env = {n: t.detach() for n, t in zip(atom.names(len(xs)), tensors, strict=True)} | {
+                "y": y.detach()
+            }
             for text, target in zip(texts, expected, strict=True):
                 target = torch.zeros_like(y) if target is None else target
                 assert close(formula(text, env).expand(target.shape), target, 1e-9), text
@@ -249,11 +272,14 @@ def test_ties_go_to_the_first():
             xs = [torch.tensor([v if name == "max" else -v], dtype=torch.float64) for v in ties]
             y = torch_value(atom, xs)
             texts = atom.derivatives(atom.site(("a", "b", "c")))
-            weights = [float(formula(t, {f"u{k + 1}": x for k, x in enumerate(xs)} | {"y": y})) for k, t in enumerate(texts)]
+            weights = [
+                float(formula(t, {f"u{k + 1}": x for k, x in enumerate(xs)} | {"y": y}))
+                for k, t in enumerate(texts)
+            ]
             assert weights == [1.0 if k == int(np.argmax(ties)) else 0.0 for k in range(3)]
 
 
-# -------------------------------------------------------------------------------------------------------------- properties
+# --------------------------------------------------------------------------------------- properties
 def chord(f, start, stop, varying):
     """f at both ends and in the middle of a chord that moves the varying arguments alone."""
     stop = [b if v else a for a, b, v in zip(start, stop, varying, strict=True)]
@@ -277,7 +303,12 @@ def bends(kind, left, middle, right):
 def moves_so(way, rise, slack):
     """How the value changed when an argument grew."""
     falls, rises = np.any(rise < -slack), np.any(rise > slack)
-    return {"increasing": not falls, "decreasing": not rises, "constant": not falls and not rises, "none": True}[way]
+    return {
+        "increasing": not falls,
+        "decreasing": not rises,
+        "constant": not falls and not rises,
+        "none": True,
+    }[way]
 
 
 @BOOK.checks("curvature", "weak_convexity", "monotone", "range", "domain", "nonzero", "lipschitz")
@@ -290,11 +321,16 @@ def test_properties_of_scalar_atoms(atom, rng):
         start, stop = draw(rng, atom, where, 60), draw(rng, atom, where, 60)
         for k, name in enumerate(names):
             if name in atom.parameters:
-                start[k] = stop[k] = points(rng, where[k], 60) if not where[k].is_point else np.full(60, where[k].lo)
+                start[k] = stop[k] = (
+                    points(rng, where[k], 60) if not where[k].is_point else np.full(60, where[k].lo)
+                )
         y = atom.value(*start)
         span = atom.range(*where)
         assert np.all(np.isfinite(y)), (where, "not finite in its domain")
-        assert np.all((y >= span.lo - 1e-9 * (1 + np.abs(y))) & (y <= span.hi + 1e-9 * (1 + np.abs(y)))), (where, span)
+        assert np.all((y >= span.lo - 1e-9 * (1 + np.abs(y))) & (y <= span.hi + 1e-9 * (1 + np.abs(y)))), (
+            where,
+            span,
+        )
         for varying in varying_choices(atom, count):
             moves = varying or tuple(name not in atom.parameters for name in names)
             left, middle, right, a, b = chord(atom.value, start, stop, moves)
@@ -318,7 +354,11 @@ def test_properties_of_scalar_atoms(atom, rng):
             assert moves_so(way, signed, slack), (where, way, k)
             bound = atom.lipschitz(*where, argument=k)
             if bound < math.inf:
-                assert np.all(np.abs(rise) <= bound * np.abs(moved[k] - start[k]) * (1 + 1e-9) + slack), (where, bound, k)
+                assert np.all(np.abs(rise) <= bound * np.abs(moved[k] - start[k]) * (1 + 1e-9) + slack), (
+                    where,
+                    bound,
+                    k,
+                )
 
 
 @BOOK.checks("gradient_lipschitz")
@@ -339,7 +379,11 @@ def test_gradients_lipschitz_constant(atom, rng):
                 tensors = [torch.tensor(x, requires_grad=True) for x in xs]
                 numbers = tuple(float(x[0]) if atom.name == "pow" and k else None for k, x in enumerate(xs))
                 y = torch_value(atom, tensors, numbers=numbers)
-                found = torch.autograd.grad(y.sum(), tensors, allow_unused=True) if y.requires_grad else [None] * len(tensors)
+                found = (
+                    torch.autograd.grad(y.sum(), tensors, allow_unused=True)
+                    if y.requires_grad
+                    else [None] * len(tensors)
+                )
                 grads.append([torch.zeros(60) if g is None else g for g in found])
             apart = sum(((p - q) ** 2).numpy() for p, q, v in zip(*grads, moves, strict=True) if v) ** 0.5
             step = sum((q - p) ** 2 for p, q in zip(start, stop, strict=True)) ** 0.5
@@ -348,7 +392,11 @@ def test_gradients_lipschitz_constant(atom, rng):
                 inner &= (np.abs(start[0] - kink.lo) > 1e-9) & (np.abs(stop[0] - kink.lo) > 1e-9)
             if atom.name in ("max", "min"):
                 continue
-            assert np.all((apart <= bound * step * (1 + 1e-7) + 1e-7 * (1 + step)) | ~inner), (where, bound, varying)
+            assert np.all((apart <= bound * step * (1 + 1e-7) + 1e-7 * (1 + step)) | ~inner), (
+                where,
+                bound,
+                varying,
+            )
 
 
 def breakpoints(expression, u):
@@ -357,14 +405,26 @@ def breakpoints(expression, u):
     for node in expression.atoms(sympy.Abs, sympy.sign):
         found |= set(sympy.solve(node.args[0], u))
     for node in expression.atoms(sympy.Max, sympy.Min):
-        flat = [inner for arg in node.args for inner in (arg.args if isinstance(arg, sympy.Max | sympy.Min) else [arg])]
+        flat = [
+            inner
+            for arg in node.args
+            for inner in (arg.args if isinstance(arg, sympy.Max | sympy.Min) else [arg])
+        ]
         for a, b in itertools.combinations(flat, 2):
             if (a - b).has(u):
-                found |= {s for sign in (1, -1) for s in sympy.solve((a - b).replace(sympy.Abs, lambda x, s=sign: s * x), u)}
+                found |= {
+                    s
+                    for sign in (1, -1)
+                    for s in sympy.solve((a - b).replace(sympy.Abs, lambda x, s=sign: s * x), u)
+                }
     for node in expression.atoms(sympy.core.relational.Relational):
         if node.has(u):
             body = node.lhs - node.rhs
-            found |= {s for sign in (1, -1) for s in sympy.solve(body.replace(sympy.Abs, lambda x, s=sign: s * x), u)}
+            found |= {
+                s
+                for sign in (1, -1)
+                for s in sympy.solve(body.replace(sympy.Abs, lambda x, s=sign: s * x), u)
+            }
     return sorted({float(x) for x in found if x.is_real})
 
 
@@ -380,7 +440,10 @@ def test_kinks_are_those_of_the_formula(atom, rng):
         for x in breakpoints(expression, u):
             h = 1e-6
             left, middle, right = (float(atom.value(x + d, *values)) for d in (-h, 0.0, h))
-            if all(map(math.isfinite, (left, middle, right))) and abs((right - middle) - (middle - left)) > 1e-3 * h:
+            if (
+                all(map(math.isfinite, (left, middle, right)))
+                and abs((right - middle) - (middle - left)) > 1e-3 * h
+            ):
                 kinks.append(x)
         declared = sorted(k.lo for k in atom.kinks(Interval(), *(Interval.point(v) for v in values)))
         assert np.allclose(kinks, declared), (atom.name, kinks, declared)
@@ -409,11 +472,16 @@ def test_conjugates(atom, rng):
         if not atom.conjugate:
             continue
         s = rng.uniform(max(low, -4), min(high, 4), 200)
-        known = {n: torch.tensor(v, dtype=torch.float64) for n, v in zip(atom.parameters, values, strict=True)}
+        known = {
+            n: torch.tensor(v, dtype=torch.float64) for n, v in zip(atom.parameters, values, strict=True)
+        }
         env = {"s": torch.tensor(s)} | known
         dual = (formula(atom.conjugate, env) + torch.zeros(200)).numpy()
         assert np.all(f[:, None] + dual[None, :] >= u[:, None] * s[None, :] - 1e-9)
-        tensors = [torch.tensor(u, requires_grad=True), *(torch.full((200,), v, dtype=torch.float64) for v in values)]
+        tensors = [
+            torch.tensor(u, requires_grad=True),
+            *(torch.full((200,), v, dtype=torch.float64) for v in values),
+        ]
         slope = torch.autograd.grad(torch_value(atom, tensors).sum(), tensors[0])[0]
         at = (formula(atom.conjugate, env | {"s": slope}) + torch.zeros(200)).numpy()
         assert close(f + at, u * slope.numpy(), 1e-9)
@@ -438,10 +506,16 @@ def test_curvature_near_a_point(atom, rng):
         low = r + 0.01 if atom.domains(*where)[0] is not None else -4.0
         u = rng.uniform(low, 4, 200)
         near = u + rng.uniform(-r, r, 200)
-        least = np.exp(-atom.steady * r) * curvature(lambda args: torch_value(atom, args), torch.tensor(u), *parameters)
+        least = np.exp(-atom.steady * r) * curvature(
+            lambda args: torch_value(atom, args), torch.tensor(u), *parameters
+        )
         if atom.near:
-            names = dict(zip(atom.parameters, parameters, strict=True)) | {"r": torch.tensor(r, dtype=torch.float64)}
-            least = curvature(lambda args, names=names: formula(atom.near, names | {"u": args[0]}), torch.tensor(u))
+            names = dict(zip(atom.parameters, parameters, strict=True)) | {
+                "r": torch.tensor(r, dtype=torch.float64)
+            }
+            least = curvature(
+                lambda args, names=names: formula(atom.near, names | {"u": args[0]}), torch.tensor(u)
+            )
         there = curvature(lambda args: torch_value(atom, args), torch.tensor(near), *parameters)
         assert (np.abs(least) <= np.abs(there) * (1 + 1e-9) + 1e-12).all() and (least * there >= 0).all()
         assert np.abs(least).max() > 0
@@ -463,7 +537,11 @@ PLACES = {
 @named([a for a in ALL.values() if a.cone is not None])
 def test_the_value_as_a_conic_program(atom):
     """Where its arguments are held, the estimate is as tight as the value."""
-    at = (-1.4, 0.3, 1.7) if atom.curvature(*atom.everywhere) != "none" and atom.inside[0].lo < -2 else (0.3, 1.7)
+    at = (
+        (-1.4, 0.3, 1.7)
+        if atom.curvature(*atom.everywhere) != "none" and atom.inside[0].lo < -2
+        else (0.3, 1.7)
+    )
     for values, parameters in PLACES.get(atom.name, [((u,), ()) for u in at]):
         k = Cones()
         args = [k.variable(np.shape(value)) for value in values]
@@ -551,13 +629,14 @@ def usual_domain(atom: Atom) -> tuple[Interval | None, list[float]]:
 
 @named([a for a in REAL if a.domain and usual_domain(a)[0] is not None])
 def test_outside_the_domain_there_is_no_value(atom):
-    """Where an argument that varies leaves its domain, torch gives nothing finite; parameters' domains are for messages."""
+    """Where an argument that varies leaves its domain, torch gives nothing finite; parameters' domains
+    are for messages."""
     domain, values = usual_domain(atom)
     outside = torch.tensor([domain.lo - 1.5], dtype=torch.float64)
     assert not torch.isfinite(torch_value(atom, [outside, *values], numbers=(None, *values))).any()
 
 
-# ------------------------------------------------------------------------------------------------------------------ arrays
+# ------------------------------------------------------------------------------------------- arrays
 def array_shapes(rng, atom: ArrayAtom) -> tuple:
     """Fitting shapes for the arguments."""
     n, m, k = (int(x) for x in rng.integers(2, 5, 3))
@@ -585,7 +664,11 @@ def array_numbers(rng, atom: ArrayAtom, count: int) -> tuple:
 
 def array_args(rng, atom, shapes, numbers, where):
     return [
-        float(number) if number is not None else points(rng, interval, shape) if shape else float(points(rng, interval, 1)[0])
+        float(number)
+        if number is not None
+        else points(rng, interval, shape)
+        if shape
+        else float(points(rng, interval, 1)[0])
         for shape, number, interval in zip(shapes, numbers, where, strict=True)
     ]
 
@@ -623,8 +706,14 @@ def test_adjoints_of_array_atoms(atom, rng):
         shapes = array_shapes(rng, atom)
         numbers = array_numbers(rng, atom, len(shapes))
         args = array_args(rng, atom, shapes, numbers, array_place(rng, atom, len(shapes)))
-        args = [a * rng.uniform(0.999, 1, np.shape(a)) if n is None else a for a, n in zip(args, numbers, strict=True)]  # no ties
-        tensors = [torch.tensor(a, dtype=torch.float64, requires_grad=n is None) for a, n in zip(args, numbers, strict=True)]
+        args = [
+            a * rng.uniform(0.999, 1, np.shape(a)) if n is None else a
+            for a, n in zip(args, numbers, strict=True)
+        ]  # no ties
+        tensors = [
+            torch.tensor(a, dtype=torch.float64, requires_grad=n is None)
+            for a, n in zip(args, numbers, strict=True)
+        ]
         y = torch_value(atom, tensors, shapes, numbers)
         dy = torch.tensor(rng.normal(size=y.shape))
         free = [t for t, n in zip(tensors, numbers, strict=True) if n is None]
@@ -633,7 +722,10 @@ def test_adjoints_of_array_atoms(atom, rng):
         site = Site(shapes=shapes, numbers=known, python=tuple(n is not None for n in numbers))
         texts = atom.derivatives(site)
         assert len(texts) == len(free)
-        env = {n: t.detach() for n, t in zip(atom.names(len(args)), tensors, strict=True)} | {"y": y.detach(), "dy": dy}
+        env = {n: t.detach() for n, t in zip(atom.names(len(args)), tensors, strict=True)} | {
+            "y": y.detach(),
+            "dy": dy,
+        }
         for text, target in zip(texts, expected, strict=True):
             smooth = torch.isfinite(target)
             assert close(formula(text, env).expand(target.shape)[smooth], target[smooth], 1e-8), text
@@ -648,7 +740,9 @@ def test_norms_have_a_subgradient_at_zero(name, extra):
     shapes, numbers = (tuple(u.shape), *((),) * len(extra)), (None, *extra)
     y = torch_value(atom, [u, *extra], shapes, numbers)
     site = Site(shapes=shapes, numbers=numbers, python=(False, *(True,) * len(extra)))
-    env = {"u": u, "y": y, "dy": torch.tensor(1.0)} | dict(zip(["size"], map(torch.tensor, extra), strict=False))
+    env = {"u": u, "y": y, "dy": torch.tensor(1.0)} | dict(
+        zip(["size"], map(torch.tensor, extra), strict=False)
+    )
     assert bool((formula(atom.derivatives(site)[0], env) == 0).all())
 
 
@@ -658,7 +752,8 @@ def test_properties_of_array_atoms(atom, rng):
         shapes = array_shapes(rng, atom)
         numbers = array_numbers(rng, atom, len(shapes))
         where = tuple(
-            Interval.point(n) if n is not None else w for n, w in zip(numbers, array_place(rng, atom, len(shapes)), strict=True)
+            Interval.point(n) if n is not None else w
+            for n, w in zip(numbers, array_place(rng, atom, len(shapes)), strict=True)
         )
         count = len(shapes)
         start, stop = (array_args(rng, atom, shapes, numbers, where) for _ in range(2))
@@ -675,13 +770,20 @@ def test_properties_of_array_atoms(atom, rng):
             if bound is not None and bound < math.inf and kind != "affine":
                 grads = []
                 for args in (a, b):
-                    tensors = [torch.tensor(x, dtype=torch.float64, requires_grad=m) for x, m in zip(args, moves, strict=True)]
+                    tensors = [
+                        torch.tensor(x, dtype=torch.float64, requires_grad=m)
+                        for x, m in zip(args, moves, strict=True)
+                    ]
                     weights = torch.tensor(np.random.default_rng(1).normal(size=y.shape))
                     weights = weights / weights.norm()
                     total = (torch_value(atom, tensors, shapes, numbers) * weights).sum()
                     found = torch.autograd.grad(total, [t for t, m in zip(tensors, moves, strict=True) if m])
                     grads.append(torch.cat([g.flatten() for g in found]))
-                step = math.sqrt(sum(float(np.sum((np.asarray(q) - np.asarray(p)) ** 2)) for p, q in zip(a, b, strict=True)))
+                step = math.sqrt(
+                    sum(
+                        float(np.sum((np.asarray(q) - np.asarray(p)) ** 2)) for p, q in zip(a, b, strict=True)
+                    )
+                )
                 assert float((grads[0] - grads[1]).norm()) <= bound * step * (1 + 1e-9) + 1e-9, (where, bound)
         for k in range(free_count(atom, count)):
             moved = [stop[j] if j == k else x for j, x in enumerate(start)]
@@ -690,7 +792,11 @@ def test_properties_of_array_atoms(atom, rng):
             bound = atom.lipschitz(*where, argument=k, size=size)
             step = float(np.linalg.norm(np.asarray(moved[k]) - np.asarray(start[k])))
             most = bound * step if step else 0.0
-            assert float(np.linalg.norm(rise)) <= most * (1 + 1e-9) + 1e-9 * (1 + np.abs(y).max()), (where, bound, k)
+            assert float(np.linalg.norm(rise)) <= most * (1 + 1e-9) + 1e-9 * (1 + np.abs(y).max()), (
+                where,
+                bound,
+                k,
+            )
             way = atom.monotone(*where, argument=k)
             up = np.maximum(start[k], stop[k])
             rise = np.asarray(atom.value(*[up if j == k else x for j, x in enumerate(start)])) - y
@@ -698,7 +804,7 @@ def test_properties_of_array_atoms(atom, rng):
             assert moves_so(way, rise, slack), (where, way, k)
 
 
-# ------------------------------------------------------------------------------------------------------------------ shapes
+# ------------------------------------------------------------------------------------------- shapes
 @pytest.mark.parametrize(
     ("name", "shapes", "result"),
     [
@@ -754,7 +860,7 @@ def test_interval():
     assert open_low.has(1) and not open_low.has(0)
 
 
-# ------------------------------------------------------------------------------------------- symbols, logarithms, balls, pieces
+# --------------------------------------------------------------- symbols, logarithms, balls, pieces
 MODEL = "model m; data D : table(x: real, y: real, a: real[2, 2], b: real[2]); var u; var v >= 1; var w[2];"
 CONNECTED = {"and", "or", "not"}
 
@@ -812,14 +918,24 @@ def test_constants_and_signs_come_out(atom, rng):
         shapes = array_shapes(rng, atom) if isinstance(atom, ArrayAtom) else ((8,),) * atom.min_count
         moves = [name not in atom.parameters for name in atom.names(len(shapes))]
         u = [rng.normal(size=shape) for shape in shapes]
-        u = [x if limit is None else np.abs(x) + 0.1 for x, limit in zip(u, atom.domains(*(Interval(),) * len(u)), strict=True)]
+        u = [
+            x if limit is None else np.abs(x) + 0.1
+            for x, limit in zip(u, atom.domains(*(Interval(),) * len(u)), strict=True)
+        ]
         if isinstance(atom, ArrayAtom):
-            u = [x if number is None else number for x, number in zip(u, array_numbers(rng, atom, len(u)), strict=True)]
+            u = [
+                x if number is None else number
+                for x, number in zip(u, array_numbers(rng, atom, len(u)), strict=True)
+            ]
         else:
-            u = [x if move else parameter(rng, atom, n) for x, move, n in zip(u, moves, atom.names(len(u)), strict=True)]
+            u = [
+                x if move else parameter(rng, atom, n)
+                for x, move, n in zip(u, moves, atom.names(len(u)), strict=True)
+            ]
         with np.errstate(all="ignore"):
             value, doubled, turned = (
-                atom.value(*(c * x if move else x for x, move in zip(u, moves, strict=True))) for c in (1, 2, -1)
+                atom.value(*(c * x if move else x for x, move in zip(u, moves, strict=True)))
+                for c in (1, 2, -1)
             )
         degrees = {p for p in degrees if close(doubled, 2**p * value)}
         even = even and bool(np.isfinite(turned).all()) and close(turned, value)
@@ -882,11 +998,17 @@ def test_norms_are_the_largest_products_with_their_balls(atom, rng):
         q = run(ball.project, x="x", dims=dims, **{"x_": far.unflatten(-1, (-1, size)) if size else far})
         dual = run(ball.dual, u="x", dims=dims, **{"x_": q})
         assert bool((dual <= 1 + 1e-9).all()), "in the ball"
-        assert close(float((q.reshape(-1) * torch.tensor(u).reshape(-1)).sum()), value, 1e-5), "and the best of it"
+        assert close(float((q.reshape(-1) * torch.tensor(u).reshape(-1)).sum()), value, 1e-5), (
+            "and the best of it"
+        )
         inside = q / 2
-        assert close(run(ball.project, x="x", dims=dims, **{"x_": inside}), inside), "and itself where it is inside"
+        assert close(run(ball.project, x="x", dims=dims, **{"x_": inside}), inside), (
+            "and itself where it is inside"
+        )
         groups = q.shape if not size else q.shape[-1:]
-        assert float(q.square().sum() if not size else q[0].square().sum()) ** 0.5 <= ball.length(groups) * (1 + 1e-9)
+        assert float(q.square().sum() if not size else q[0].square().sum()) ** 0.5 <= ball.length(groups) * (
+            1 + 1e-9
+        )
 
 
 def run(text, *, dims, **names):
@@ -905,7 +1027,9 @@ def test_divergences_are_sums_of_their_generators(atom, rng):
     for _ in range(ROUNDS):
         q, p = (rng.dirichlet(np.ones(5)) for _ in range(2))
         phi = formula(atom.generator, {"t": torch.tensor(q / p)}).numpy()
-        assert close(atom.value(q, p), np.sum(p * phi)) and close(formula(atom.generator, {"t": torch.ones(1)}), 0.0)
+        assert close(atom.value(q, p), np.sum(p * phi)) and close(
+            formula(atom.generator, {"t": torch.ones(1)}), 0.0
+        )
 
 
 def test_every_declared_field_is_checked():

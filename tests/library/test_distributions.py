@@ -1,4 +1,5 @@
-"""Every distribution: its draws lie where it says, follow its density, and are the same in a program and in a report."""
+"""Every distribution: its draws lie where it says, follow its density, and are the same in a program
+and in a report."""
 
 import math
 
@@ -27,14 +28,20 @@ CASES = [(name, values) for name, (_, settings) in KNOWN.items() for values in s
 
 
 def drawn(record: Distribution, values: tuple[float, ...], number: int = 100_000) -> np.ndarray:
-    standard = distributions.noise(record.standard, (number,), torch.Generator().manual_seed(1), "cpu", torch.float64)
-    return made(record.torch, len(values))(standard, *(torch.tensor(v, dtype=torch.float64) for v in values)).numpy()
+    standard = distributions.noise(
+        record.standard, (number,), torch.Generator().manual_seed(1), "cpu", torch.float64
+    )
+    return made(record.torch, len(values))(
+        standard, *(torch.tensor(v, dtype=torch.float64) for v in values)
+    ).numpy()
 
 
 def inside(record: Distribution) -> tuple[float, ...]:
     """Some parameters that it may have."""
     choices = np.random.default_rng(0).uniform(0.1, 0.9, (200, len(record.parameters)))
-    return next(tuple(v) for v in choices if record.broken([np.array([x]) for x in v], record.parameters) is None)
+    return next(
+        tuple(v) for v in choices if record.broken([np.array([x]) for x in v], record.parameters) is None
+    )
 
 
 @BOOK.checks("torch", "standard")
@@ -56,7 +63,11 @@ def test_draws_lie_where_they_should(name: str) -> None:
     found, where = drawn(record, values), record.range(*map(Interval.point, values))
     assert all(where.has(float(x)) for x in found[:1000]) and (where.mag < math.inf) == record.bounded
     assert where.inside(record.range(*(Interval(v - 1, v + 1) for v in values)))
-    assert record.name == name and record.meaning and record.signature.startswith(f"{name}({record.parameters[0]}")
+    assert (
+        record.name == name
+        and record.meaning
+        and record.signature.startswith(f"{name}({record.parameters[0]}")
+    )
 
 
 @BOOK.checks("density")

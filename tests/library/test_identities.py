@@ -33,7 +33,8 @@ PAIRS = {
     "square_of_product": [("4 * sumsq(w)", "sum(w / 0.5 * (2 * w))"), ("-(2 * square(b - 1))", "(2 - 2 * b) * (b - 1)"),
                           ("3 * (mu * square(E[z ~ D] b * z.t))", "(mu * (E[z ~ D] b * z.t)) * (3 * (E[u ~ D] b * u.t))"),
                           ("square(b)", "b * b"), ("square(b)", "b^2"), ("sumsq(w - c)", "dot(w - c, w - c)"),
-                          ("square(E[z ~ D] exp(b * z.t))", "(E[z ~ D] exp(b * z.t)) * (E[u ~ D] exp(b * u.t))")],
+                          ("square(E[z ~ D] exp(b * z.t))", "(E[z ~ D] exp(b * z.t)) * (E[u ~ D] exp(b * "
+                                                            "u.t))")],
     "square_of_norm": [("sumsq(w)", "norm2(w)^2"), ("sumsq(A)", "square(norm_fro(A))"), ("square(b)", "abs(b)^2"),
                        ("sqhinge(b)", "pos(b)^2")],
     "root_of_square": [("norm2(w)", "sqrt(sumsq(w))"), ("2 * norm2(w)", "(4 * sumsq(w))^0.5"), ("norm_fro(A)", "sqrt(sumsq(A))"), ("abs(b)", "sqrt(b^2)")],
@@ -54,8 +55,10 @@ PAIRS = {
     "nested_extremes": [("max(b, exp(b), mu)", "max(b, max(exp(b), mu))"), ("min(b, 2 * exp(b), 2)", "min(b, 2 * min(exp(b), 1))")],
     "comonotone_tails": [("cvar(tail = 0.4)[n in P] E[p ~ D] sqhinge(1 - mu * dot(w, p.x - n.x))",
                           "mean[p in D] cvar(tail = 0.4)[n ~ P] sqhinge(1 - mu * dot(w, p.x - n.x))"),
-                         ("2 * (topk(k = 2)[n in P] sum[p in D] (exp(dot(w, n.x)) + log1pexp(dot(w, n.x) - b * p.t)))",
-                          "sum[p in D] (2 * topk(k = 2)[n in P] (exp(dot(w, n.x)) + log1pexp(dot(w, n.x) - b * p.t)))"),
+                         ("2 * (topk(k = 2)[n in P] sum[p in D] (exp(dot(w, n.x)) + log1pexp(dot(w, n.x) "
+                          "- b * p.t)))",
+                          "sum[p in D] (2 * topk(k = 2)[n in P] (exp(dot(w, n.x)) + log1pexp(dot(w, n.x) "
+                          "- b * p.t)))"),
                          ("max[n in P] E[p ~ D] (exp(b * p.t) * pos(-dot(w, n.x)) + huber(b * p.t, 1))",
                           "E[p ~ D] max[n in P] (exp(b * p.t) * pos(-dot(w, n.x)) + huber(b * p.t, 1))")],
     "averages": [("E[z ~ D] exp(b * z.t)", "mean[z in D] exp(b * z.t)"),
@@ -75,13 +78,19 @@ def compiled(objective: str) -> pipeline.Compiled:
 
 def bound(made: pipeline.Compiled) -> Bound:
     rng = np.random.default_rng(0)
-    rows = {"x": rng.normal(size=(12, 3)), "y": np.where(np.arange(12) % 3 == 0, 1, -1), "t": rng.normal(size=12)}
+    rows = {
+        "x": rng.normal(size=(12, 3)),
+        "y": np.where(np.arange(12) % 3 == 0, 1, -1),
+        "t": rng.normal(size=12),
+    }
     return pipeline.bind(made, pipeline.Binding(data={"D": rows, "c": np.array([0.5, -1.0, 2.0])}))
 
 
 def point(data: Bound, seed: int) -> dict[str, torch.Tensor]:
     rng = np.random.default_rng(seed)
-    shapes = {name: elements.shape(data, v.shape) for name, v in data.problem.variables.items() if v.net is None}
+    shapes = {
+        name: elements.shape(data, v.shape) for name, v in data.problem.variables.items() if v.net is None
+    }
     return {name: torch.tensor(rng.normal(size=shape)) for name, shape in shapes.items()}
 
 
@@ -100,7 +109,9 @@ def test_two_ways_of_writing_are_one(name: str, one: str, other: str) -> None:
     forms = [read(c.problem, data).objective.expr for c, data in zip(made, datas, strict=True)]
     for seed in range(3):
         places = [point(data, seed) for data in datas]
-        values = [value(data, m.problem.objective.expr, at) for data, m, at in zip(datas, made, places, strict=True)]
+        values = [
+            value(data, m.problem.objective.expr, at) for data, m, at in zip(datas, made, places, strict=True)
+        ]
         values += [value(data, form, at) for data, form, at in zip(datas, forms, places, strict=True)]
         assert values == pytest.approx([values[0]] * 4, rel=1e-12, abs=1e-12, nan_ok=True)
     assert shown(forms[0]) == shown(forms[1])
@@ -146,7 +157,8 @@ def test_every_identity_is_needed(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("name", [n for n, c in CASES.items() if not n.startswith(DRAWN) and not c.nets()])
 def test_models_keep_their_values(name: str) -> None:
-    """Objective and constraints at random points, and of a canonical problem the canonical form is the problem itself."""
+    """Objective and constraints at random points, and of a canonical problem the canonical form is the
+    problem itself."""
     case = CASES[name]
     made = pipeline.compile_model(Source(text=case.text))
     data = pipeline.bind(made, pipeline.Binding(data=case.data(), params=case.params))
@@ -157,10 +169,14 @@ def test_models_keep_their_values(name: str) -> None:
         for before, after in zip(made.problem.roots, problem.roots, strict=True):
             if before is after or ir.free_binders(before):
                 continue
-            assert value(data, after, at) == pytest.approx(value(data, before, at), rel=1e-12, abs=1e-12, nan_ok=True)
+            assert value(data, after, at) == pytest.approx(
+                value(data, before, at), rel=1e-12, abs=1e-12, nan_ok=True
+            )
 
 
-@pytest.mark.parametrize("text", ["(E[z ~ D] z.t * b)^2", "abs(E[z ~ D] exp(b * z.t) - 1)", "log(1 + exp(b)) + 0.5 * exp(b)"])
+@pytest.mark.parametrize(
+    "text", ["(E[z ~ D] z.t * b)^2", "abs(E[z ~ D] exp(b * z.t) - 1)", "log(1 + exp(b)) + 0.5 * exp(b)"]
+)
 def test_what_is_read_keeps_its_place(text: str) -> None:
     """Reports quote the user's text."""
     problem = compiled(text).problem
@@ -198,5 +214,7 @@ def test_draws_stay_apart_where_they_must() -> None:
     problem = compiled(kept).problem
     expr = read(problem).objective.expr
     assert isinstance(expr, ir.Reduce) and isinstance(expr.body, ir.Reduce)
-    two = read(compiled("E[z ~ D | z.y == 1] exp(b * z.t) + E[z ~ D | z.y == -1] exp(b * z.t)").problem).objective.expr
+    two = read(
+        compiled("E[z ~ D | z.y == 1] exp(b * z.t) + E[z ~ D | z.y == -1] exp(b * z.t)").problem
+    ).objective.expr
     assert isinstance(two, ir.Apply) and two.op == "add"

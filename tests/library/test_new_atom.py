@@ -1,4 +1,5 @@
-"""An atom with kinks that its own file alone knows of is checked, analysed, explained, smoothed, solved and reported."""
+"""An atom with kinks that its own file alone knows of is checked, analysed, explained, smoothed,
+solved and reported."""
 
 import json
 import subprocess
@@ -11,7 +12,8 @@ from scipy.optimize import linprog
 
 ROOT = Path(__file__).parents[2]
 
-#: convex and piecewise linear, with its graph; and its capped magnitude, which is neither, by its formula alone
+#: convex and piecewise linear, with its graph; and its capped magnitude, which is neither, by its
+#: formula alone
 ATOMS = '''
 """The cup and the dent."""
 
@@ -99,7 +101,9 @@ print(json.dumps({"found": found, "wrong": wrong}))
 def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atoms")
     (folder / "cup.py").write_text(ATOMS)
-    done = subprocess.run([sys.executable, "-c", SCRIPT, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -119,7 +123,8 @@ def test_checked(outcome):
 
 
 def test_analysed_and_explained(outcome):
-    """Convex, with kinks: its own advice. The kinks of its neighbour, of which no graph is known, follow from its formula."""
+    """Convex, with kinks: its own advice. The kinks of its neighbour, of which no graph is known,
+    follow from its formula."""
     found = outcome["found"]
     assert "Not smooth" in found["rows"]["why"] and "logsumexp(concat(..))" in found["rows"]["why"]
     assert found["rows"]["why"].startswith("objective: convex")

@@ -1,4 +1,5 @@
-"""A kind of reduction that its own file alone knows of is parsed, checked, analysed, interpreted, emitted and solved."""
+"""A kind of reduction that its own file alone knows of is parsed, checked, analysed, interpreted,
+emitted and solved."""
 
 import json
 import subprocess
@@ -191,18 +192,24 @@ def test_interpreted(outcome, name):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_solved(outcome, name):
-    """The reported objective is that at the answer, and no step of a thousandth from there is better by more than 5e-4."""
+    """The reported objective is that at the answer, and no step of a thousandth from there is better
+    by more than 5e-4."""
     found = outcome["found"][name]
     w = np.array(found["w"])
     assert found["objective"] == pytest.approx(expected(name, w), rel=1e-6)
-    around = [expected(name, w + 1e-3 * np.array([np.cos(a), np.sin(a)])) for a in np.linspace(0, 2 * np.pi, 12)]
+    around = [
+        expected(name, w + 1e-3 * np.array([np.cos(a), np.sin(a)])) for a in np.linspace(0, 2 * np.pi, 12)
+    ]
     assert found["objective"] <= min(around) + 5e-4 < expected(name, np.zeros(2))
 
 
 def test_analysed_and_emitted(outcome):
     family, geometric = outcome["found"]["family"], outcome["found"]["geometric"]
     assert "midrange is neither convex nor concave" in family["explained"]
-    assert "def reduce_midrange(" in family["program"] and "def slope_midrange(" in outcome["found"]["rows"]["program"]
+    assert (
+        "def reduce_midrange(" in family["program"]
+        and "def slope_midrange(" in outcome["found"]["rows"]["program"]
+    )
     assert "exp(E log e)" in geometric["explained"] and "reduce_gmean" not in geometric["program"]
     assert geometric["epsilon"] < 1e-5
 

@@ -31,7 +31,12 @@ FUNCTIONS = {
     "interval": PiecewiseLQ(points=((-1.0, 0.0), (1.0, 0.0)), left=inf, right=inf, start=0.0),
     "half-line": PiecewiseLQ(points=((0.0, -0.5),), left=inf, right=2.0, start=1.0),
     "point": POINT,
-    "long": PiecewiseLQ(points=((-1.0, -2.0), (-1.0, -1.0), (0.0, 0.0), (1.0, 0.0), (2.0, 3.0)), left=0.5, right=inf, start=1.0),
+    "long": PiecewiseLQ(
+        points=((-1.0, -2.0), (-1.0, -1.0), (0.0, 0.0), (1.0, 0.0), (2.0, 3.0)),
+        left=0.5,
+        right=inf,
+        start=1.0,
+    ),
 }
 GRID = np.linspace(-12, 12, 24_001)
 X = np.concatenate([np.linspace(-4, 4, 81), [0.5, -1.0, 1e-3]])
@@ -51,7 +56,7 @@ def run(text: str, u: torch.Tensor, **names: float) -> torch.Tensor:
     return eval(text, {"torch": torch, "u": u} | names)  # noqa: S307
 
 
-# --------------------------------------------------------------------------------------------------------- the calculus
+# ------------------------------------------------------------------------------------- the calculus
 @each
 def test_value_is_the_integral_of_the_gradient(f):
     inside = X[(X > f.domain[0]) & (X < f.domain[1])]
@@ -87,7 +92,9 @@ def test_prox_is_optimal_and_moreaus_identity_holds(f, lam):
         low, high = f.subdifferential(v)
         assert low - 1e-9 <= (x - v) / lam <= high + 1e-9
     assert np.allclose(X, p + lam * f.conjugate().prox(X / lam, 1 / lam))
-    assert np.allclose(f.envelope(lam).value(X) + f.conjugate().envelope(1 / lam).value(X / lam), X**2 / (2 * lam))
+    assert np.allclose(
+        f.envelope(lam).value(X) + f.conjugate().envelope(1 / lam).value(X / lam), X**2 / (2 * lam)
+    )
 
 
 @each
@@ -105,7 +112,9 @@ def test_conjugate(f):
 
 
 @pytest.mark.parametrize("a", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("b", [FUNCTIONS["abs"], FUNCTIONS["max"], FUNCTIONS["interval"], FUNCTIONS["long"], FUNCTIONS["huber"]])
+@pytest.mark.parametrize(
+    "b", [FUNCTIONS["abs"], FUNCTIONS["max"], FUNCTIONS["interval"], FUNCTIONS["long"], FUNCTIONS["huber"]]
+)
 def test_sums(a, b):
     found = a + b
     expected = a.value(X) + b.value(X)
@@ -130,7 +139,9 @@ def test_scaling_shifting_and_precomposition(f):
         inner = f.precomposed(factor, 0.3)
         assert close(inner.value(X), f.value(factor * X + 0.3))
         for x in X[np.isfinite(f.value(factor * X + 0.3))]:
-            assert np.allclose(inner.subdifferential(x), sorted(factor * s for s in f.subdifferential(factor * x + 0.3)))
+            assert np.allclose(
+                inner.subdifferential(x), sorted(factor * s for s in f.subdifferential(factor * x + 0.3))
+            )
     with pytest.raises(ValueError, match="positive"):
         f.scaled(-1)
 
@@ -151,7 +162,7 @@ def test_pieces_and_back(f):
         assert np.allclose(again.value(X), f.value(X))
 
 
-# ----------------------------------------------------------------------------------------------------------------- text
+# --------------------------------------------------------------------------------------------- text
 @each
 @parameter
 def test_texts(f, lam):
@@ -188,7 +199,7 @@ def test_texts_read_well(name, lam, text):
     assert FUNCTIONS[name].gradient_text(lam) == text
 
 
-# ---------------------------------------------------------------------------------------------------------- expressions
+# -------------------------------------------------------------------------------------- expressions
 T = ir.Hole(name="t")
 S = ir.Hole(name="s")
 KAPPA = ir.Param(name="kappa")
@@ -272,7 +283,9 @@ def test_of_expression(expression, function):
     kinks = {x for x, _ in f.points}
     smooth = np.array([min(abs(x - k) for k in kinks) > 1e-6 for x in X])
     h = 1e-7
-    assert np.allclose(f.gradient(X)[smooth], ((function(X + h) - function(X - h)) / (2 * h))[smooth], atol=1e-5)
+    assert np.allclose(
+        f.gradient(X)[smooth], ((function(X + h) - function(X - h)) / (2 * h))[smooth], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("expression", REFUSED.values(), ids=REFUSED)
@@ -283,7 +296,8 @@ def test_of_expression_refuses(expression):
 def test_shared_nodes_are_one():
     t = call("sub", T, 1)
     assert np.allclose(
-        of_expression(call("add", call("abs", t), call("square", t)), T, constants).value(X), abs(X - 1) + (X - 1) ** 2
+        of_expression(call("add", call("abs", t), call("square", t)), T, constants).value(X),
+        abs(X - 1) + (X - 1) ** 2,
     )
     deep = call("abs", T)
     for _ in range(3000):
@@ -302,13 +316,24 @@ def test_along_a_line():
         v = u + steps
         brute = np.min(np.maximum(abs(v[:, 0] - v[:, 1]) - 0.3, 0) + np.sum(steps**2, 1) / (2 * lam))
         assert -1e-12 <= brute - float(f.envelope(lam * norm).value(line @ u)) < 2e-3
-    scaled, line = along_line(call("add", call("abs", call("add", T, S)), call("mul", 2, call("add", S, T))), (T, S), constants)
+    scaled, line = along_line(
+        call("add", call("abs", call("add", T, S)), call("mul", 2, call("add", S, T))), (T, S), constants
+    )
     assert math.isclose(float(scaled.value(np.dot(line, [0.3, 0.4]))), 0.7 + 1.4)
     assert along_line(call("add", call("abs", T), call("abs", S)), (T, S), constants) is None
     assert along_line(call("max", T, S), (T, S), constants) is None
 
 
 def test_what_the_package_offers():
-    offered = {"PiecewiseLQ", "Pieces", "along_line", "pieces_along", "downward_kink", "of_atom", "of_expression", "of_max"}
+    offered = {
+        "PiecewiseLQ",
+        "Pieces",
+        "along_line",
+        "pieces_along",
+        "downward_kink",
+        "of_atom",
+        "of_expression",
+        "of_max",
+    }
     assert set(piecewise.__all__) == offered
     assert of_atom(atoms.get("exp")) is None

@@ -1,4 +1,5 @@
-"""The proximal calculus against brute force and CVXPY, its identities, and what it refuses. Errors: ``bench/prox.py``."""
+"""The proximal calculus against brute force and CVXPY, its identities, and what it refuses. Errors:
+``bench/prox.py``."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ from fccomodel.library.reductions.topk import TOPK
 from fccomodel.structure import facts_of
 
 POSITIVE = atoms.Interval(0.0, inf, True, True)
-KNOWN = {name: f for name, e in atoms_of_one_number().items() if isinstance(f := of(e, (T,), facts_of, where=POSITIVE), Proximal)}
+KNOWN = {
+    name: f
+    for name, e in atoms_of_one_number().items()
+    if isinstance(f := of(e, (T,), facts_of, where=POSITIVE), Proximal)
+}
 U = ir.Hole(name="u", shape=(5,))
 
 
@@ -40,7 +45,20 @@ def test_atoms_of_one_number(name):
 def test_which_atoms_have_a_prox():
     none = {name for name in atoms_of_one_number() if name not in KNOWN}
     assert none == {
-        *("-abs", "-eps_insensitive", "-exp", "-expm1", "-inv", "-mcp", "-pinball", "-pos", "-pow", "-scad", "-sign", "-step"),
+        *(
+            "-abs",
+            "-eps_insensitive",
+            "-exp",
+            "-expm1",
+            "-inv",
+            "-mcp",
+            "-pinball",
+            "-pos",
+            "-pow",
+            "-scad",
+            "-sign",
+            "-step",
+        ),
         *("clip", "-clip", "entr", "log", "sign", "step", "sqrt"),
     }
 
@@ -57,11 +75,13 @@ def test_random_vector_functions():
         node, holes, twin = random_vector(rng)
         f = of(node, holes, facts_of)
         assert isinstance(f, Proximal), (show(node), f)
-        errors = vector_errors(f, twin, holes[0].shape[0] if holes[0].shape else len(holes), rng, LAMBDAS[1:2])
+        errors = vector_errors(
+            f, twin, holes[0].shape[0] if holes[0].shape else len(holes), rng, LAMBDAS[1:2]
+        )
         assert max(errors.values()) < 1e-7, (show(node), errors)
 
 
-# ----------------------------------------------------------------------------------------------------------- identities
+# --------------------------------------------------------------------------------------- identities
 def sample(seed: int = 0) -> list[Proximal]:
     rng = np.random.default_rng(seed)
     vectors = [of(call(op, U), (U,), facts_of) for op in ("norm1", "norm2", "norminf", "logsumexp")]
@@ -72,7 +92,8 @@ def sample(seed: int = 0) -> list[Proximal]:
 @pytest.mark.parametrize("f", sample(), ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("lam", LAMBDAS)
 def test_the_envelope_and_its_gradient(f, lam):
-    """The slope is the envelope's gradient, with a centre too; f_lam <= f <= f_lam + lam C^2/2 (the first: any f)."""
+    """The slope is the envelope's gradient, with a centre too; f_lam <= f <= f_lam + lam C^2/2 (the
+    first: any f)."""
     if lam * f.weak >= 0.95:
         pytest.skip("lambda is too large")
     rng = torch.Generator().manual_seed(0)
@@ -83,7 +104,8 @@ def test_the_envelope_and_its_gradient(f, lam):
         assert torch.allclose(f.prox(moved, lam), moved - lam * f.slope(t.detach(), lam, centre), atol=1e-9)
         step, direction = 1e-5, torch.randn(7, 5, generator=rng, dtype=torch.float64)
         rise = (
-            f.envelope(t.detach() + step * direction, lam, centre) - f.envelope(t.detach() - step * direction, lam, centre)
+            f.envelope(t.detach() + step * direction, lam, centre)
+            - f.envelope(t.detach() - step * direction, lam, centre)
         ) / 2
         along = f.slope(t.detach(), lam, centre) * direction * step
         assert torch.allclose(rise.sum(), along.sum(), atol=2e-8 + 1e-3 * step)
@@ -95,21 +117,30 @@ def test_the_envelope_and_its_gradient(f, lam):
 
 
 def test_entropy_in_the_place_of_half_squares():
-    """Its slope is the envelope's gradient, maximises q.t - lam KL(q, c) among random points, is in the simplex; f - lam log n <=
-    f_lam <= f for the uniform centre, which is c = 0; entries at -inf are left out; its prox is that of the maximum."""
+    """Its slope is the envelope's gradient, maximises q.t - lam KL(q, c) among random points, is in
+    the simplex; f - lam log n <= f_lam <= f for the uniform centre, which is c = 0; entries at -inf
+    are left out; its prox is that of the maximum."""
     f, lam = Entropic.smoothing(Largest.of()), 0.3
     rng = torch.Generator().manual_seed(0)
-    t, q = torch.randn(7, 5, generator=rng, dtype=torch.float64), torch.rand(200, 7, 5, generator=rng, dtype=torch.float64)
+    t, q = (
+        torch.randn(7, 5, generator=rng, dtype=torch.float64),
+        torch.rand(200, 7, 5, generator=rng, dtype=torch.float64),
+    )
     q, uniform = q / q.sum(-1, keepdim=True), torch.full((7, 5), 0.2, dtype=torch.float64)
     assert torch.allclose(f.slope(t, lam), f.slope(t, lam, uniform))
     assert torch.allclose(f.envelope(t, lam), f.envelope(t, lam, uniform))
     for c in (uniform, q[0]):
         below, at = f.envelope(t, lam, c), t.clone().requires_grad_()
         (gradient,) = torch.autograd.grad(f.envelope(at, lam, c).sum(), at)
-        assert torch.allclose(gradient, f.slope(t, lam, c)) and torch.allclose(f.slope(t, lam, c).sum(-1), t.new_ones(7))
+        assert torch.allclose(gradient, f.slope(t, lam, c)) and torch.allclose(
+            f.slope(t, lam, c).sum(-1), t.new_ones(7)
+        )
         for p in (*q, f.slope(t, lam, c)):
             assert bool(((p * t).sum(-1) - lam * torch.special.xlogy(p, p / c).sum(-1) <= below + 1e-9).all())
-    assert bool((f.envelope(t, lam) <= f.value(t)).all() and (f.value(t) <= f.envelope(t, lam) + lam * np.log(5) + 1e-9).all())
+    assert bool(
+        (f.envelope(t, lam) <= f.value(t)).all()
+        and (f.value(t) <= f.envelope(t, lam) + lam * np.log(5) + 1e-9).all()
+    )
     left = torch.cat([t, torch.full((7, 1), -torch.inf, dtype=torch.float64)], -1)
     assert torch.allclose(f.slope(left, lam)[:, :5], f.slope(t, lam))
     assert torch.allclose(f.envelope(left, lam), f.envelope(t, lam))
@@ -133,10 +164,16 @@ def test_moreaus_identity_with_the_conjugate_of_a_max():
     import cvxpy as cp
 
     rng = np.random.default_rng(4)
-    for f, cap in ((Largest.of(CVAR, 0.45), 1 / (0.45 * 6)), (Largest.of(TOPK, 2), 0.5), (Largest.of(CVAR, 1.0), 1 / 6)):
+    for f, cap in (
+        (Largest.of(CVAR, 0.45), 1 / (0.45 * 6)),
+        (Largest.of(TOPK, 2), 0.5),
+        (Largest.of(CVAR, 1.0), 1 / 6),
+    ):
         x = rng.normal(0, 1, 6)
         q = cp.Variable(6)
-        cp.Problem(cp.Minimize(cp.sum_squares(q - x / 0.4)), [q >= 0, q <= cap, cp.sum(q) == 1]).solve(solver=cp.CLARABEL)
+        cp.Problem(cp.Minimize(cp.sum_squares(q - x / 0.4)), [q >= 0, q <= cap, cp.sum(q) == 1]).solve(
+            solver=cp.CLARABEL
+        )
         assert np.allclose(f.slope(torch.tensor(x), 0.4).numpy(), q.value, atol=1e-6)
         ordered = np.sort(x)[::-1]
         weights = np.clip(1 / cap - np.arange(6), 0, 1)
@@ -160,7 +197,7 @@ def test_entries_that_are_left_out():
         assert torch.isclose(f.value(more), f.value(x))
 
 
-# ------------------------------------------------------------------------------------------------------------ weak convexity
+# ----------------------------------------------------------------------------------- weak convexity
 @pytest.mark.parametrize(
     ("node", "weak"),
     [
@@ -182,7 +219,9 @@ def test_lambda_must_be_below_one_over_rho(node, weak):
             f.prox(x, lam)
         found = error.value.diagnostics[0]
         assert found.code == "F0612"
-        assert (f"lambda < {1 / f.weak:.6g}" in found.fix) and ("weakly convex" in found.reason or "positive" in found.reason)
+        assert (f"lambda < {1 / f.weak:.6g}" in found.fix) and (
+            "weakly convex" in found.reason or "positive" in found.reason
+        )
 
 
 @pytest.mark.parametrize(
@@ -205,11 +244,13 @@ def test_reasons_why_there_is_none(node, reason):
 def test_reasons_for_functions_of_several_numbers():
     a, b = ir.Hole(name="a"), ir.Hole(name="b")
     assert "pieces that are not affine" in of(call("max", a, call("square", b)), (a, b), facts_of)
-    assert "added" in of(call("add", call("max", a, b), call("abs", call("sub", a, call("mul", 2, b)))), (a, b), facts_of)
+    assert "added" in of(
+        call("add", call("max", a, b), call("abs", call("sub", a, call("mul", 2, b)))), (a, b), facts_of
+    )
     assert "subtracted" in of(call("neg", call("max", a, b)), (a, b), facts_of)
 
 
-# ------------------------------------------------------------------------------------------------------------ constants
+# ---------------------------------------------------------------------------------------- constants
 def test_constants():
     """C_f by pairs, rho_f by chords, the diameter by slopes."""
     rng = torch.Generator().manual_seed(1)

@@ -1,4 +1,5 @@
-"""Every kind of reduction keeps what it declares: values and weights three ways, range, growth, curvature, duals, syntax."""
+"""Every kind of reduction keeps what it declares: values and weights three ways, range, growth,
+curvature, duals, syntax."""
 
 import itertools
 import math
@@ -80,11 +81,15 @@ def settings(kind: Reduction) -> list[dict[str, float]]:
 
 
 CASES = [(kind, options) for kind in ALL.values() for options in settings(kind)]
-cases = pytest.mark.parametrize(("kind", "options"), CASES, ids=[f"{k.name}{list(o.values()) or ''}" for k, o in CASES])
+cases = pytest.mark.parametrize(
+    ("kind", "options"), CASES, ids=[f"{k.name}{list(o.values()) or ''}" for k, o in CASES]
+)
 kinds = pytest.mark.parametrize("kind", ALL.values(), ids=ALL)
 
 
-def drawn(kind: Reduction, shape: int | tuple[int, ...] = N, seed: int = 0, *, positive: bool = False) -> torch.Tensor:
+def drawn(
+    kind: Reduction, shape: int | tuple[int, ...] = N, seed: int = 0, *, positive: bool = False
+) -> torch.Tensor:
     """Elements where they may lie."""
     rng = np.random.default_rng(seed)
     if kind.condition:
@@ -126,7 +131,7 @@ def brute(kind: Reduction, e: torch.Tensor, options: dict) -> np.ndarray:
     return np.apply_along_axis(lambda line: BRUTE[kind.name](line, option), -1, e.numpy())
 
 
-# ------------------------------------------------------------------------------------------------------------------ values
+# ------------------------------------------------------------------------------------------- values
 @BOOK.checks("name", "value")
 @cases
 def test_values_at_once_in_blocks_and_by_brute_force(kind, options):
@@ -144,7 +149,12 @@ def test_values_where_elements_are_equal_zero_or_huge(kind, options):
     zero = torch.zeros(N).double()
     one = torch.cat([zero[:1], drawn(kind, N - 1, 3)])
     huge = torch.tensor([0.0, 700.0, 710.0]).double()
-    for e in (same, zero, one, *([] if kind.condition or kind.option and kind.option.name == "p" else [huge])):
+    for e in (
+        same,
+        zero,
+        one,
+        *([] if kind.condition or kind.option and kind.option.name == "p" else [huge]),
+    ):
         expected = brute(kind, e, options) if e is not huge or not kind.logarithmic else None
         for found in (at_once(kind, e, options), streamed(kind, e, options, size=2)):
             assert bool(torch.isfinite(found))
@@ -176,20 +186,25 @@ def test_values_by_cell_as_conic_programs(kind, options):
         estimates = heaviest(k, u * kind.sign, places, kind.cap(n, options).expand(2).numpy()) * kind.sign
     program = assembled(k, estimates.sum() * kind.sign)
     expected = sum(float(brute(kind, e[places == cell], options)) for cell in range(2))
-    assert kind.sign * (conic.minimised(program).obj_val + program.constant) == pytest.approx(expected, abs=1e-6)
+    assert kind.sign * (conic.minimised(program).obj_val + program.constant) == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 @BOOK.checks("slope", "kinked")
 @cases
 def test_weights_at_once_and_in_blocks_are_the_derivative(kind, options):
-    """Autograd through the formula, the weights block by block, and differences agree; at ties, the weights are a subgradient."""
+    """Autograd through the formula, the weights block by block, and differences agree; at ties, the
+    weights are a subgradient."""
     for seed, shape in itertools.product(range(4), (N, (3, N))):
         e = drawn(kind, shape, seed)
         first = gradient(lambda x: at_once(kind, x, options), e)
         second = gradient(lambda x: streamed(kind, x, options), e)
         assert torch.allclose(first, second, rtol=1e-10, atol=1e-12)
         direction, h = torch.tensor(np.random.default_rng(seed + 9).normal(size=tuple(e.shape))), 1e-6
-        change = (at_once(kind, e + h * direction, options) - at_once(kind, e - h * direction, options)) / (2 * h)
+        change = (at_once(kind, e + h * direction, options) - at_once(kind, e - h * direction, options)) / (
+            2 * h
+        )
         if not kind.condition:
             assert torch.allclose((first * direction).sum(-1), change, rtol=1e-4, atol=1e-7)
         if kind.kinked:
@@ -210,7 +225,11 @@ def test_kinks_are_where_elements_change_places(kind):
         for seed in range(12):
             v = torch.tensor(np.random.default_rng(seed).normal(size=6))
             e, h = torch.full((6,), 1.0).double(), 1e-5
-            two = at_once(kind, e + h * v, options) + at_once(kind, e - h * v, options) - 2 * at_once(kind, e, options)
+            two = (
+                at_once(kind, e + h * v, options)
+                + at_once(kind, e - h * v, options)
+                - 2 * at_once(kind, e, options)
+            )
             bends.append(abs(float(two)) / h)
     assert (max(bends) > 1e-2) == kind.kinked
 
@@ -221,18 +240,26 @@ def test_the_derivative_of_a_product_holds_at_zeros(kind):
         return
     for e in ([0.0, 2.0, -3.0], [0.0, 0.0, 5.0], [1.0, -2.0, 4.0], [0.0, 1e300, 1e300]):
         x = torch.tensor(e).double()
-        others = torch.tensor([math.prod(e[:k] + e[k + 1 :]) for k in range(len(e))]).double().clamp(-1.7e308, 1.7e308)
+        others = (
+            torch.tensor([math.prod(e[:k] + e[k + 1 :]) for k in range(len(e))])
+            .double()
+            .clamp(-1.7e308, 1.7e308)
+        )
         for f in (at_once, streamed):
             assert bool(torch.isfinite(f(kind, x, {})))
-            assert torch.allclose(gradient(lambda x, f=f: f(kind, x, {}), x).clamp(-1.7e308, 1.7e308), others, rtol=1e-9)
+            assert torch.allclose(
+                gradient(lambda x, f=f: f(kind, x, {}), x).clamp(-1.7e308, 1.7e308), others, rtol=1e-9
+            )
 
 
-# --------------------------------------------------------------------------------------------------------- what programs carry
+# ------------------------------------------------------------------------------ what programs carry
 @BOOK.checks("program", "program_slope")
 @cases
 def test_functions_that_programs_carry(kind, options):
     if kind.program is None:
-        assert kind.linear or kind.logarithmic or kind.lowered or kind.by_means, "it is lowered to sums and means"
+        assert kind.linear or kind.logarithmic or kind.lowered or kind.by_means, (
+            "it is lowered to sums and means"
+        )
         return
     level = tuple(options.values())
     for seed, mask in itertools.product(range(4), (None, torch.tensor([1, 0, 1, 1, 0, 1, 1.0]).double())):
@@ -243,13 +270,19 @@ def test_functions_that_programs_carry(kind, options):
         assert torch.allclose(found, at_once(kind, kept, options), rtol=1e-12, atol=1e-12)
         slope = kind.program_slope(e, found[:, None], 1, *level, **given)
         weights = slope if mask is None else slope[:, mask == 1]
-        assert torch.allclose(weights, gradient(lambda x: at_once(kind, x, options), kept), rtol=1e-10, atol=1e-12)
+        assert torch.allclose(
+            weights, gradient(lambda x: at_once(kind, x, options), kept), rtol=1e-10, atol=1e-12
+        )
         assert mask is None or not bool(slope[:, mask == 0].any())
         whole = kind.program(e, (0, 1), *level, **given)
         assert float(whole) == pytest.approx(value(kind, kept.reshape(-1), options), rel=1e-12, abs=1e-12)
-        over = kind.program_slope(e, whole[None, None], (0, 1), *level, **({} if mask is None else {"mask": mask.expand(4, N)}))
+        over = kind.program_slope(
+            e, whole[None, None], (0, 1), *level, **({} if mask is None else {"mask": mask.expand(4, N)})
+        )
         flat = (over if mask is None else over[:, mask == 1]).reshape(-1)
-        assert torch.allclose(flat, gradient(lambda x: at_once(kind, x, options), kept.reshape(-1)), rtol=1e-10, atol=1e-12)
+        assert torch.allclose(
+            flat, gradient(lambda x: at_once(kind, x, options), kept.reshape(-1)), rtol=1e-10, atol=1e-12
+        )
 
 
 def test_programs_carry_functions_by_their_names():
@@ -272,13 +305,21 @@ class Numbers:
 def test_what_is_lowered_to_means(kind, options):
     if kind.lowered is not None:
         e = drawn(kind)
-        assert torch.allclose(kind.lowered(Numbers, torch.mean, lambda mean: mean, e), at_once(kind, e, options), rtol=1e-12)
+        assert torch.allclose(
+            kind.lowered(Numbers, torch.mean, lambda mean: mean, e), at_once(kind, e, options), rtol=1e-12
+        )
 
 
-# -------------------------------------------------------------------------------------------------------------------- facts
+# -------------------------------------------------------------------------------------------- facts
 def site(kind: Reduction, e: torch.Tensor, options: dict, where: Interval | None = None) -> Site:
     found = Interval(float(e.min()), float(e.max())) if where is None else where
-    return Site(where=found, count=len(e), every=True, compact=True, options={n: Interval.point(v) for n, v in options.items()})
+    return Site(
+        where=found,
+        count=len(e),
+        every=True,
+        compact=True,
+        options={n: Interval.point(v) for n, v in options.items()},
+    )
 
 
 @BOOK.checks("range")
@@ -287,7 +328,11 @@ def test_range(kind, options):
     for seed in range(40):
         e = drawn(kind, seed=seed)
         tight, loose = site(kind, e, options), Interval(float(e.min()), float(e.max()) + 1)
-        for known in (kind.range(tight), kind.range(site(kind, e, options, loose)), kind.interval(tight.where)):
+        for known in (
+            kind.range(tight),
+            kind.range(site(kind, e, options, loose)),
+            kind.interval(tight.where),
+        ):
             assert known.lo - 1e-12 <= value(kind, e, options) <= known.hi + 1e-12
     empty_or_fewer = kind.range(Site(where=Interval(0.5, 2.0), count=9))
     if kind.total and not kind.logarithmic:
@@ -354,7 +399,8 @@ def test_steepness(kind, options):
 @BOOK.checks("needs")
 @kinds
 def test_what_it_needs(kind):
-    """Where nothing is amiss curvature is known; elsewhere there is a reason, and where the elements are wrong a fix."""
+    """Where nothing is amiss curvature is known; elsewhere there is a reason, and where the elements
+    are wrong a fix."""
     for options in settings(kind):
         good = Site(where=Interval(0.5, 2.0), options={n: Interval.point(v) for n, v in options.items()})
         why, fix = kind.needs(good)
@@ -382,8 +428,14 @@ def test_sums_means_and_polynomials(kind):
     for options, seed in itertools.product(settings(kind), range(6)):
         e, f = drawn(kind, seed=seed), drawn(kind, seed=seed + 50)
         doubled = {n: 2 * v if kind.option.counts else v for n, v in options.items()}
-        twice.append(value(kind, torch.cat([e, e]), doubled) == pytest.approx(value(kind, e, options), rel=1e-12, abs=1e-12))
-        scaled.append(value(kind, 2.5 * e, options) == pytest.approx(2.5 * value(kind, e, options), rel=1e-12, abs=1e-12))
+        twice.append(
+            value(kind, torch.cat([e, e]), doubled)
+            == pytest.approx(value(kind, e, options), rel=1e-12, abs=1e-12)
+        )
+        scaled.append(
+            value(kind, 2.5 * e, options)
+            == pytest.approx(2.5 * value(kind, e, options), rel=1e-12, abs=1e-12)
+        )
         weights = [gradient(lambda x, o=options: at_once(kind, x, o), x) for x in (e, f)]
         linear.append(bool((weights[0] == weights[0][0]).all()) and torch.equal(*weights))
         line = [value(kind, e + t * (f - e), options) for t in np.linspace(0, 1, 6)]
@@ -410,11 +462,15 @@ def test_logarithms(kind, options):
         assert logarithm.logarithmic
         default = {} if logarithm.option is None else {logarithm.option.name: logarithm.option.default}
         e = drawn(kind)
-        assert value(logarithm, e, default) == pytest.approx(math.log(value(kind, e.exp(), options)), rel=1e-12)
+        assert value(logarithm, e, default) == pytest.approx(
+            math.log(value(kind, e.exp(), options)), rel=1e-12
+        )
     assert kind.logarithmic == any(reductions.logarithm(other) is kind for other in ALL.values())
     if kind.through_log is not None:
         e = drawn(kind, positive=True)
-        assert value(kind, e, options) == pytest.approx(math.exp(value(kind.through_log, e.log(), options)), rel=1e-12)
+        assert value(kind, e, options) == pytest.approx(
+            math.exp(value(kind.through_log, e.log(), options)), rel=1e-12
+        )
 
 
 @BOOK.checks("settles", "sampled", "worst", "opposite")
@@ -453,7 +509,9 @@ def test_dual(kind, options):
         best = linprog(-kind.sign * e.numpy(), A_eq=np.ones((1, n)), b_eq=[1.0], bounds=[(0, cap)] * n)
         assert value(kind, e, options) == pytest.approx(kind.sign * -best.fun, rel=1e-9, abs=1e-9)
         q = gradient(lambda x: at_once(kind, x, options), e)
-        assert float(q.min()) >= -1e-15 and float(q.max()) <= cap + 1e-12 and float(q.sum()) == pytest.approx(1)
+        assert (
+            float(q.min()) >= -1e-15 and float(q.max()) <= cap + 1e-12 and float(q.sum()) == pytest.approx(1)
+        )
         if kind.program_cap is None:
             assert cap == 1 and kind.extreme
             continue
@@ -462,7 +520,7 @@ def test_dual(kind, options):
     assert kind.tail != kind.extreme and kind.coupling == (kind.sign > 0)
 
 
-# ----------------------------------------------------------------------------------------------------------------- rewrites
+# ----------------------------------------------------------------------------------------- rewrites
 HEAD = "dim d; set K; data D : table(x: real[d], g: K); var w[d]; "
 
 
@@ -507,12 +565,16 @@ def test_forms_of_the_same_value(kind, options):
 
 def test_a_reduction_over_the_same_elements_keeps_what_becomes_of_empty_groups():
     problem, _ = bound("minimize mean[k in K] cvar(tail = 0.5, empty = drop)[z ~ D | z.g == k] dot(w, z.x);")
-    (node,) = (n for n in ir.walk(problem.objective.expr) if isinstance(n, ir.Reduce) and reductions.of(n).tail)
+    (node,) = (
+        n for n in ir.walk(problem.objective.expr) if isinstance(n, ir.Reduce) and reductions.of(n).tail
+    )
     other = MEAN.over(node, make("square", node.body), tail=ir.Const(value=1.0))
-    assert set(other.options) == {"empty", "tail"} and other.kind == MEAN.name and other.binders == node.binders
+    assert (
+        set(other.options) == {"empty", "tail"} and other.kind == MEAN.name and other.binders == node.binders
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- syntax
+# ------------------------------------------------------------------------------------------- syntax
 def codes(text: str) -> set[str]:
     """The codes of what is wrong with a model."""
     try:
@@ -526,7 +588,11 @@ def codes(text: str) -> set[str]:
 @kinds
 def test_syntax(kind):
     statement = f"let r = {kind.form.replace('...', 'u')};"
-    assert (parse(Source(text=statement, name="m.fcco")).statements[0].value.kind == kind.name) if kind.written else True
+    assert (
+        (parse(Source(text=statement, name="m.fcco")).statements[0].value.kind == kind.name)
+        if kind.written
+        else True
+    )
     if not kind.written:
         with pytest.raises(FccoError):
             parse(Source(text=statement, name="m.fcco"))
@@ -551,9 +617,17 @@ def test_options(kind):
     def found(given: str) -> set[str]:
         return codes(f"minimize {kind.name}{given}[z {kind.binders[0]} D] dot(w, z.x)^2;")
 
-    assert not found(f"({o.name} = {o.example})") and found("") == {"F0408"} and found("(nothing = 1)") == {"F0408"}
+    assert (
+        not found(f"({o.name} = {o.example})")
+        and found("") == {"F0408"}
+        and found("(nothing = 1)") == {"F0408"}
+    )
     assert o.default is None or lies.has(o.default)
-    outside = [lies.lo - 1, *([lies.lo] if lies.lo_open else []), *([lies.hi + 1] if lies.hi < math.inf else [])]
+    outside = [
+        lies.lo - 1,
+        *([lies.lo] if lies.lo_open else []),
+        *([lies.hi + 1] if lies.hi < math.inf else []),
+    ]
     assert all(found(f"({o.name} = {x})") == {"F0421"} for x in outside)
     inside = [*([] if lies.lo_open else [lies.lo]), *([lies.hi] if lies.hi < math.inf else [])]
     assert not any(found(f"({o.name} = {x})") for x in inside)
@@ -567,7 +641,18 @@ def test_options(kind):
 def test_names_and_rules(kind):
     assert kind.meaning and "\n" not in kind.meaning + kind.cite
     assert kind.law and RULES[kind.rule] == kind.law
-    known = {"interval", "noun", "bent", "gradient", "differentiable", "kink", "affine", "lacks", "fix", "unknown"}
+    known = {
+        "interval",
+        "noun",
+        "bent",
+        "gradient",
+        "differentiable",
+        "kink",
+        "affine",
+        "lacks",
+        "fix",
+        "unknown",
+    }
     assert set(kind.words) <= known and all(kind.words.values())
     assert not kind.average or kind.words["noun"]
 
@@ -585,7 +670,8 @@ def test_every_field_is_checked():
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("share", [1e-3, 0.05, 0.5, 1.0])
 def test_the_largest_are_found_without_an_order(share, shuffled, monkeypatch):
-    """The weights of many elements are those of few, and so are programs' means and weights where no mask is."""
+    """The weights of many elements are those of few, and so are programs' means and weights where no
+    mask is."""
     rng = torch.Generator().manual_seed(0)
     x, entry = torch.randn(7 * 60, generator=rng, dtype=torch.float64), torch.arange(7).repeat_interleave(60)
     entry = entry[torch.randperm(len(entry), generator=rng)] if shuffled else entry

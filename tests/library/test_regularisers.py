@@ -1,4 +1,5 @@
-"""Every regulariser keeps what it declares: prox by optimality, Moreau's identity and brute force, distances, critical values."""
+"""Every regulariser keeps what it declares: prox by optimality, Moreau's identity and brute force,
+distances, critical values."""
 
 import inspect
 import itertools
@@ -63,7 +64,13 @@ def test_value_is_a_convex_function_least_at_zero(r):
 def test_values_are_those_of_numpy():
     w = torch.tensor([3.0, -4.0, 0.0, 1.0, 2.0, -2.0])
     values = {name: float(r.value(w, *coefficients(r))) for name, r in ALL.items() if name != "nuclear"}
-    expected = {"l1": 8.4, "squared_l2": 13.6, "elastic_net": 22.0, "l2": 0.7 * math.sqrt(34), "group_l2": 0.7 * 8}
+    expected = {
+        "l1": 8.4,
+        "squared_l2": 13.6,
+        "elastic_net": 22.0,
+        "l2": 0.7 * math.sqrt(34),
+        "group_l2": 0.7 * 8,
+    }
     assert values == pytest.approx(expected)
     matrix = torch.tensor([[3.0, 0.0], [0.0, -4.0]])
     assert float(ALL["nuclear"].value(matrix, 0.5)) == pytest.approx(3.5)
@@ -104,7 +111,8 @@ def test_moreaus_identity(r):
         v = v + noise(v, k)
         p = r.prox(v, 1.0, *c)
         q = v - p
-        # q is a subgradient at p, so Fenchel-Young holds with equality: r*(q) = <p, q> - r(p) is the largest over all w
+        # q is a subgradient at p, so Fenchel-Young holds with equality: r*(q) = <p, q> - r(p) is
+        # the largest over all w
         dual = (p * q).sum() - r.value(p, *c)
         for j in range(20):
             w = 3 * noise(v, 1000 + j)
@@ -158,7 +166,8 @@ def test_distance_to_the_subdifferential_by_sampling(r):
             if torch.equal((p.abs() > 1e-12), (w.abs() > 1e-12)) and float(r.distance(v - p, w, *c)) < 1e-12:
                 assert float((s - (v - p)).norm()) >= distance - 1e-9
         if distance > 1e-9:
-            # the directional derivative: for a subgradient g nearest to s, r'(w; s - g) = <g, s - g>, so s beats it along s - g
+            # the directional derivative: for a subgradient g nearest to s, r'(w; s - g) = <g, s -
+            # g>, so s beats it along s - g
             t = 1e-6
             slope = max(
                 float(((s * d).sum() - (r.value(w + t * d, *c) - r.value(w, *c)) / t) / d.norm())
@@ -214,7 +223,7 @@ def test_the_prox_stands_by_itself(r):
     assert torch.equal(scope[r.prox.__name__](v, 0.2, *coefficients(r)), r.prox(v, 0.2, *coefficients(r)))
 
 
-# ---------------------------------------------------------------------------------------------------------- recognition
+# -------------------------------------------------------------------------------------- recognition
 W = ir.Var(name="w", shape=("d",))
 A = ir.Var(name="A", shape=("k", "d"))
 B = ir.Var(name="b")
@@ -226,7 +235,9 @@ def call(op: str, *args, shape=()) -> ir.Apply:
     return ir.Apply(op=op, args=nodes, shape=shape)
 
 
-reader = Canonical(Known(where=lambda node: Interval(node.value, node.value) if isinstance(node, ir.Const) else Interval()))
+reader = Canonical(
+    Known(where=lambda node: Interval(node.value, node.value) if isinstance(node, ir.Const) else Interval())
+)
 
 
 def constant(node: ir.Expr) -> float | None:
@@ -289,7 +300,8 @@ def test_not_recognised(term):
 @BOOK.checks("round", "scales", "sum_of")
 @named
 def test_make_up(r):
-    """A round one sees the length alone; one that scales shrinks every vector alike; one that is a sum is that sum."""
+    """A round one sees the length alone; one that scales shrinks every vector alike; one that is a sum
+    is that sum."""
     c = coefficients(r)
     v = torch.tensor(np.random.default_rng(2).normal(size=6))
     if r.round:
@@ -312,7 +324,9 @@ def test_combined():
         call("abs", B),
     ]
     variables = ["w", "w", "w", "A", "b"]
-    found = regularisers.combine([regularisers.recognise(t, v, constant) for t, v in zip(terms, variables, strict=True)])
+    found = regularisers.combine(
+        [regularisers.recognise(t, v, constant) for t, v in zip(terms, variables, strict=True)]
+    )
     assert {(f.name, f.variable): tuple(f.coefficients.values()) for f in found} == {
         ("elastic_net", "w"): (3.0, 0.1),
         ("nuclear", "A"): (1.0,),
@@ -321,7 +335,11 @@ def test_combined():
     assert regularisers.combine(found) == found
 
 
-SUMS = [names for n in (2, 3, 4) for names in itertools.combinations(("l1", "group_l2", "l2", "squared_l2", "nuclear"), n)]
+SUMS = [
+    names
+    for n in (2, 3, 4)
+    for names in itertools.combinations(("l1", "group_l2", "l2", "squared_l2", "nuclear"), n)
+]
 
 
 @BOOK.checks("then")
@@ -340,7 +358,10 @@ def test_proxes_in_turn(names):
             p = r.regulariser.prox(p, 0.4, *r.coefficients.values())
 
         def objective(w, v=v):
-            return 0.4 * sum(r.regulariser.value(w, *r.coefficients.values()) for r in order) + (w - v).square().sum() / 2
+            return (
+                0.4 * sum(r.regulariser.value(w, *r.coefficients.values()) for r in order)
+                + (w - v).square().sum() / 2
+            )
 
         for scale in (1e-4, 1e-2, 0.3):
             for direction in (noise(v, 100 + k), noise(v, 200 + k), -p, v - p):
@@ -354,10 +375,17 @@ def test_proxes_around_several_points():
     def around(op, centre):
         return regularisers.recognise(call(op, call("sub", W, centre, shape=("d",))), "w", constant)
 
-    together = regularisers.in_turn([around("norm1", c), around("norm1", ir.Param(name="c", shape=("d",))), around("sumsq", c)])
-    assert [(r.name, tuple(r.coefficients.values()), r.centre.name) for r in together] == [("elastic_net", (2.0, 1.0), "c")]
+    together = regularisers.in_turn(
+        [around("norm1", c), around("norm1", ir.Param(name="c", shape=("d",))), around("sumsq", c)]
+    )
+    assert [(r.name, tuple(r.coefficients.values()), r.centre.name) for r in together] == [
+        ("elastic_net", (2.0, 1.0), "c")
+    ]
     assert regularisers.in_turn([around("norm1", c), around("norm1", e)]) is None
-    assert regularisers.in_turn([around("norm1", c), regularisers.recognise(call("norm1", W), "w", constant)]) is None
+    assert (
+        regularisers.in_turn([around("norm1", c), regularisers.recognise(call("norm1", W), "w", constant)])
+        is None
+    )
 
 
 def test_every_declared_field_is_checked():

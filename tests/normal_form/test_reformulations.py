@@ -1,4 +1,5 @@
-"""Each reformulation against the quantity it replaces: equal once the variables it added are minimised over."""
+"""Each reformulation against the quantity it replaces: equal once the variables it added are minimised
+over."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def value(problem: object, bound_problem: object, point: dict[str, torch.Tensor]
     return sign * float(interpret.evaluate(bound_problem, objective.expr, point))
 
 
-def least(problem: object, bound_problem: object, point: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> float:
+def least(
+    problem: object, bound_problem: object, point: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]
+) -> float:
     """The least over an added convex threshold: by the values at which it can change."""
     from scipy.optimize import minimize
 
@@ -50,11 +53,15 @@ EQUAL = {
     "variance": "minimize variance[z ~ D] dot(w, z.x);",
     "logmeanexp": f"minimize logmeanexp(theta = 0.7)[z in D] {LOSS};",
     "pmean": f"minimize pmean(p = 3)[z in D] {LOSS};",
-    "affine_sum": "minimize log(2 + 0.5 * E[z ~ D] exp(dot(w, z.x)) - E[y ~ D] tanh(dot(w, y.x)) / 3 + w[1]^2);",
-    "affine_nested": "minimize sqrt(1 + E[z ~ D] (2 * (E[j ~ D | j.g == 1] square(dot(w, j.x - z.x))) + z.x[1]^2));",
-    "affine_of_two_draws": f"minimize max[k in K] ((E[z ~ D | z.g == k] {LOSS}) - (E[j ~ D | j.g == k] dot(w, j.x)) / 2);",
+    "affine_sum": "minimize log(2 + 0.5 * E[z ~ D] exp(dot(w, z.x)) - E[y ~ D] tanh(dot(w, y.x)) / 3 + "
+    "w[1]^2);",
+    "affine_nested": "minimize sqrt(1 + E[z ~ D] (2 * (E[j ~ D | j.g == 1] square(dot(w, j.x - z.x))) + "
+    "z.x[1]^2));",
+    "affine_of_two_draws": f"minimize max[k in K] ((E[z ~ D | z.g == k] {LOSS}) - (E[j ~ D | j.g == k] "
+    "dot(w, j.x)) / 2);",
     "minimised": "maximize E[z ~ D] tanh(dot(w, z.x));",
-    "kl": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * kl(q, uniform(K)));",
+    "kl": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * kl(q, "
+    "uniform(K)));",
     "simplex": f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));",
 }
 
@@ -66,7 +73,9 @@ def test_equal_values(name: str) -> None:
     assert chain.steps
     for seed in range(3):
         point = {"w": torch.tensor(np.random.default_rng(seed).normal(size=3))}
-        assert value(chain.problem, data, point) == pytest.approx(value(problem, data, point), rel=1e-9, abs=1e-10)
+        assert value(chain.problem, data, point) == pytest.approx(
+            value(problem, data, point), rel=1e-9, abs=1e-10
+        )
 
 
 @pytest.mark.parametrize("name", [name for name in EQUAL if name.startswith("affine")])
@@ -78,7 +87,10 @@ def test_an_affine_function_of_expectations_is_tracked_as_one(name: str) -> None
 
 def test_expectations_over_different_draws_stay_apart() -> None:
     two = "(E[z ~ D | z.g == 0] dot(w, z.x)) - E[z ~ D | z.g == 1] dot(w, z.x)"
-    for text in (f"minimize log(9 + {two});", "minimize log(9 + E[z ~ D] E[j ~ D | j.g == z.g] dot(w, j.x - z.x));"):
+    for text in (
+        f"minimize log(9 + {two});",
+        "minimize log(9 + E[z ~ D] E[j ~ D | j.g == z.g] dot(w, j.x - z.x));",
+    ):
         problem, _ = bound(text)
         assert not reformulations.chain(problem).steps
 
@@ -87,26 +99,37 @@ TAILS = {
     "cvar": (f"minimize cvar(tail = 0.3)[z in D] {LOSS};", ()),
     "topk": (f"minimize topk(k = 5)[z in D] {LOSS};", ()),
     "chi2": (
-        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * chi2(q, uniform(K)));",
+        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.5 * chi2(q, "
+        "uniform(K)));",
         (),
     ),
     "chi2, small mu": (
-        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.01 * chi2(q, uniform(K)));",
+        f"minimize max[q in simplex(K)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}) - 0.01 * chi2(q, "
+        "uniform(K)));",
         (),
     ),
     "largest of 4,800": ("minimize max[i in D, j in D, k in K] (dot(w, i.x - k * j.x) + square(w[1]));", ()),
     "least of 4,800": ("maximize min[i in D, j in D, k in K] (dot(w, i.x - k * j.x) - square(w[1]));", ()),
-    "capped simplex": (f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));", ()),
+    "capped simplex": (
+        f"minimize max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * (E[z ~ D | z.g == k] {LOSS}));",
+        (),
+    ),
 }
 #: divergences that a user may write, of a weight q[k], and the same in CVXPY
 DIVERGENCES = {
     "total variation": ("0.2 * sum[k in K] abs(q[k] - 1/3)", lambda q: 0.2 * cp.sum(cp.abs(q - 1 / 3))),
     "squares": ("2 * sum[k in K] square(q[k] - 0.5)", lambda q: 2 * cp.sum_squares(q - 0.5)),
     "mean of squares": ("mean[k in K] 3 * square(3 * q[k] - 1)", lambda q: cp.sum_squares(3 * q - 1)),
-    "one-sided": ("0.7 * sum[k in K] sqhinge(3 * q[k] - 1)", lambda q: 0.7 * cp.sum_squares(cp.pos(3 * q - 1))),
+    "one-sided": (
+        "0.7 * sum[k in K] sqhinge(3 * q[k] - 1)",
+        lambda q: 0.7 * cp.sum_squares(cp.pos(3 * q - 1)),
+    ),
     "huber": ("3 * sum[k in K] huber(q[k] - 0.4, 0.1)", lambda q: 1.5 * cp.sum(cp.huber(q - 0.4, 0.1))),
     "entropy": ("0.3 * sum[k in K] q[k] * log(q[k])", lambda q: -0.3 * cp.sum(cp.entr(q))),
-    "parameter": ("mu * mean[k in K] 3 * q[k] * log(3 * q[k])", lambda q: -0.4 / 3 * 3 * cp.sum(cp.entr(3 * q)) / 3),
+    "parameter": (
+        "mu * mean[k in K] 3 * q[k] * log(3 * q[k])",
+        lambda q: -0.4 / 3 * 3 * cp.sum(cp.entr(3 * q)) / 3,
+    ),
     "cube": ("sum[k in K] q[k]^3 * mu", lambda q: 0.4 * cp.sum(cp.power(q, 3))),
     "exponential": ("mu * (sum[k in K] exp(2 * q[k])) / 4", lambda q: 0.1 * cp.sum(cp.exp(2 * q))),
     "of a vector": ("2 * sumsq(q - p)", lambda q: 2 * cp.sum_squares(q - SHARES)),
@@ -119,10 +142,13 @@ SHARES = np.array([0.2, 0.3, 0.5])
 
 @pytest.mark.parametrize("name", DIVERGENCES)
 def test_robust_dual_of_any_divergence(name: str) -> None:
-    """The dual at its best threshold, of the problem as identities leave it, against the maximum over q by CVXPY."""
+    """The dual at its best threshold, of the problem as identities leave it, against the maximum over
+    q by CVXPY."""
     text, divergence = DIVERGENCES[name]
     risks = f"param mu >= 0 default 0.4; data p : real[K]; let r[k in K] = E[z ~ D | z.g == k] {LOSS};"
-    problem, data = bound(f"{risks} minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});", p=SHARES)
+    problem, data = bound(
+        f"{risks} minimize max[q in simplex(K)] (sum[k in K] q[k] * r[k] - {text});", p=SHARES
+    )
     chain = reformulations.chain(canonical(problem), constant=constant_values(problem, data))
     added = [v for v in chain.problem.variables if v not in problem.variables]
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
@@ -134,12 +160,19 @@ def test_robust_dual_of_any_divergence(name: str) -> None:
     assert found == pytest.approx(best, rel=1e-6)
 
 
-WEIGHED = ["dot(q, c * v)", "sum(v * q * c)", "(sum[k in K] c[k] * q[k] * v[k])", "(sum[k in K] q[k] * (c[k] * v[k]))"]
+WEIGHED = [
+    "dot(q, c * v)",
+    "sum(v * q * c)",
+    "(sum[k in K] c[k] * q[k] * v[k])",
+    "(sum[k in K] q[k] * (c[k] * v[k]))",
+]
 
 
 @pytest.mark.parametrize("total", WEIGHED)
 def test_one_dual_of_all_ways_of_writing_the_weighted_sum(total: str) -> None:
-    problem, data = bound(f"data c : real[K]; var v[K]; minimize max[q in simplex(K)] {total};", c=np.array([1.0, 3.0, -2.0]))
+    problem, data = bound(
+        f"data c : real[K]; var v[K]; minimize max[q in simplex(K)] {total};", c=np.array([1.0, 3.0, -2.0])
+    )
     chain = reformulations.chain(canonical(problem), constant=constant_values(problem, data))
     point = {"v": torch.tensor([2.0, -1.0, 0.5], dtype=torch.float64)}
     assert value(chain.problem, data, point) == pytest.approx(2.0)
@@ -153,7 +186,9 @@ def test_equal_at_the_best_threshold(name: str) -> None:
     added = [v for v in chain.problem.variables if v not in problem.variables]
     assert len(added) == 1
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
-    assert least(chain.problem, data, point, added[0], shape) == pytest.approx(value(problem, data, point), rel=1e-6)
+    assert least(chain.problem, data, point, added[0], shape) == pytest.approx(
+        value(problem, data, point), rel=1e-6
+    )
     assert chain.recover({"w": np.zeros(3), added[0]: np.zeros(1)}).keys() == {"w"}
 
 
@@ -193,7 +228,8 @@ def test_an_unknown_inner_maximum_is_refused(inside: str) -> None:
     assert [d.code for d in caught.value.diagnostics] == ["F0602"]
 
 
-#: constraints of one variable, a term of the objective, and the labels of those that become the variable's set
+#: constraints of one variable, a term of the objective, and the labels of those that become the
+#: variable's set
 SETS = {
     "ball": ("c: norm1(w) <= 1;", "", {"c"}),
     "one of two": ("a: norm1(w) <= 1; b: norm2(w) <= 0.5;", "", {"a"}),
@@ -210,7 +246,8 @@ SETS = {
 
 @pytest.mark.parametrize("name", SETS)
 def test_constraints_that_are_the_sets_of_variables(name: str) -> None:
-    """Points of the set are those where the constraints taken hold, and where a regulariser has a prox it keeps it."""
+    """Points of the set are those where the constraints taken hold, and where a regulariser has a prox
+    it keeps it."""
     constraints, term, taken = SETS[name]
     problem, data = bound(f"minimize E[z ~ D] {LOSS} {term};\nsubject to {constraints}")
     form = normalise(problem, data)
@@ -228,13 +265,23 @@ def test_constraints_that_are_the_sets_of_variables(name: str) -> None:
             for k in range(3 if c.binders else 1)
             for v in [interpret.evaluate(data, c.body, point, {b: [k] for b in c.binders}).reshape(())]
         )
-        simple, args = sets.get(domains[0].family), [constant_values(problem, data)(a) for a in domains[0].args]
+        simple, args = (
+            sets.get(domains[0].family),
+            [constant_values(problem, data)(a) for a in domains[0].args],
+        )
         assert inside == simple.contains(point["w"], *args, tolerance=1e-9)
 
 
 def test_every_reformulation_is_under_test() -> None:
-    texts = [*EQUAL.values(), *(text for text, _ in TAILS.values()), f"minimize E[z ~ D] {LOSS};\nsubject to {SETS['ball'][0]}"]
-    chains = [reformulations.chain(problem, constant=constant_values(problem, data)) for problem, data in map(bound, texts)]
+    texts = [
+        *EQUAL.values(),
+        *(text for text, _ in TAILS.values()),
+        f"minimize E[z ~ D] {LOSS};\nsubject to {SETS['ball'][0]}",
+    ]
+    chains = [
+        reformulations.chain(problem, constant=constant_values(problem, data))
+        for problem, data in map(bound, texts)
+    ]
     used = {step.reformulation.name for chain in chains for step in chain.steps}
     assert used == {r.name for r in reformulations.all() if r.role == "equivalent"}
 
@@ -250,7 +297,9 @@ WORST = {
     "direct": f"max[k in K] (E[z ~ D | z.g == k and z.x[1] > -1] {LOSS})",
 }
 SURROGATES = {
-    "group_average": lambda inside: "mean[k in K] " + ("r[k]" if "-1" not in inside else inside.split("] ", 1)[1]),
+    "group_average": lambda inside: (
+        "mean[k in K] " + ("r[k]" if "-1" not in inside else inside.split("] ", 1)[1])
+    ),
     "row_average": lambda inside: f"E[z ~ D{' | z.x[1] > -1' if '-1' in inside else ''}] {LOSS}",
 }
 
@@ -258,21 +307,29 @@ SURROGATES = {
 @pytest.mark.parametrize("surrogate", SURROGATES)
 @pytest.mark.parametrize("name", WORST)
 def test_surrogates_are_means(name: str, surrogate: str) -> None:
-    """What the baselines minimise: the mean of the groups, or of all rows, here of groups of different sizes."""
+    """What the baselines minimise: the mean of the groups, or of all rows, here of groups of different
+    sizes."""
     problem, data = bound(f"{RISKS}minimize {WORST[name]} + sumsq(w);", rows=41)
     normal = normalise(problem, data, surrogate=surrogate)
     expected, _ = bound(f"{RISKS}minimize {SURROGATES[surrogate](WORST[name])} + sumsq(w);", rows=41)
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
     assert value(normal.reformed, data, point) == pytest.approx(value(expected, data, point), rel=1e-12)
-    assert any("solves another problem" in sentence for step in normal.chain.steps for sentence in step.sentences)
+    assert any(
+        "solves another problem" in sentence for step in normal.chain.steps for sentence in step.sentences
+    )
     assert normal.problem is problem
 
 
 def test_a_worst_group_is_a_constraint_family() -> None:
-    """The epigraph at the least threshold that its constraints allow, and none where a large value is wanted."""
+    """The epigraph at the least threshold that its constraints allow, and none where a large value is
+    wanted."""
     problem, data = bound(f"{RISKS}minimize (max[k in K] r[k]) + sum[j in K] max[k in K] (k + 1) * r[j];")
     chain = reformulations.chain(problem, {"worst case"}, [reformulations.get("worst_group")])
-    assert [c.label for c in chain.problem.constraints] == list(chain.problem.variables)[1:] == ["max_1", "max_2"]
+    assert (
+        [c.label for c in chain.problem.constraints]
+        == list(chain.problem.variables)[1:]
+        == ["max_1", "max_2"]
+    )
     point = {"w": torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)}
     zero = {"max_1": torch.zeros((), dtype=torch.float64), "max_2": torch.zeros(3, dtype=torch.float64)}
     thresholds = {}
@@ -280,14 +337,21 @@ def test_a_worst_group_is_a_constraint_family() -> None:
         env = {b: range(3) for b in constraint.binders}
         least_of = interpret.evaluate(data, constraint.body, {**point, **zero}, env)
         thresholds[constraint.label] = least_of.amax(-1)
-    assert value(chain.problem, data, {**point, **thresholds}) == pytest.approx(value(problem, data, point), rel=1e-12)
+    assert value(chain.problem, data, {**point, **thresholds}) == pytest.approx(
+        value(problem, data, point), rel=1e-12
+    )
     assert chain.recover({"w": np.zeros(3), "max_1": np.zeros(()), "max_2": np.zeros(3)}).keys() == {"w"}
     with pytest.raises(FccoError):
-        reformulations.chain(bound(f"{RISKS}maximize max[k in K] r[k];")[0], {"worst case"}, [reformulations.get("worst_group")])
+        reformulations.chain(
+            bound(f"{RISKS}maximize max[k in K] r[k];")[0],
+            {"worst case"},
+            [reformulations.get("worst_group")],
+        )
 
 
 def test_the_cheapest_chain_is_found() -> None:
-    """Fewest steps first; an algorithm without a way gets no chain that it cannot take; nothing is done that nobody needs."""
+    """Fewest steps first; an algorithm without a way gets no chain that it cannot take; nothing is
+    done that nobody needs."""
     problem, data = bound(f"{RISKS}maximize -(max[q in capped_simplex(K, 0.5)] (sum[k in K] q[k] * r[k]));")
 
     def via(**form: object) -> list[str]:
@@ -300,7 +364,10 @@ def test_the_cheapest_chain_is_found() -> None:
     assert via(surrogate="group_average") == ["group_average", "minimised"]
     problem, data = bound(f"{RISKS}minimize max[k in K] r[k]; subject to c: E[z ~ D] pos(dot(w, z.x)) <= 1;")
     assert via() == ["smoothed_hinge", "moreau", "nested_moreau"]
-    assert via(outer="smooth", penalty="squared_hinge", inner="subgradient") == ["worst_group", "squared_hinge"]
+    assert via(outer="smooth", penalty="squared_hinge", inner="subgradient") == [
+        "worst_group",
+        "squared_hinge",
+    ]
     assert via(outer="subgradient", penalty="hinge", inner="subgradient") == ["hinge"]
     assert via(outer="dual", penalty="lagrangian", inner="subgradient") == ["lagrangian", "moreau"]
 
@@ -328,7 +395,10 @@ def test_powers_of_hinges_are_smooth(power: str, where: str) -> None:
 @pytest.mark.parametrize(("family", "size"), [("k in d", 3), ("k in 1 .. d - 1", 2)])
 def test_thresholds_of_a_family_over_a_dim(family: str, size: int) -> None:
     """They have the size of the dim, which is no set, or of the numbers written there."""
-    text = f"minimize sum[{family}] cvar(tail = 0.5)[z in D] abs(w[k] - z.x[k]); subject to low[k in d | k > 1]: w[k] <= 1;"
+    text = (
+        f"minimize sum[{family}] cvar(tail = 0.5)[z in D] abs(w[k] - z.x[k]); subject to low[k in d | "
+        "k > 1]: w[k] <= 1;"
+    )
     x = np.array([[0.0, 1, 2], [1, 3, 4], [5, 4, 1], [2, 8, 0]])
     found = fccomodel.compile(HEAD + text).bind(data={"D": {"x": x, "g": np.arange(4) % 3}}).solve()
     w = cp.Variable(3)

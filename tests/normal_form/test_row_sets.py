@@ -20,7 +20,11 @@ subject to c[k in K]: E[z ~ D | z.k == k] dot(W[k], z.x) <= 0.05;
 
 @pytest.mark.parametrize(("family", "cap"), [("simplex(d)", 1.0), ("capped_simplex(d, 0.5)", 0.5)])
 def test_the_optimum(family, cap):
-    found = fccomodel.compile(HEAD + MODEL.format(family)).bind(data={"D": {"x": X, "y": Y, "k": K}}).solve(seed=0, budget="60s")
+    found = (
+        fccomodel.compile(HEAD + MODEL.format(family))
+        .bind(data={"D": {"x": X, "y": Y, "k": K}})
+        .solve(seed=0, budget="60s")
+    )
     best = 0.0
     for k in (1, 2, 3):
         w, x, y = cp.Variable(4), X[K == k], Y[K == k]

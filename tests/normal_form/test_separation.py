@@ -1,4 +1,5 @@
-"""Reductions over pairs of rows without the pairs: values and gradients are those of the explicit pairs, in float64."""
+"""Reductions over pairs of rows without the pairs: values and gradients are those of the explicit
+pairs, in float64."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def table(scale: float = 1.0) -> dict[str, np.ndarray]:
     }  # fmt: skip
 
 
-def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[Callable[[Tensor], Tensor], Lowering]:
+def full_pass(
+    text: str, data: dict[str, np.ndarray], **options: Any
+) -> tuple[Callable[[Tensor], Tensor], Lowering]:
     """The objective on all rows as a function of w that autograd goes through."""
     made = compiled(HEAD + f"minimize {text};")
     bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
@@ -44,11 +47,15 @@ def full_pass(text: str, data: dict[str, np.ndarray], **options: Any) -> tuple[C
     printer = Printer(layout={"w": (0, 3, (3,))}, autograd=True)
     printer.print([root])
     known = {name: f for module in (maps, raised, support) for name, f in vars(module).items()}
-    body = "\n".join(f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"])
+    body = "\n".join(
+        f"    {line}" for line in [*printer.prepared.lines, *printer.lines, f"return {printer.ref(root)}"]
+    )
     names = {**known, "torch": torch, "math": math}
     exec(f"def whole(data, w):\n{body}", names)
     arrays = {key: torch.as_tensor(np.array(value)) for key, value in lowering.state.data.items()}
-    given = types.SimpleNamespace(device="cpu", dtype=torch.float64, **arrays, **{k: float(v) for k, v in bound.params.items()})
+    given = types.SimpleNamespace(
+        device="cpu", dtype=torch.float64, **arrays, **{k: float(v) for k, v in bound.params.items()}
+    )
     return lambda w: names["whole"](given, w), lowering
 
 
@@ -78,8 +85,14 @@ def huber(u: Tensor, delta: float) -> Tensor:
 PAIR = "dot(w, n.x) - dot(w, p.x)"
 CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
     "exp": (f"mean[n in N] (E[p ~ P] exp({PAIR}))^4", lambda r: r.pair.exp().mean(1).pow(4).mean()),
-    "one score": ("mean[n in N] (E[p ~ P] exp(dot(w, n.x - p.x)))^4", lambda r: r.pair.exp().mean(1).pow(4).mean()),
-    "temperature": (f"mean[n in N] log(E[p ~ P] exp(({PAIR}) / mu))", lambda r: (r.pair / 0.5).exp().mean(1).log().mean()),
+    "one score": (
+        "mean[n in N] (E[p ~ P] exp(dot(w, n.x - p.x)))^4",
+        lambda r: r.pair.exp().mean(1).pow(4).mean(),
+    ),
+    "temperature": (
+        f"mean[n in N] log(E[p ~ P] exp(({PAIR}) / mu))",
+        lambda r: (r.pair / 0.5).exp().mean(1).log().mean(),
+    ),
     "sum": (
         f"mean[n in N] square(sum[p in P] (n.c * exp({PAIR}) - mu))",
         lambda r: (r.cn[:, None] * r.pair.exp() - 0.5).sum(1).square().mean(),
@@ -92,7 +105,10 @@ CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
         f"mean[n in N] square(E[p ~ P] (p.c * ({PAIR}) / (1 + n.c^2)))",
         lambda r: (r.cp * r.pair / (1 + r.cn[:, None] ** 2)).mean(1).square().mean(),
     ),
-    "square": (f"mean[n in N] log(1 + E[p ~ P] (1 + {PAIR})^2)", lambda r: (1 + r.pair).square().mean(1).log1p().mean()),
+    "square": (
+        f"mean[n in N] log(1 + E[p ~ P] (1 + {PAIR})^2)",
+        lambda r: (1 + r.pair).square().mean(1).log1p().mean(),
+    ),
     "sum of squares": (
         f"mean[n in N] log(1 + sum[p in P] (mu + {PAIR})^2)",
         lambda r: (0.5 + r.pair).square().sum(1).log1p().mean(),
@@ -101,14 +117,19 @@ CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
         f"mean[n in N] square(E[p ~ P] sqhinge(1 + {PAIR}))",
         lambda r: (1 + r.pair).relu().square().mean(1).square().mean(),
     ),
-    "hinge": (f"mean[n in N] square(E[p ~ P] max(0, mu + {PAIR}))", lambda r: (0.5 + r.pair).relu().mean(1).square().mean()),
+    "hinge": (
+        f"mean[n in N] square(E[p ~ P] max(0, mu + {PAIR}))",
+        lambda r: (0.5 + r.pair).relu().mean(1).square().mean(),
+    ),
     "huber": (
         f"mean[n in N] square(sum[p in P] (n.c * huber({PAIR}, 0.7)))",
         lambda r: (r.cn * huber(r.pair, 0.7).sum(1)).square().mean(),
     ),
     "two binders": (
         f"E[p ~ P, n ~ N] max(0, 1 + {PAIR})^2 + mu * (E[n ~ N, p ~ P | n.t > 1 and p.t > 1] exp({PAIR}))^2",
-        lambda r: (1 + r.pair).relu().square().mean() + 0.5 * r.pair[r.tn > 1][:, r.tp > 1].exp().mean().square(),
+        lambda r: (
+            (1 + r.pair).relu().square().mean() + 0.5 * r.pair[r.tn > 1][:, r.tp > 1].exp().mean().square()
+        ),
     ),
     "risk sets": (
         "mean[i in D] log(E[j ~ D | j.t >= i.t] exp(dot(w, j.x) - dot(w, i.x)))",
@@ -143,9 +164,13 @@ CASES: dict[str, tuple[str, Callable[[Rows], Tensor]]] = {
         lambda r: r.over(r.alike, (0.5 + r.s - r.s[:, None]).relu()).square().mean(),
     ),
     "hinges in a window": (
-        "sum[i in D, j in D | j.k == i.k and j.t >= i.t - 1 and j.t < i.t + 1] (i.c * huber(dot(w, j.x) - dot(w, i.x), 0.6))",
+        "sum[i in D, j in D | j.k == i.k and j.t >= i.t - 1 and j.t < i.t + 1] (i.c * huber(dot(w, j.x) "
+        "- dot(w, i.x), 0.6))",
         lambda r: (
-            r.alike * ((r.t >= r.t[:, None] - 1) & (r.t < r.t[:, None] + 1)) * r.c[:, None] * huber(r.s - r.s[:, None], 0.6)
+            r.alike
+            * ((r.t >= r.t[:, None] - 1) & (r.t < r.t[:, None] + 1))
+            * r.c[:, None]
+            * huber(r.s - r.s[:, None], 0.6)
         ).sum(),
     ),
     "groups": (
@@ -173,11 +198,23 @@ def test_values_and_gradients_are_those_of_pairs(name: str) -> None:
     expected = differentiated(lambda w: explicit(Rows(data, w)), W)
     assert value == pytest.approx(expected[0], rel=1e-12)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-10, atol=1e-12)
-    assert max(math.prod(axis.size for axis in val.axes) for val in lowering.state.graph.vals) <= ROWS  # no pairs
+    assert (
+        max(math.prod(axis.size for axis in val.axes) for val in lowering.state.graph.vals) <= ROWS
+    )  # no pairs
 
 
 @pytest.mark.parametrize(
-    "name", ["exp", "both factors", "square", "squared hinge", "two binders", "risk sets", "strata", "hinges in groups"]
+    "name",
+    [
+        "exp",
+        "both factors",
+        "square",
+        "squared hinge",
+        "two binders",
+        "risk sets",
+        "strata",
+        "hinges in groups",
+    ],
 )
 def test_scores_of_fifty_neither_overflow_nor_cancel(name: str) -> None:
     text, explicit = CASES[name]
@@ -214,14 +251,20 @@ def test_rows_in_order_by_their_bits() -> None:
     ends = [0.0, -0.0, 5e-324, -5e-324, math.inf, -math.inf, 1e300, -1e300]
     for dtype in (torch.float64, torch.float32):
         x = torch.cat(
-            [torch.tensor(ends, dtype=dtype), torch.randn(100, generator=torch.Generator().manual_seed(0), dtype=dtype)]
+            [
+                torch.tensor(ends, dtype=dtype),
+                torch.randn(100, generator=torch.Generator().manual_seed(0), dtype=dtype),
+            ]
         )
         assert torch.equal(x[support.increasing(x)], x.sort().values)
 
 
 def test_the_plan_says_what_a_pass_costs() -> None:
     data = table()
-    text = f"{HEAD}minimize log(E[n ~ N, p ~ P] exp({PAIR})) + mean[i in D] square(E[j ~ D | j.t >= i.t] dot(w, j.x));"
+    text = (
+        f"{HEAD}minimize log(E[n ~ N, p ~ P] exp({PAIR})) + mean[i in D] square(E[j ~ D | j.t >= i.t] "
+        "dot(w, j.x));"
+    )
     made = compiled(text)
     bound = pipeline.bind(made, pipeline.Binding(data={"D": data}))
     said = normalise(made.problem, bound).treatment

@@ -1,5 +1,6 @@
 # ruff: noqa: E501  (a case is easier to read on one line)
-"""Regularisers and sets around a point, of an affine function of a variable: solved by prox and projection, as CVXPY does."""
+"""Regularisers and sets around a point, of an affine function of a variable: solved by prox and
+projection, as CVXPY does."""
 
 import cvxpy as cp
 import numpy as np

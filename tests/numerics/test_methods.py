@@ -34,18 +34,27 @@ def test_projected_gradients_end_at_the_least_squares():
     assert found.z == pytest.approx(np.linalg.lstsq(A, B, rcond=None)[0], abs=1e-8)
     positive = least_squares(lambda z: np.maximum(z, 0))
     slope = A.T @ (A @ positive.z - B)
-    assert positive.exact and (positive.z >= 0).all() and (slope >= -1e-7).all() and abs(slope @ positive.z) <= 1e-7
+    assert (
+        positive.exact
+        and (positive.z >= 0).all()
+        and (slope >= -1e-7).all()
+        and abs(slope @ positive.z) <= 1e-7
+    )
 
 
 def test_projected_gradients_say_that_they_were_cut_short():
     assert not least_squares(lambda z: z, iterations=2).exact
 
 
-def program(kind: str, rows: np.ndarray, sides: np.ndarray, exponent: float = 0.0, **quadratic) -> ConeProgram:
+def program(
+    kind: str, rows: np.ndarray, sides: np.ndarray, exponent: float = 0.0, **quadratic
+) -> ConeProgram:
     """minimise -sum z over z with sides - rows z in one cone."""
     n = rows.shape[1]
     P = quadratic.get("P", np.zeros((n, n)))
-    return ConeProgram(sparse.csc_matrix(P), -np.ones(n), sparse.csc_matrix(rows), sides, [(kind, len(sides), exponent)])
+    return ConeProgram(
+        sparse.csc_matrix(P), -np.ones(n), sparse.csc_matrix(rows), sides, [(kind, len(sides), exponent)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +62,10 @@ def program(kind: str, rows: np.ndarray, sides: np.ndarray, exponent: float = 0.
     [
         (program("nonneg", np.eye(2), np.ones(2)), -2.0),
         (program("zero", np.eye(2), np.array([3.0, 4.0])), -7.0),
-        (program("second_order", np.vstack([np.zeros(2), -np.eye(2)]), np.array([1.0, 0.0, 0.0])), -np.sqrt(2)),
+        (
+            program("second_order", np.vstack([np.zeros(2), -np.eye(2)]), np.array([1.0, 0.0, 0.0])),
+            -np.sqrt(2),
+        ),
         # [[1, z / sqrt 2], [z / sqrt 2, 1]] has no negative eigenvalue
         (program("semidefinite", np.array([[0.0], [-1.0], [0.0]]), np.array([1.0, 0.0, 1.0])), -np.sqrt(2)),
         # sqrt(1 * 4) >= |z|

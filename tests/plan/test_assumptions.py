@@ -1,4 +1,5 @@
-"""Every assumption of a theorem, decided on models that meet it and on models that break it; and what follows for the choice."""
+"""Every assumption of a theorem, decided on models that meet it and on models that break it; and what
+follows for the choice."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from fccomodel.normal_form import normalise
 from fccomodel.plan import assumptions
 from fccomodel.plan.assumptions import Finding, Setting
 
-HEAD = "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\ndata F : table(x: real[d]);\n"
+HEAD = (
+    "dim d;\nset K = {0, 1, 2};\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\ndata F : "
+    "table(x: real[d]);\n"
+)
 LOSS = "square(dot(w, z.x) - z.y)"
 RISK = f"(E[z ~ D | z.g == k] {LOSS})"
 SMOOTH = f"var w[d];\nminimize mean[k in K] square{RISK};"
@@ -26,7 +30,10 @@ BEST = f"var w[d];\nminimize min[k in K] {RISK};"
 BOUNDED = f"var w[d];\nminimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;"
 FALLING = f"var w[d];\nminimize mean[k in K] exp(-{RISK});"
 HINGE = "var w[d];\nminimize E[z ~ D] pos(1 - dot(w, z.x));"
-RELU = "net s : real[d] -> real;\nvar w = params(s);\nminimize mean[k in K] square(E[z ~ D | z.g == k] s(w; z.x));"
+RELU = (
+    "net s : real[d] -> real;\nvar w = params(s);\nminimize mean[k in K] square(E[z ~ D | z.g == k] "
+    "s(w; z.x));"
+)
 NOISE = "var t >= -1, <= 1;\nminimize square(E[z ~ normal(0, 1)] (t - z));"
 RIDGE = f"var w[d];\nminimize E[z ~ D] {LOSS} + 0.5 * sumsq(w);"
 DRAWN = "var w[d];\nminimize E[a ~ normal(0, 1)] square(E[z ~ D] (dot(w, z.x) - a));"
@@ -90,7 +97,9 @@ def setting(text: str, data: bool = True, penalty: str | None = "smoothed_hinge"
         rng = np.random.default_rng(0)
         columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
         nets = {"s": "mlp(4, activation=relu)"} if "net s" in text else {}
-        bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns, "F": {"x": columns["x"]}}, nets=nets))
+        bound = pipeline.bind(
+            compiled, pipeline.Binding(data={"D": columns, "F": {"x": columns["x"]}}, nets=nets)
+        )
     analysis = structure.analyse(compiled.problem, bound)
     return Setting(normal=normalise(compiled.problem, bound), analysis=analysis, bound=bound, penalty=penalty)
 
@@ -120,11 +129,14 @@ def test_where_it_does_not(name: str) -> None:
 
 
 def test_samples_are_not_smooth_where_their_mean_is() -> None:
-    """The kink lies under a density, which a mean passes over and STORM's differences of one sample do not."""
+    """The kink lies under a density, which a mean passes over and STORM's differences of one sample do
+    not."""
     text = "var t >= -1, <= 1;\nminimize square(E[e ~ normal(0, 1)] abs(t - e));"
     of_mean, of_samples = (decide(name, text) for name in ("inner smooth", "smooth samples"))
     assert of_mean.holds
-    assert not of_samples.holds and "abs(t - e)" in of_samples.why and "Moreau envelopes" in of_samples.practice
+    assert (
+        not of_samples.holds and "abs(t - e)" in of_samples.why and "Moreau envelopes" in of_samples.practice
+    )
     asking = {name for name, a in algorithms.all().items() if "smooth samples" in a.requires}
     assert asking == {"ascvrg", "civr", "hscg", "hscg_entropy", "hscg_restarts", "msvr", "vrsc_pg"}
 
@@ -133,7 +145,9 @@ def test_a_vector_of_expectations_needs_one_that_the_variables_decide() -> None:
     constant = "var w[d];\nminimize E[z ~ D] z.y + sumsq(w);"
     assert not decide("shared inner", constant).holds
     assert decide("shared inner", constant.replace("z.y", "z.y * w[1]")).holds
-    smoothed_by_row = "var w[d];\nminimize w[1];\nsubject to cvar(tail = 0.1)[z ~ D] max[k in K] (z.y - k * w[2]) <= 0;"
+    smoothed_by_row = (
+        "var w[d];\nminimize w[1];\nsubject to cvar(tail = 0.1)[z ~ D] max[k in K] (z.y - k * w[2]) <= 0;"
+    )
     assert not decide("shared inner", smoothed_by_row).holds
 
 
@@ -141,7 +155,9 @@ def test_a_penalty_decides_what_the_outer_function_is() -> None:
     assert not decide("outer smooth", BOUNDED).holds
     assert decide("outer smooth", BOUNDED, penalty="squared_hinge").holds
     assert decide("outer smooth", BOUNDED, penalty="lagrangian").holds
-    assert decide("outer smooth", BOUNDED, penalty=None).holds, "constraints are not part of a form that takes none"
+    assert decide("outer smooth", BOUNDED, penalty=None).holds, (
+        "constraints are not part of a form that takes none"
+    )
 
 
 def test_the_sign_of_a_plain_expectation_belongs_to_its_inner_function() -> None:
@@ -161,12 +177,16 @@ def test_what_is_below_a_root_is_taken_to_stay_away_from_0(name: str) -> None:
     found = decide(name, text.format("0"))
     assert str(found.standing) == "assumed" and assumptions.RANGE in found.why
     assert str(decide(name, text.format("1")).standing) == "proved"
-    assert not decide("outer smooth", "var w[d];\nminimize abs(sqrt(E[z ~ D] square(dot(w, z.x))) - 1);").holds
+    assert not decide(
+        "outer smooth", "var w[d];\nminimize abs(sqrt(E[z ~ D] square(dot(w, z.x))) - 1);"
+    ).holds
 
 
 def test_what_the_user_assumes_is_labelled() -> None:
     found = decide("inner smooth", RELU.replace("real;", "real assume smooth;", 1))
-    assert found.holds and str(found.standing) == "assumed" and "the model assumes that s is smooth" in found.why
+    assert (
+        found.holds and str(found.standing) == "assumed" and "the model assumes that s is smooth" in found.why
+    )
 
 
 def test_a_net_that_is_not_bound_is_taken_on_trust() -> None:
@@ -180,8 +200,8 @@ def test_without_data_nothing_is_bounded_from_it() -> None:
 
 
 def test_kinks_inside_an_expectation_are_smoothed_without_a_theorem() -> None:
-    """No theorem of the papers has an envelope inside an expectation: g is smooth, or weakly convex (sonex-alexr2-2025,
-    Assumption 3.2), or convex (alexr-2025, Assumption 2)."""
+    """No theorem of the papers has an envelope inside an expectation: g is smooth, or weakly convex
+    (sonex-alexr2-2025, Assumption 3.2), or convex (alexr-2025, Assumption 2)."""
     found = decide("inner smooth", HINGE)
     assert not found.holds and found.met and "has a kink" in found.why and "no theorem" in found.practice
 
@@ -205,7 +225,7 @@ def test_a_maximum_over_rows_has_kinks() -> None:
     assert decide("outer prox", text).holds and not decide("prox regulariser", text).holds
 
 
-# ---------------------------------------------------------------------------------------------------- after a replacement
+# ------------------------------------------------------------------------------ after a replacement
 #: a member of an expectation with a kink -> whether it is smooth once its kinks are replaced
 REPLACED = {
     "pos(u)": True,
@@ -235,8 +255,11 @@ def test_what_is_smooth_once_its_kinks_are_replaced(member: str) -> None:
 
 
 def test_a_function_of_an_envelope_is_not_said_to_have_an_exact_prox() -> None:
-    """What is run of exp(abs(E g)) is exp of an envelope: smooth, and no Moreau envelope itself, of which theorems speak."""
-    found = decide("outer prox", "var w[d];\nminimize mean[k in K] exp(abs(E[z ~ D | z.g == k] dot(w, z.x)));")
+    """What is run of exp(abs(E g)) is exp of an envelope: smooth, and no Moreau envelope itself, of
+    which theorems speak."""
+    found = decide(
+        "outer prox", "var w[d];\nminimize mean[k in K] exp(abs(E[z ~ D | z.g == k] dot(w, z.x)));"
+    )
     assert not found.holds and found.met and "not the Moreau envelope" in found.why
     bent = decide("outer prox", BEST)
     assert not bent.holds and bent.met and "not weakly convex" in bent.why and "smooth once min" in bent.why
@@ -247,9 +270,13 @@ def test_a_function_of_an_envelope_is_not_said_to_have_an_exact_prox() -> None:
 
 
 def test_the_weight_of_the_penalty_is_checked_against_what_it_must_be_at_least() -> None:
-    """sonex-alexr2-2025, Proposition 5.2: rho > m (C_g + 1) / delta of a mean over m penalties, so (C_g + 1) / delta of each;
-    delta, a least singular value, is at most the norm of any constraint's gradient."""
-    text = "var w[d];\nminimize E[z ~ D] square(dot(w, z.x));\nsubject to c: 0.1 * w[1] + 1 <= 0; e: 2 * w[2] <= 0;"
+    """sonex-alexr2-2025, Proposition 5.2: rho > m (C_g + 1) / delta of a mean over m penalties, so
+    (C_g + 1) / delta of each; delta, a least singular value, is at most the norm of any
+    constraint's gradient."""
+    text = (
+        "var w[d];\nminimize E[z ~ D] square(dot(w, z.x));\nsubject to c: 0.1 * w[1] + 1 <= 0; e: 2 "
+        "* w[2] <= 0;"
+    )
     few, many = (dataclasses.replace(setting(text), rho=rho) for rho in (29.0, 31.0))
     low, high = (assumptions.ALL["heavy penalty"].decide(one) for one in (few, many))
     assert not low.holds and low.practice and "rho = 29 is not above 30" in low.why

@@ -1,4 +1,5 @@
-"""Which problems are known to have a minimum: of others a finish looks for directions in which they fall for ever."""
+"""Which problems are known to have a minimum: of others a finish looks for directions in which they
+fall for ever."""
 
 from __future__ import annotations
 
@@ -26,7 +27,11 @@ LOSS = "log1pexp(-z.y * dot(w, z.x))"
         ("var w[d];", f"cvar(tail = 0.5)[k in G] (E[z ~ D | z.g == k] {LOSS}) + mu * sumsq(w)", True),
         ("var w[d] in simplex(d);", f"E[z ~ D] {LOSS}", True),
         ("var w[d];\nvar b;", "E[z ~ D] log1pexp(-z.y * (dot(w, z.x) + b)) + mu * sumsq(w)", False),
-        ("var w[d];\nvar b >= -1, <= 1;", "E[z ~ D] log1pexp(-z.y * (dot(w, z.x) + b)) + mu * sumsq(w)", True),
+        (
+            "var w[d];\nvar b >= -1, <= 1;",
+            "E[z ~ D] log1pexp(-z.y * (dot(w, z.x) + b)) + mu * sumsq(w)",
+            True,
+        ),
         ("var w[d];", "E[z ~ D] sigmoid(-z.y * dot(w, z.x)) + mu * sumsq(w)", False),
     ],
 )

@@ -1,4 +1,5 @@
-"""The choice of algorithm by its theorem's assumptions: refusals at their place, runs without a theorem, rates, schedules."""
+"""The choice of algorithm by its theorem's assumptions: refusals at their place, runs without a
+theorem, rates, schedules."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def data() -> dict[str, np.ndarray]:
 def made(text: str, **options: Any) -> plan.Plan:
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
-    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
+    return pipeline.decide(
+        pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()}
+    )
 
 
 def found(text: str) -> dict[str, considered.Candidate]:
@@ -48,11 +51,13 @@ def found(text: str) -> dict[str, considered.Candidate]:
 
 def bound(text: str, **options: Any) -> dict[str, considered.Candidate]:
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
-    analysis = pipeline.analyse(compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": data()})))
+    analysis = pipeline.analyse(
+        compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
+    )
     return considered.candidates(analysis, {name: (value, "command line") for name, value in options.items()})
 
 
-# ----------------------------------------------------------------------------------------------------------------- refusals
+# ----------------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("name", "text", "needed", "clause", "place"),
     [
@@ -66,7 +71,9 @@ def bound(text: str, **options: Any) -> dict[str, considered.Candidate]:
         ("sonex", BEST, "a weakly convex f", "sonex-alexr2-2025, Assumption 3.2", "sqrt"),
     ],
 )  # fmt: skip
-def test_an_algorithm_that_is_named_is_checked_all_the_same(name: str, text: str, needed: str, clause: str, place: str) -> None:
+def test_an_algorithm_that_is_named_is_checked_all_the_same(
+    name: str, text: str, needed: str, clause: str, place: str
+) -> None:
     source = Source(text=HEAD + text, name="m")
     with pytest.raises(FccoError) as caught:
         made(text, algorithm=name)
@@ -77,13 +84,15 @@ def test_an_algorithm_that_is_named_is_checked_all_the_same(name: str, text: str
 
 
 def test_every_lacking_assumption_is_an_error_of_its_own() -> None:
-    text = BOUNDED.replace("minimize E[z ~ D]", "minimize max[k in K] ").replace(f"max[k in K]  {LOSS}", f"max[k in K] {RISK}")
+    text = BOUNDED.replace("minimize E[z ~ D]", "minimize max[k in K] ").replace(
+        f"max[k in K]  {LOSS}", f"max[k in K] {RISK}"
+    )
     with pytest.raises(FccoError) as caught:
         made(text, algorithm="sox")
     assert len({d.message for d in caught.value.diagnostics}) == len(caught.value.diagnostics) == 2
 
 
-# --------------------------------------------------------------------------------------------------------------- unverified
+# --------------------------------------------------------------------------------------- unverified
 def test_a_model_that_no_theorem_covers_is_refused_with_the_way_out() -> None:
     with pytest.raises(FccoError) as caught:
         made(BEST)
@@ -113,7 +122,9 @@ def test_the_report_of_an_unverified_run_says_so_first(tmp_path, capsys) -> None
         bound.plan()
     result = bound.solve(unverified=True, budget="20it", algorithm="sox")
     first = str(result).lstrip().splitlines()[0]
-    assert first.startswith("UNVERIFIED: no theorem covers this run") and "smooth" in " ".join(str(result).split()[:20])
+    assert first.startswith("UNVERIFIED: no theorem covers this run") and "smooth" in " ".join(
+        str(result).split()[:20]
+    )
     told = json.loads(json.dumps(result.json))
     assert told["unverified"] and not told["assumptions"]["outer smooth"]["holds"]
     assert told["options"]["unverified"] == {"value": True, "origin": "keyword argument"}
@@ -129,7 +140,7 @@ def test_unverified_on_the_command_line(tmp_path, capsys) -> None:
     assert capsys.readouterr().out.lstrip().startswith("UNVERIFIED")
 
 
-# -------------------------------------------------------------------------------------------------------------------- order
+# -------------------------------------------------------------------------------------------- order
 def test_guarantees_go_before_rates_and_rates_before_names() -> None:
     theorems = ranking.rank(bound(SMOOTH)).theorems
     places = [considered.GUARANTEES.index(c.guarantee) for c in theorems]
@@ -156,13 +167,19 @@ def test_rates_count_whole_at_the_problems_own_numbers() -> None:
         per_step = {"sox": 1, "msvr": 2, "sonex": 2, "alexr": 3}[name]
         steps = rates.value(candidate.promise.rate, candidate.numbers)
         assert candidate.calls == pytest.approx(per_step * B1 * B2 * steps)
-    assert many["sox"].calls > 2 * few["sox"].calls, "max(n / (B1 B2), 1 / min(B1, B2)): larger batches of one block gain nothing"
+    assert many["sox"].calls > 2 * few["sox"].calls, (
+        "max(n / (B1 B2), 1 / min(B1, B2)): larger batches of one block gain nothing"
+    )
     rough = bound(SMOOTH, epsilon=0.5)
-    assert rough["apg"].calls < bound(SMOOTH)["apg"].calls and rough["ascvrg"].calls < bound(SMOOTH)["ascvrg"].calls / 10
+    assert (
+        rough["apg"].calls < bound(SMOOTH)["apg"].calls
+        and rough["ascvrg"].calls < bound(SMOOTH)["ascvrg"].calls / 10
+    )
 
 
 def test_batches_that_grow_with_the_accuracy_count() -> None:
-    """BSGD's 1 / eps^2 steps take 1 / eps inner samples each; HSCG's values with kinks 1 / eps^2 (Theorem 3.3)."""
+    """BSGD's 1 / eps^2 steps take 1 / eps inner samples each; HSCG's values with kinks 1 / eps^2
+    (Theorem 3.3)."""
     text = "var w[d];\nminimize mean[k in K] abs(E[z ~ D | z.g == k] (dot(w, z.x) - z.y));"
     smooth, kinks = bound(SMOOTH), bound(text)
     assert smooth["bsgd"].calls == pytest.approx(1e9) and rates.order(smooth["bsgd"].record.rate)[0] == 6
@@ -171,11 +188,21 @@ def test_batches_that_grow_with_the_accuracy_count() -> None:
 
 
 def test_passes_are_counted_by_the_rows() -> None:
-    assert bound(SMOOTH)["apg"].calls == pytest.approx(3 * 60 / math.sqrt(1e-3)), "n blocks, 60 rows, N / sqrt(eps)"
+    assert bound(SMOOTH)["apg"].calls == pytest.approx(3 * 60 / math.sqrt(1e-3)), (
+        "n blocks, 60 rows, N / sqrt(eps)"
+    )
     assert all(c.calls is None for c in found(SMOOTH).values()), "nothing is counted before there are data"
 
 
-MEASURED = {"convex": True, "constrained": False, "kinks": False, "nets": False, "sampled": False, "few": True, "maxima": False}
+MEASURED = {
+    "convex": True,
+    "constrained": False,
+    "kinks": False,
+    "nets": False,
+    "sampled": False,
+    "few": True,
+    "maxima": False,
+}
 
 
 def overruled(monkeypatch: pytest.MonkeyPatch, theorems: float = 10.0, **times: float) -> ranking.Ranking:
@@ -187,13 +214,19 @@ def overruled(monkeypatch: pytest.MonkeyPatch, theorems: float = 10.0, **times: 
 def test_measurements_decide_where_they_speak_against_the_theorems(monkeypatch: pytest.MonkeyPatch) -> None:
     alone = ranking.rank(bound(SMOOTH)).theorems[0].record.name
     told = overruled(monkeypatch, **{alone: 3.0, "sox": 1.1, "sonex": 1.3})
-    assert [c.record.name for c in told.order[:3]] == ["sox", "sonex", alone] and told.theorems[0].record.name == alone
+    assert [c.record.name for c in told.order[:3]] == ["sox", "sonex", alone] and told.theorems[
+        0
+    ].record.name == alone
     first, second = told.reasons()
     assert "convex, without constraints, smooth" in first and "2 models" in first and "1.1 times" in first
     assert f"by the theorems alone it would be {alone}" in second
     assert overruled(monkeypatch, **{alone: 1.4, "sox": 1.0}).row is None, "within what measurements can tell"
-    assert overruled(monkeypatch, sox=1.0).order[0].record.name == "sox", "the theorems' first was not measured"
-    assert overruled(monkeypatch, **{alone: 3.0, "sox": 1.1}, theorems=1.5).row is None, "they choose well for each model"
+    assert overruled(monkeypatch, sox=1.0).order[0].record.name == "sox", (
+        "the theorems' first was not measured"
+    )
+    assert overruled(monkeypatch, **{alone: 3.0, "sox": 1.1}, theorems=1.5).row is None, (
+        "they choose well for each model"
+    )
 
 
 def test_those_without_a_finish_are_not_named_beside_one_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,14 +279,18 @@ def test_runs_that_are_finished_begin_with_what_smooths_all_kinks() -> None:
     finished, plain = (ranking.rank(risks, finishing=wanted) for wanted in (True, False))
     left = [c.left for c in finished.order if considered.finishable(c.record)]
     assert left == sorted(left) and left[0] == 0 < left[-1]
-    kinked = next(c.record.name for c in finished.order if c.left and c.covered and considered.finishable(c.record))
+    kinked = next(
+        c.record.name for c in finished.order if c.left and c.covered and considered.finishable(c.record)
+    )
     assert "kinks left to subgradients" in ranking.rejected(risks, finished.order[0], finished)[kinked][0]
     assert kinked in plain._named and kinked not in finished._named
 
 
 def test_an_explanation_tells_why() -> None:
     told = " ".join(str(session.compile(HEAD + SMOOTH).bind(D=data()).explain()).split())
-    assert "chosen by" in told and ("by the theorems alone it would be" in told or "chosen by its theorem: an optimum" in told)
+    assert "chosen by" in told and (
+        "by the theorems alone it would be" in told or "chosen by its theorem: an optimum" in told
+    )
     named = session.compile(HEAD + SMOOTH).bind(D=data()).explain(algorithm="sox")
     assert "chosen by name" in str(named) and named.json["choice"]["named"] and named.json["choice"]["order"]
 
@@ -278,7 +315,7 @@ def test_all_rejected_algorithms_are_told_once() -> None:
     assert sorted([*told, chosen.algorithm]) == sorted(algorithms.all())
 
 
-# -------------------------------------------------------------------------------------------------------------------- rates
+# -------------------------------------------------------------------------------------------- rates
 @pytest.mark.parametrize("name", sorted(algorithms.all()))
 def test_every_rate_is_a_formula(name: str) -> None:
     record = algorithms.all()[name]
@@ -312,7 +349,7 @@ def test_a_rate_in_the_problems_own_numbers() -> None:
     assert chosen.rate.startswith("max(3 / (3 * 5), "), "and visited all in each step where it is not"
 
 
-# ---------------------------------------------------------------------------------------------------------------- schedules
+# ---------------------------------------------------------------------------------------- schedules
 THEORIES = [name for name, a in algorithms.all().items() if a.theory is not None]
 
 
@@ -342,7 +379,10 @@ def test_sonex_by_its_theorem() -> None:
 def test_a_plan_by_theory() -> None:
     chosen = made(SMOOTH, algorithm="sox", schedule="theory", epsilon=1e-2, beta=0.5, inner_batch=5)
     assert chosen.pace == "theory" and chosen.step == "momentum" and chosen.constants is not None
-    assert chosen.options["beta"] == (0.5, "command line") and chosen.options["eta"][1] == "theory, epsilon = 0.01"
+    assert (
+        chosen.options["beta"] == (0.5, "command line")
+        and chosen.options["eta"][1] == "theory, epsilon = 0.01"
+    )
     standing = chosen.constants.standing
     assert standing["L_g"] == "bounded from data" and standing["sigma"] == standing["delta0"] == "estimated"
     assert made(SMOOTH).pace == "practical"
@@ -363,8 +403,13 @@ def test_smoothing_stays_below_the_inverse_of_the_weak_convexity() -> None:
 
 def test_a_batch_of_all_rows_has_no_noise() -> None:
     chosen = made(SMOOTH, algorithm="sox", schedule="theory", inner_batch=60)
-    assert chosen.constants is not None and chosen.constants.sigma == chosen.constants.zeta == chosen.constants.spread == 0
-    assert chosen.hyper["beta"] == 2 / 7 and chosen.hyper["gamma"] == 1 / 5, "no term of the variance is left in them"
+    assert (
+        chosen.constants is not None
+        and chosen.constants.sigma == chosen.constants.zeta == chosen.constants.spread == 0
+    )
+    assert chosen.hyper["beta"] == 2 / 7 and chosen.hyper["gamma"] == 1 / 5, (
+        "no term of the variance is left in them"
+    )
 
 
 def test_a_theory_that_is_not_there_is_refused() -> None:
@@ -374,13 +419,15 @@ def test_a_theory_that_is_not_there_is_refused() -> None:
             made(SMOOTH, algorithm=name, schedule="theory")
 
 
-# ----------------------------------------------------------------------------------------------------------------- catalogue
+# ---------------------------------------------------------------------------------------- catalogue
 def test_algorithms_and_what_they_need_on_a_model(tmp_path, capsys) -> None:
     model = tmp_path / "m.fcco"
     model.write_text(HEAD + BOUNDED)
     assert cli.main(["algorithms", "--model", str(model)]) == 0
     lines = capsys.readouterr().out
-    assert "covers the model" in lines and "cannot run; needs a problem without constraints" in " ".join(lines.split())
+    assert "covers the model" in lines and "cannot run; needs a problem without constraints" in " ".join(
+        lines.split()
+    )
     assert cli.main(["algorithms", "sox", "--model", str(model), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert list(told) == ["sox"] and not told["sox"]["covered"] and not told["sox"]["can_run"]
@@ -390,19 +437,25 @@ def test_algorithms_and_what_they_need_on_a_model(tmp_path, capsys) -> None:
 
 
 def test_what_is_not_proved_to_be_defined_is_in_the_report() -> None:
-    bound = session.compile(HEAD + "var w[d];\nminimize log(2 + E[z ~ D] dot(w, z.x)) + sumsq(w);").bind(D=data())
-    assert "not proved: log needs an argument in (0, inf)" in " ".join(str(bound.solve(budget="5it", unverified=True)).split())
+    bound = session.compile(HEAD + "var w[d];\nminimize log(2 + E[z ~ D] dot(w, z.x)) + sumsq(w);").bind(
+        D=data()
+    )
+    assert "not proved: log needs an argument in (0, inf)" in " ".join(
+        str(bound.solve(budget="5it", unverified=True)).split()
+    )
 
 
 def test_codes_are_registered() -> None:
     assert {"F0604", "F0605", "F0612", "F0613"} <= registry.codes().keys()
 
 
-# --------------------------------------------------------------------------------------------------- other numbers in a model
+# ------------------------------------------------------------------------- other numbers in a model
 WEIGHED = f"param c default 1;\nvar w[d];\nminimize mean[k in K] square{RISK} + c * sumsq(w);"
 
 
-def test_for_other_numbers_the_algorithm_is_kept_while_its_guarantee_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_for_other_numbers_the_algorithm_is_kept_while_its_guarantee_is_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """It alone is checked then; what the others lack is found when it is asked for."""
     ranked = []
     monkeypatch.setattr(choice, "rank", lambda *args: ranked.append(1) or ranking.rank(*args))
@@ -419,7 +472,11 @@ def test_for_other_numbers_the_algorithm_is_kept_while_its_guarantee_is_the_same
     checked = [name for name, one in second.choice.candidates.items() if "findings" in vars(one)]
     assert checked == [first.algorithm]
     alone = pipeline.decide(analysed(2.0))
-    assert second.rejected == alone.rejected and second.findings == alone.findings and second.hyper == alone.hyper
+    assert (
+        second.rejected == alone.rejected
+        and second.findings == alone.findings
+        and second.hyper == alone.hyper
+    )
     fewer = pipeline.decide(analysed(-2.0), like=first)
     assert len(ranked) == 4 and fewer.algorithm == pipeline.decide(analysed(-2.0)).algorithm
     assert fewer.promise != first.promise or fewer.algorithm != first.algorithm

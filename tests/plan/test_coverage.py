@@ -1,7 +1,9 @@
-"""Which theorems cover a model, as an audit of the assumptions against the papers found it: model by model, with the statement.
+"""Which theorems cover a model, as an audit of the assumptions against the papers found it: model by
+model, with the statement.
 
-``covered`` and ``beyond`` name algorithms whose theorem covers the model, and algorithms that run without one; ``refused`` those
-that do not run unasked. Words are of the finding that decides. Every statement is cited from the paper.
+``covered`` and ``beyond`` name algorithms whose theorem covers the model, and algorithms that run
+without one; ``refused`` those that do not run unasked. Words are of the finding that decides. Every
+statement is cited from the paper.
 """
 
 from __future__ import annotations
@@ -64,7 +66,8 @@ CASES = {
     ),
     "absolute values of squares inside, f non-decreasing": Case(
         text=f"{VAR}minimize max[k in K] {PHASE};",
-        statement="sonex-alexr2-2025, Assumption 3.2 (A3): f convex and non-decreasing, g weakly convex; (A1), (A2): g smooth",
+        statement="sonex-alexr2-2025, Assumption 3.2 (A3): f convex and non-decreasing, g weakly convex; "
+                  "(A1), (A2): g smooth",
         beyond=("sonex", "hscg"), covered=("alexr2", "sonx"), refused=("alexr",), says=KINK,
     ),
     "absolute values of squares inside, f not monotone": Case(
@@ -75,7 +78,8 @@ CASES = {
     ),
     "a hinge in the objective, with a constraint": Case(
         text=f"{VAR}minimize E[z ~ D] pos(1 - z.y * dot(w, z.x));\nsubject to c: E[z ~ D] {LOSS} <= 9;",
-        statement="sonex-alexr2-2025, Theorem 5.3: SONEX where g_0 .. g_m are smooth, ALEXR2 where they are weakly convex",
+        statement="sonex-alexr2-2025, Theorem 5.3: SONEX where g_0 .. g_m are smooth, ALEXR2 where they "
+                  "are weakly convex",
         beyond=("sonex", "hscg"), covered=("alexr2",), says=KINK,
     ),
     "f that is not weakly convex": Case(
@@ -91,23 +95,27 @@ CASES = {
     ),
     "an equation": Case(
         text=f"{VAR}minimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} == 1;",
-        statement="sonex-alexr2-2025, problem (7) has inequalities; as h <= 0 and -h <= 0 Assumption 5.1 fails",
+        statement="sonex-alexr2-2025, problem (7) has inequalities; as h <= 0 and -h <= 0 Assumption 5.1 "
+                  "fails",
         beyond=("sonex", "alexr2", "hscg"), says={"regular constraints": "is an equation"},
     ),
     "more constraints than variables": Case(
         text="var a[2];\nminimize E[z ~ D] square(a[1] * z.x[1] + a[2] - z.y);\n"
         "subject to c[k in K]: E[z ~ D | z.g == k] square(a[1] * z.x[1] + a[2] - z.y) <= 4;",
-        statement="sonex-alexr2-2025, Assumption 5.1: the m columns of J in R^{d x m} are independent, so that m <= d",
+        statement="sonex-alexr2-2025, Assumption 5.1: the m columns of J in R^{d x m} are independent, "
+                  "so that m <= d",
         beyond=("sonex", "alexr2", "hscg"), says={"regular constraints": "3 constraints of 2 numbers"},
     ),
     "constraints that may be independent": Case(
         text=f"{VAR}minimize E[z ~ D] {LOSS};\nsubject to c: E[z ~ D | z.g == 0] {LOSS} <= 1;",
-        statement="sonex-alexr2-2025, Assumption 5.1 and Proposition 5.2 (rho > m (C_g + 1) / delta), Theorem 5.3",
+        statement="sonex-alexr2-2025, Assumption 5.1 and Proposition 5.2 (rho > m (C_g + 1) / delta), "
+                  "Theorem 5.3",
         covered=("sonex", "alexr2", "hscg"),
     ),
     "squares of affine expectations on a ball": Case(
         text=f"{BALL}minimize mean[k in K] square{AFFINE};",
-        statement="sox-2022, Assumption 3: f is monotone, without exception; alexr-2025, Assumption 3: only where g is nonlinear",
+        statement="sox-2022, Assumption 3: f is monotone, without exception; alexr-2025, Assumption 3: "
+                  "only where g is nonlinear",
         covered=("alexr_quadratic",), beyond=("sox_convex", "sox"), says={"outer always monotone": "not non-decreasing"},
     ),
     "squares of affine expectations": Case(
@@ -136,7 +144,8 @@ CASES = {
     ),
     "a simple set": Case(
         text=f"var w[d] in simplex;\nminimize mean[k in K] square{RISK};",
-        statement="sox-2022, Algorithm 1, line 7, and sonex-alexr2-2025, (1), are on all of R^d; alexr-2025, Assumption 1: a set",
+        statement="sox-2022, Algorithm 1, line 7, and sonex-alexr2-2025, (1), are on all of R^d; "
+                  "alexr-2025, Assumption 1: a set",
         covered=("alexr",), beyond=("sox", "sonex", "alexr2"), says={"whole space": "in a simple set"},
     ),
     "a regulariser with kinks": Case(
@@ -171,7 +180,7 @@ CASES = {
         statement="sonex-alexr2-2025, Assumption 4.3: grad g in R^{n d1 x d} of full rank", refused=("alexr2_final",),
         covered=("alexr2",), says={"independent inner": "numbers have gradients that depend"},
     ),
-    # ------------------------------------------------------------------------------------ covered, and once refused
+    # -------------------------------------------------------------------- covered, and once refused
     "penalised weights of groups, as printed": Case(
         text=f"{BALL}minimize {ADVERSARY}mean[k in K] (q[k] - 1)^2);",
         statement="alexr-2025, (7) and (8): its dual is a convex FCCO problem", covered=("alexr_quadratic", "hscg", "apg"),
@@ -199,7 +208,8 @@ CASES = {
     ),
     "log-sum-exp over groups, strongly convex": Case(
         text=f"{VAR}minimize log(sum[k in K] exp{LOGISTIC}) + 0.1 * sumsq(w);",
-        statement="alexr-2025, Theorem 1: any strongly convex psi, entropy among them, where mu > 0 and f is smooth",
+        statement="alexr-2025, Theorem 1: any strongly convex psi, entropy among them, where mu > 0 and "
+                  "f is smooth",
         covered=("alexr", "hscg", "sox", "sonex"),
     ),
     "log-sum-exp of one sum": Case(
@@ -240,7 +250,10 @@ def test_which_theorems_cover(name: str) -> None:
     for one in case.covered:
         assert all_of[one].covered, (one, all_of[one].broken)
     for one in case.beyond:
-        assert all_of[one].admitted and not all_of[one].covered and all_of[one].guarantee == "nothing", (one, all_of[one].broken)
+        assert all_of[one].admitted and not all_of[one].covered and all_of[one].guarantee == "nothing", (
+            one,
+            all_of[one].broken,
+        )
         assert all_of[one].adds()
     for one in case.refused:
         assert not all_of[one].admitted, one
@@ -251,7 +264,8 @@ def test_which_theorems_cover(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_theorem_with_smooth_g_covers_kinks_inside(name: str) -> None:
-    """sox-2022, Assumption 1 (ii); sonex-alexr2-2025, Assumption 3.2 (A1), (A2); hscg-2020, Assumption 2.1 (a)."""
+    """sox-2022, Assumption 1 (ii); sonex-alexr2-2025, Assumption 3.2 (A1), (A2); hscg-2020, Assumption
+    2.1 (a)."""
     all_of = found(CASES[name].text)
     kinked = any(not g.mean.smooth for c in all_of.values() for b in c.setting.blocks for g in b.inner)
     if kinked:
@@ -269,7 +283,8 @@ def test_near_stationarity_is_of_the_smoothed_objective_where_g_has_kinks() -> N
 
 
 def test_a_sum_that_steps_take_in_part_is_a_level_of_its_own() -> None:
-    """alexr-2025, (1): f_i is deterministic. log(sum[k in K] exp(E ..)) is f of all groups only where each step has them all."""
+    """alexr-2025, (1): f_i is deterministic. log(sum[k in K] exp(E ..)) is f of all groups only where
+    each step has them all."""
     rng = np.random.default_rng(0)
     model = fccomodel.compile(HEAD + CASES["log-sum-exp over groups, strongly convex"].text).bind(
         D={"x": rng.normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0}
@@ -284,28 +299,44 @@ def test_theorems_about_penalties_cite_what_makes_them_about_constraints() -> No
     all_of = found(CASES["constraints that may be independent"].text)
     assert "Proposition 5.2" in all_of["hscg"].promise.name and "heavy penalty" in all_of["hscg"].findings
     for name in ("sonex", "alexr2", "hscg", "hscg_restarts", "sonx"):
-        assert all_of[name].findings["heavy penalty"].holds and "rho = 10" in all_of[name].findings["heavy penalty"].why
+        assert (
+            all_of[name].findings["heavy penalty"].holds
+            and "rho = 10" in all_of[name].findings["heavy penalty"].why
+        )
 
 
-@pytest.mark.parametrize("name", ["sox", "sox_boost", "msvr", "sonex", "hscg", "hscg_restarts", "apg", "bsgd", "civr"])
+@pytest.mark.parametrize(
+    "name", ["sox", "sox_boost", "msvr", "sonex", "hscg", "hscg_restarts", "apg", "bsgd", "civr"]
+)
 def test_a_schedule_by_constants_that_are_infinite_is_refused(name: str) -> None:
     """Kinks inside expectations: L_g is infinite, and no step size of these theorems is positive."""
     text = CASES["a hinge inside, convex"].text
     rng = np.random.default_rng(0)
-    model = fccomodel.compile(HEAD + text).bind(D={"x": rng.normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0})
+    model = fccomodel.compile(HEAD + text).bind(
+        D={"x": rng.normal(size=(30, 3)), "y": np.ones(30), "g": np.arange(30) % 3.0}
+    )
     with pytest.raises(FccoError, match=r"F0613[\s\S]*L_g is infinite"):
         model.plan(algorithm=name, schedule="theory")
-    assert "L_g" not in str(model.explain(algorithm="alexr", schedule="theory").json["constants"]["L_g"]["value"])
+    assert "L_g" not in str(
+        model.explain(algorithm="alexr", schedule="theory").json["constants"]["L_g"]["value"]
+    )
 
 
 def test_a_conic_model_has_the_theorem_of_the_interior_point_method() -> None:
-    """No stochastic algorithm's assumptions hold: exp(1000 x) has no Lipschitz constant on ranges that are taken for granted."""
+    """No stochastic algorithm's assumptions hold: exp(1000 x) has no Lipschitz constant on ranges that
+    are taken for granted."""
     model = fccomodel.compile("var x;\nminimize exp(1000*(x+1)) + x^2;").bind()
     result = model.solve()
-    assert result.report.solved and result.json["algorithm"] == "interior_point" and result.json["guarantee"] == "optimum"
+    assert (
+        result.report.solved
+        and result.json["algorithm"] == "interior_point"
+        and result.json["guarantee"] == "optimum"
+    )
     assert result.json["answered_by"]["method"] == "interior-point method" and not result.json["unverified"]
     told = str(model.explain())
-    assert "interior-point method" in told and "no stochastic algorithm's theorem covers" in " ".join(told.split())
+    assert "interior-point method" in told and "no stochastic algorithm's theorem covers" in " ".join(
+        told.split()
+    )
     with pytest.raises(FccoError, match="F0605"):
         model.plan(polish=False)
 
@@ -314,7 +345,9 @@ def test_divergences_to_a_point_are_solved_by_the_interior_point_method() -> Non
     rng = np.random.default_rng(1)
     for _ in range(3):
         p, c = rng.dirichlet(np.ones(4)), rng.normal(size=4)
-        model = fccomodel.compile("param r[4] > 0; param c[4]; var q[4] in simplex;\nminimize kl(q, r) + dot(c, q);")
+        model = fccomodel.compile(
+            "param r[4] > 0; param c[4]; var q[4] in simplex;\nminimize kl(q, r) + dot(c, q);"
+        )
         result = model.bind(params={"r": p, "c": c}).solve()
         best = -np.log(np.sum(p * np.exp(-c)))
         assert result.report.solved and result.objective == pytest.approx(best, abs=1e-6)

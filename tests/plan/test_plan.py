@@ -1,4 +1,5 @@
-"""The choice of algorithm by requirements, options with their origins, and what became of each part of a model."""
+"""The choice of algorithm by requirements, options with their origins, and what became of each part of
+a model."""
 
 from __future__ import annotations
 
@@ -26,7 +27,9 @@ def made(text: str, data: bool = False, **options: Any) -> plan.Plan:
         rng = np.random.default_rng(0)
         columns = {"x": rng.normal(size=(30, 3)), "y": rng.normal(size=30), "g": np.arange(30) % 3.0}
         bound = pipeline.bind(compiled, pipeline.Binding(data={"D": columns}))
-    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()})
+    return pipeline.decide(
+        pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in options.items()}
+    )
 
 
 def code(text: str, **options: Any) -> str:
@@ -47,7 +50,9 @@ def test_a_smooth_composition_takes_the_stronger_guarantee_and_the_better_rate()
     assert chosen.promise is not None and chosen.promise.gives == "optimum" and chosen.via == ()
     rate = "max(n / (B1 sqrt(B2)), 1 / min(B1, B2)) / eps^5"
     title = chosen.algorithm_record.title
-    assert chosen.rejected["sonex"] == [f"covered too; {title} has the stronger guarantee: a stationary point, O({rate})"]
+    assert chosen.rejected["sonex"] == [
+        f"covered too; {title} has the stronger guarantee: a stationary point, O({rate})"
+    ]
     sox = made(SMOOTH, algorithm="sox")
     assert sox.rejected["sonex"] == [f"covered too; SOX has the better rate: a stationary point, O({rate})"]
 
@@ -110,7 +115,11 @@ def test_groups_of_a_net_share_what_a_step_takes() -> None:
     text = "set G; data D : table(x: real[d], y: {-1, 1}, g: G); net s : real[d] -> real; var w = params(s);"
     loss = "log1pexp(-z.y * s(w; z.x))"
     compiled = pipeline.compile_model(
-        Source(text=f"dim d; {text} minimize E[z ~ D] {loss}; subject to c[k in G]: E[z ~ D | z.g == k] {loss} <= 1;", name="m")
+        Source(
+            text=f"dim d; {text} minimize E[z ~ D] {loss}; subject to c[k in G]: E[z ~ D | z.g == k] "
+            f"{loss} <= 1;",
+            name="m",
+        )
     )
     for groups, rows, given in ((1, 128, {}), (16, 32, {}), (60, 16, {}), (16, 100, {"inner_batch": 100})):
         g = np.arange(60_000) % groups
@@ -138,7 +147,8 @@ def test_adam_only_where_a_projection_in_its_metric_is_known(domain: str, step: 
 
 
 def test_samples_of_f_are_no_blocks() -> None:
-    """sox-2022, appendix E: an expectation around f alone draws its samples; blocks are told apart by what the inner one uses."""
+    """sox-2022, appendix E: an expectation around f alone draws its samples; blocks are told apart by
+    what the inner one uses."""
     text = "var w[d];\nminimize mean[k in K] E[s ~ D] square((E[z ~ D | z.g == k] dot(w, z.x)) - s.y);"
     chosen = made(text, data=True, algorithm="sox", schedule="theory", inner_batch=4)
     assert chosen.constants is not None and (chosen.constants.n, chosen.constants.B1) == (3, 3)
@@ -157,15 +167,22 @@ def test_projections_are_not_composed(domain: str) -> None:
     assert code(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS};") == "F0611"
 
 
-@pytest.mark.parametrize(("domain", "term"), [("in simplex", "0.1 * norm2(w)"), ("in ball(1)", "norm1(w)"), (">= 0", "norm2(w)")])
+@pytest.mark.parametrize(
+    ("domain", "term"), [("in simplex", "0.1 * norm2(w)"), ("in ball(1)", "norm1(w)"), (">= 0", "norm2(w)")]
+)
 def test_a_regulariser_whose_prox_is_unknown_on_the_set_is_smoothed(domain: str, term: str) -> None:
     normal = made(f"var w[d] {domain};\nminimize E[z ~ D] {LOSS} + {term} + 0.1 * sumsq(w);").normal
     assert [p.name for p in normal.prox] == ["squared_l2"]
-    assert [(text, how) for text, how, _ in normal.treatment if how == "smoothed"] == [(term.split(" * ")[-1], "smoothed")]
+    assert [(text, how) for text, how, _ in normal.treatment if how == "smoothed"] == [
+        (term.split(" * ")[-1], "smoothed")
+    ]
 
 
 def test_treatment_says_what_became_of_each_part() -> None:
-    text = f"var w[d] in box(-1, 1);\nminimize E[z ~ D] {LOSS} + 0.1 * norm1(w);\nsubject to c: abs(E[z ~ D] dot(w, z.x)) <= 1;"
+    text = (
+        f"var w[d] in box(-1, 1);\nminimize E[z ~ D] {LOSS} + 0.1 * norm1(w);\nsubject to c: abs(E[z "
+        "~ D] dot(w, z.x)) <= 1;"
+    )
     how = {how for _, how, _ in made(text).normal.treatment}
     assert how == {"prox", "projected", "smoothed"}
 
@@ -206,10 +223,16 @@ def test_each_part_of_a_problem_is_worked_out_once(monkeypatch: pytest.MonkeyPat
 
 def test_nodes_know_their_variables() -> None:
     """Asked of every node of a long sum, each is visited once."""
-    text = "var x; var y; let t = exp(y); minimize " + " + ".join(f"square(x - {k})" for k in range(400)) + " + t;"
+    text = (
+        "var x; var y; let t = exp(y); minimize "
+        + " + ".join(f"square(x - {k})" for k in range(400))
+        + " + t;"
+    )
     problem = pipeline.compile_model(Source(text=text, name="m")).problem
     root = problem.objective.expr
     assert ir.variables_of(root) == {"x", "y"}
     nodes = list(ir.walk(root))
     assert all("_variables" in vars(node) for node in nodes)
-    assert all(ir.variables_of(n) == {m.name for m in ir.walk(n) if isinstance(m, ir.Var)} for n in nodes[-7:])
+    assert all(
+        ir.variables_of(n) == {m.name for m in ir.walk(n) if isinstance(m, ir.Var)} for n in nodes[-7:]
+    )

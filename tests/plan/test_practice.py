@@ -1,4 +1,5 @@
-"""Theorems are not said to cover what they do not: what steps add to them is said, and the rest is refused or another's."""
+"""Theorems are not said to cover what they do not: what steps add to them is said, and the rest is
+refused or another's."""
 
 from __future__ import annotations
 
@@ -37,7 +38,9 @@ def planned(text: str, **options: Any) -> tuple[plan.Plan, str]:
     rng = np.random.default_rng(0)
     columns = {"x": rng.normal(size=(60, 3)), "y": rng.normal(size=60), "g": np.arange(60) % 3.0}
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
-    analysis = structure.analyse(compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": columns})))
+    analysis = structure.analyse(
+        compiled.problem, pipeline.bind(compiled, pipeline.Binding(data={"D": columns}))
+    )
     made = pipeline.decide(analysis, {k: (v, "command line") for k, v in options.items()})
     return made, " ".join(explain.to_text(analysis, made).split())
 
@@ -58,12 +61,19 @@ def test_no_theorem_covers_what_it_is_not_about(text: str, assumption: str, othe
 
 
 def test_what_steps_add_runs_unasked_and_is_said() -> None:
-    cases = {NESTED: "all levels", SIMPLEX: "the projection on the simple set", LASSO: "the prox of the regulariser"}
+    cases = {
+        NESTED: "all levels",
+        SIMPLEX: "the projection on the simple set",
+        LASSO: "the prox of the regulariser",
+    }
     for text, words in cases.items():
         made, told = planned(text, algorithm="sox")
         assert not made.unverified and not made.rate
         assert any(words in line for line in made.practice), made.practice
-        assert "SOX, beyond sox-2022, Theorem 1, which does not cover all of the model" in told and "here" not in made.summary[0]
+        assert (
+            "SOX, beyond sox-2022, Theorem 1, which does not cover all of the model" in told
+            and "here" not in made.summary[0]
+        )
         assert words in told.partition("Practice adds to the theorem")[2]
 
 
@@ -74,7 +84,8 @@ def test_a_smooth_regulariser_is_a_part_of_the_function() -> None:
 
 
 def test_draws_of_a_distribution_are_for_the_theorem_that_admits_them() -> None:
-    """u of a block that is met once tracks nothing: a biased estimate, with the inner batches that its theorem asks for."""
+    """u of a block that is met once tracks nothing: a biased estimate, with the inner batches that its
+    theorem asks for."""
     made, told = planned(DRAWN)
     assert made.algorithm == "bsgd" and "inner batches: of one size" in told
     with pytest.raises(FccoError, match="met once: nothing tracks it"):
@@ -83,11 +94,16 @@ def test_draws_of_a_distribution_are_for_the_theorem_that_admits_them() -> None:
 
 @pytest.mark.parametrize(
     ("algorithm", "words"),
-    [("sox", "steps: Adam-type; the theorem is about momentum"), ("sonex", "steps: Adam-type; sonex-alexr2-2025, Theorem E.6")],
+    [
+        ("sox", "steps: Adam-type; the theorem is about momentum"),
+        ("sonex", "steps: Adam-type; sonex-alexr2-2025, Theorem E.6"),
+    ],
 )
 def test_adam_type_steps_are_no_part_of_theorems_about_momentum(algorithm: str, words: str) -> None:
     adam, momentum = (planned(SMOOTH, algorithm=algorithm, step=step)[0] for step in ("adam", "momentum"))
-    assert any(words in line for line in adam.practice) and not any("Adam" in line for line in momentum.practice)
+    assert any(words in line for line in adam.practice) and not any(
+        "Adam" in line for line in momentum.practice
+    )
 
 
 def test_a_theorems_schedule_is_not_practice() -> None:
@@ -117,7 +133,9 @@ def test_hscg_is_about_convex_outer_functions() -> None:
 
 @pytest.mark.parametrize("name", ["civr", "nasa", "scgd", "asc_pg", "vrsc_pg"])
 def test_vector_methods_declare_lipschitz_functions_and_their_variance(name: str) -> None:
-    assert {"outer Lipschitz", "inner Lipschitz", "bounded variance"} <= algorithms.all()[name].requires.keys()
+    assert {"outer Lipschitz", "inner Lipschitz", "bounded variance"} <= algorithms.all()[
+        name
+    ].requires.keys()
 
 
 @pytest.mark.parametrize("body", ["min(dot(w, z.x), 1)", "(1 - pos(1 - dot(w, z.x)))"])
@@ -137,12 +155,17 @@ def test_kinks_under_an_exponential_are_smoothed_as_smooth_functions_are_taken()
 def test_an_explanation_names_no_theorem_where_none_covers() -> None:
     made, told = planned(f"var w[d];\nminimize min[k in K] sqrt({RISK});", unverified=True)
     assert made.unverified and told.count("no theorem covers") == 1
-    assert made.promise is not None and made.promise.name not in told and "iterations" not in told.partition("Rejected")[0]
+    assert (
+        made.promise is not None
+        and made.promise.name not in told
+        and "iterations" not in told.partition("Rejected")[0]
+    )
     assert "no theorem covers the run" in made.summary[0]
 
 
 def test_what_a_theorem_promises_is_by_what_holds() -> None:
-    """alexr-2025: linear in 1 / eps where strongly convex with smooth f; n / (B1 B2) at least; kinks of g cost the 1 / B1."""
+    """alexr-2025: linear in 1 / eps where strongly convex with smooth f; n / (B1 B2) at least; kinks
+    of g cost the 1 / B1."""
     convex = f"var w[d];\nminimize max[k in K] {RISK};"
     kinked = "var w[d];\nminimize max[k in K] (E[z ~ D | z.g == k] abs(dot(w, z.x) - z.y));"
     names = [candidates(text)["alexr"].promise.name.partition(", ")[2] for text in (RIDGE, convex, kinked)]
@@ -150,7 +173,8 @@ def test_what_a_theorem_promises_is_by_what_holds() -> None:
 
 
 def test_theorems_about_half_squares_do_not_cover_other_dual_steps() -> None:
-    """f smooth and merely convex: psi = f*, which Theorem 3 is about where f is quadratic alone; half squares are for any."""
+    """f smooth and merely convex: psi = f*, which Theorem 3 is about where f is quadratic alone; half
+    squares are for any."""
     growing = SMOOTH.replace("square(E", "exp(E")
     one, squares = (candidates(growing)[name] for name in ("alexr", "alexr_quadratic"))
     assert growing != SMOOTH and "quadratic dual" in one.beyond and squares.covered

@@ -1,4 +1,5 @@
-"""Schedules of theorems: the constants they are made of, the steps they ask for, and what fewer steps are worth."""
+"""Schedules of theorems: the constants they are made of, the steps they ask for, and what fewer steps
+are worth."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from fccomodel.plan.theory import TheoremSchedule
 
 HEAD = "dim d;\ndata D : table(x: real[d], y: real, g: {0, 1, 2});\nvar w[d];\n"
 LOSS = "E[z ~ D] square(dot(w, z.x) - z.y)"
-GROUPS = "minimize mean[k in {0, 1, 2}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.1 * sumsq(w);"
+GROUPS = (
+    "minimize mean[k in {0, 1, 2}] square(E[z ~ D | z.g == k] square(dot(w, z.x) - z.y)) + 0.1 * sumsq(w);"
+)
 THEORIES = [name for name, a in algorithms.all().items() if a.theory is not None]
 
 
@@ -34,7 +37,9 @@ def made(text: str, **options: Any) -> plan.Plan:
     compiled = pipeline.compile_model(Source(text=HEAD + text, name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data={"D": data()}))
     given = {"schedule": "theory", **options}
-    return pipeline.decide(pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in given.items()})
+    return pipeline.decide(
+        pipeline.analyse(compiled.problem, bound), {k: (v, "command line") for k, v in given.items()}
+    )
 
 
 def constants(text: str, **options: Any) -> Constants:
@@ -45,16 +50,21 @@ def constants(text: str, **options: Any) -> Constants:
 
 @pytest.mark.parametrize("name", THEORIES)
 def test_the_steps_of_a_schedule_grow_as_its_rate_says(name: str) -> None:
-    """Far out, logarithms apart; and an accuracy is worth the steps that it asks for. Rates with kinks. Those of ASCVRG, BSGD and
-    HSCG count samples: their steps take 1 / eps^2 of them each."""
+    """Far out, logarithms apart; and an accuracy is worth the steps that it asks for. Rates with
+    kinks. Those of ASCVRG, BSGD and HSCG count samples: their steps take 1 / eps^2 of them each."""
     record = algorithms.all()[name]
     kinks = math.inf if "outer smooth" not in record.requires else 1.5
     k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=kinks, L_g=0.5, rows=1000)
-    coarse, fine = (TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8))
+    coarse, fine = (
+        TheoremSchedule(record=record, constants=dataclasses.replace(k, eps=eps)) for eps in (1e-6, 1e-8)
+    )
     if coarse.steps is None or fine.steps is None:
         assert not coarse.sentences()
         return
-    slope, each = math.log(fine.steps / coarse.steps) / math.log(100), 2 if name.startswith(("ascvrg", "bsgd", "hscg")) else 0
+    slope, each = (
+        math.log(fine.steps / coarse.steps) / math.log(100),
+        2 if name.startswith(("ascvrg", "bsgd", "hscg")) else 0,
+    )
     assert slope == pytest.approx(rates.order(record.rate)[0] - each, abs=0.2)
     assert coarse.worth(fine.steps) == pytest.approx(1e-8, rel=0.5), "stages and epochs double"
     assert "are what it asks for" in coarse.sentences(10)[0] and "are what" not in coarse.sentences(10**60)[0]
@@ -66,7 +76,9 @@ def test_strong_convexity_makes_the_steps_linear_in_the_accuracy(name: str) -> N
     record = algorithms.all()[name]
     k = Constants(n=100, B1=10, B2=5, eps=1e-6, C_f=2, C_g=3, L_f=1.5, L_g=0.5, mu=0.1)
     coarse, fine = (record.theory(dataclasses.replace(k, eps=eps))["iterations"] for eps in (1e-6, 1e-8))  # type: ignore[misc]
-    assert math.log(fine / coarse) / math.log(100) == pytest.approx(rates.order(record.theorems[0].rate)[0], abs=0.2)
+    assert math.log(fine / coarse) / math.log(100) == pytest.approx(
+        rates.order(record.theorems[0].rate)[0], abs=0.2
+    )
 
 
 def test_what_makes_a_merely_convex_problem_strongly_convex_is_added_to_it() -> None:
@@ -94,9 +106,11 @@ def test_what_makes_a_merely_convex_problem_strongly_convex_is_added_to_it() -> 
         ),
     ],
 )
-def test_what_is_to_fall_is_seen_at_the_start(text: str, known: Callable[[np.ndarray, np.ndarray], float]) -> None:
-    """F(w_0) - inf F, penalties included: by the range that is proved, or from the slope by strong convexity. The cvar is
-    t + mean [g - t]_+ / 0.5, whose t starts at 0."""
+def test_what_is_to_fall_is_seen_at_the_start(
+    text: str, known: Callable[[np.ndarray, np.ndarray], float]
+) -> None:
+    """F(w_0) - inf F, penalties included: by the range that is proved, or from the slope by strong
+    convexity. The cvar is t + mean [g - t]_+ / 0.5, whose t starts at 0."""
     found = constants(text, algorithm="sonex")
     assert found.standing["delta0"] == "estimated"
     assert found.delta0 == pytest.approx(known(data()["x"], data()["y"]), rel=0.5)
@@ -108,7 +122,8 @@ def test_what_is_not_known_is_assumed() -> None:
 
 
 def test_noise_is_that_of_the_rows() -> None:
-    """sigma and zeta at the start and near it, against all rows; none of blocks that are all in every step."""
+    """sigma and zeta at the start and near it, against all rows; none of blocks that are all in every
+    step."""
     text = "minimize mean[k in {0, 1, 2}] square(E[z ~ D | z.g == k] (dot(w, z.x) - z.y));"
     found, rows = constants(text, algorithm="sonex", inner_batch=5), data()
     assert found.zeta**2 == pytest.approx(np.var(rows["x"], axis=0).sum(), rel=0.5)
@@ -127,5 +142,7 @@ def test_outer_constants_are_those_of_the_range_seen() -> None:
 def test_a_report_says_what_its_steps_are_worth() -> None:
     model = session.compile(HEAD + GROUPS).bind(D=data())
     found = str(model.solve(algorithm="sox", schedule="theory", epsilon=1e-3, budget="50it"))
-    assert "the theorem asks for" in found and "the 50 taken are what it asks for eps =" in " ".join(found.split())
+    assert "the theorem asks for" in found and "the 50 taken are what it asks for eps =" in " ".join(
+        found.split()
+    )
     assert "the theorem asks for" not in str(model.solve(algorithm="sox", budget="50it"))

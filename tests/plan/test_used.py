@@ -1,4 +1,5 @@
-"""Every option with every algorithm is used by the program, or refused: nobody's option is dropped in silence.
+"""Every option with every algorithm is used by the program, or refused: nobody's option is dropped in
+silence.
 
 The table is made of the registries: a new algorithm or a new option enters it by itself.
 """
@@ -39,7 +40,8 @@ MODELS = {
 BASE: dict[str, Any] = {"outer_batch": 2, "inner_batch": 20, "budget": "100it", "unverified": True}
 #: options whose use the table does not find in a program: permissions, and what stages after the run read
 LATER = {"unverified", "holdout", "margin", "population", "tol", "algorithm"}
-#: algorithms of models where the samples of each block are its own in any case, which is what ``per_block`` asks for
+#: algorithms of models where the samples of each block are its own in any case, which is what
+#: ``per_block`` asks for
 OF_THEIR_OWN = {"ooa", "sgd", "sgd_uw"}
 REFUSED = {"F0606", "F0607", "F0613", "F0614", "F0616"}
 
@@ -56,8 +58,14 @@ def analysed(model: str) -> tuple[pipeline.Compiled, Any, Any]:
 def planned(model: str, algorithm: str, **given: Any) -> pipeline.Planned:
     compiled, bound, analysis = analysed(model)
     record = algorithms.all()[algorithm]
-    base = BASE if record.oracle == "blocks" or record.samples_outer else {k: v for k, v in BASE.items() if k != "outer_batch"}
-    chosen = {k: (v, options.KEYWORD) for k, v in {**base, "algorithm": algorithm, **given}.items() if v is not None}
+    base = (
+        BASE
+        if record.oracle == "blocks" or record.samples_outer
+        else {k: v for k, v in BASE.items() if k != "outer_batch"}
+    )
+    chosen = {
+        k: (v, options.KEYWORD) for k, v in {**base, "algorithm": algorithm, **given}.items() if v is not None
+    }
     made = pipeline.decide(analysis, chosen)
     return pipeline.Planned(
         compiled=compiled, binding=pipeline.Binding(), bound=bound, analysis=analysis, plan=made,
@@ -106,14 +114,20 @@ def other(name: str, value: Any) -> Any:
         return next(int(x) if whole else x for x in candidates if x != value and math.isfinite(x))
     if name in options.WORDS:
         return next(word for word in options.WORDS[name] if word != value)
-    return {"seed": 7, "precision": "float64", "budget": "50it", "device": "cuda", "backend": "compiled"}[name]
+    return {"seed": 7, "precision": "float64", "budget": "50it", "device": "cuda", "backend": "compiled"}[
+        name
+    ]
 
 
 SCHEDULED = [(name, step, kind) for name, record in algorithms.all().items() for step in record.steps
              for kind in options.WORDS["schedule"]]  # fmt: skip
 
 
-NUMBERS = [name for name in OPTIONS if name in options.NUMBERS and name not in BASE and name not in LATER | {"epsilon"}]
+NUMBERS = [
+    name
+    for name in OPTIONS
+    if name in options.NUMBERS and name not in BASE and name not in LATER | {"epsilon"}
+]
 
 
 @pytest.mark.parametrize(("algorithm", "step", "schedule"), SCHEDULED)
@@ -165,7 +179,9 @@ def refused(error: FccoError, algorithm: str, name: str) -> None:
 
 @pytest.mark.parametrize("algorithm", sorted(algorithms.all()))
 def test_a_word_changes_the_program_or_is_refused(algorithm: str) -> None:
-    names = [name for name in (*OPTIONS, *SETTINGS) if name not in options.NUMBERS and name not in LATER | {"step"}]
+    names = [
+        name for name in (*OPTIONS, *SETTINGS) if name not in options.NUMBERS and name not in LATER | {"step"}
+    ]
     names = [name for name in names if name != "inner_sampling" or algorithm not in OF_THEIR_OWN]
     ignored = [name for name in [*names, "outer_batch", "inner_batch"] if not any(changes(algorithm, name))]
     assert not ignored, f"{algorithm} accepts them, and its programs are the same"
@@ -195,5 +211,16 @@ def test_a_step_is_one_that_the_algorithm_has(algorithm: str) -> None:
 
 def test_the_table_knows_every_option() -> None:
     """Each is a number, a word, or one of those with values of their own."""
-    own = {"step", "algorithm", "seed", "device", "precision", "backend", "budget", "holdout", "margin", "population"}
+    own = {
+        "step",
+        "algorithm",
+        "seed",
+        "device",
+        "precision",
+        "backend",
+        "budget",
+        "holdout",
+        "margin",
+        "population",
+    }
     assert {*OPTIONS, *SETTINGS} == (set(options.NUMBERS) | set(options.WORDS) | own) & {*OPTIONS, *SETTINGS}

@@ -1,4 +1,5 @@
-"""What a program carries: all that it names, each thing once and after those that it needs, nothing of this package."""
+"""What a program carries: all that it names, each thing once and after those that it needs, nothing of
+this package."""
 
 from __future__ import annotations
 
@@ -36,7 +37,12 @@ def undefined(text: str) -> set[str]:
     top = symtable.symtable(text, "solver.py", "exec")
     known = {*dir(builtins), "__file__", "__name__"} | {child.get_name() for child in top.get_children()}
     known |= {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    return {s.get_name() for scope in scopes(top) for s in scope.get_symbols() if s.is_global() and s.is_referenced()} - known
+    return {
+        s.get_name()
+        for scope in scopes(top)
+        for s in scope.get_symbols()
+        if s.is_global() and s.is_referenced()
+    } - known
 
 
 def defined_twice(text: str) -> set[str]:
@@ -66,7 +72,9 @@ def test_every_name_is_defined_with_any_algorithm_and_schedule(algorithm: str, p
     text = make("m", case, algorithm=algorithm, **PACES[pace]).program.text
     assert not undefined(text) and not defined_twice(text)
     kinds = {"practical": "Practical", "theory": "Theory", "decay": "Decay"}
-    assert [kind for kind in kinds.values() if f"\nclass {kind}(" in text] == [kinds[pace]], "one schedule, the one asked for"
+    assert [kind for kind in kinds.values() if f"\nclass {kind}(" in text] == [kinds[pace]], (
+        "one schedule, the one asked for"
+    )
 
 
 @dataclass
@@ -101,7 +109,9 @@ def test_what_is_carried() -> None:
 
 
 def test_a_source_is_the_whole_of_it() -> None:
-    everything = carried([settings.BlockSettings, *schedules.SCHEDULES.values(), block_loop.solve, ending.solve_then_finish])
+    everything = carried(
+        [settings.BlockSettings, *schedules.SCHEDULES.values(), block_loop.solve, ending.solve_then_finish]
+    )
     assert len(everything) > 50
     assert all(source(thing) == inspect.getsource(thing).rstrip() for thing in everything)
 
@@ -110,21 +120,41 @@ def test_the_runtime_needs_nothing_else() -> None:
     kinds: list = [settings.BlockSettings, settings.VectorSettings, solver.BlockSolver, solver.VectorSolver]
     kinds += schedules.SCHEDULES.values()
     for loop in (block_loop, vector_loop):
-        ends = [finish.finish, finish.one_pass, restore.restore, ending.solve_then_finish, keeping.FileKeeper, keeping.kept]
+        ends = [
+            finish.finish,
+            finish.one_pass,
+            restore.restore,
+            ending.solve_then_finish,
+            keeping.FileKeeper,
+            keeping.kept,
+        ]
         parts = carried([*kinds, loop.solve, *ends])
-        imports = "import copy, hashlib, json, math, os, shutil, signal, sys, time, torch\nfrom pathlib import Path\n"
+        imports = (
+            "import copy, hashlib, json, math, os, shutil, signal, sys, time, torch\nfrom pathlib "
+            "import Path\n"
+        )
         imports += "from collections.abc import Callable, Mapping\n"
-        imports += "from dataclasses import dataclass, field\nfrom types import SimpleNamespace\nfrom typing import Any, Self\n"
+        imports += (
+            "from dataclasses import dataclass, field\nfrom types import SimpleNamespace\nfrom "
+            "typing import Any, Self\n"
+        )
         assert not undefined(imports + "\n\n".join(map(source, parts)))
 
 
 def test_names_are_distinct() -> None:
-    """Of all that a program may carry: of two functions with one name it would have one alone, under the calls of both."""
-    runtime = [f"{algorithms.runtime.__name__}.{m.name}" for m in pkgutil.iter_modules(algorithms.runtime.__path__)]
-    others = ["library.distances", "library.distributions._noise", "library.reductions._tail"]
+    """Of all that a program may carry: of two functions with one name it would have one alone, under
+    the calls of both."""
+    runtime = [
+        module.name
+        for module in pkgutil.walk_packages(algorithms.runtime.__path__, f"{algorithms.runtime.__name__}.")
+        if not module.ispkg
+    ]
+    others = ["library.distances", "library.distributions._noise", "library.reductions.tails"]
     names = [*runtime, *(f"fccomodel.{name}" for name in others)]
     known: dict[str, object] = {}
-    for module in (importlib.import_module(name) for name in names if not name.endswith("vector_loop")):  # or the block loop
+    for module in (
+        importlib.import_module(name) for name in names if not name.endswith("vector_loop")
+    ):  # or the block loop
         for name, thing in vars(module).items():
             own = inspect.isfunction(thing) and thing.__module__ == module.__name__
             assert not own or known.setdefault(name, thing) is thing, f"{name} of {module.__name__}"

@@ -1,5 +1,5 @@
-"""Problems that are not finite, or have no finite slope, where runs start or end: at edges of domains; and constraints of which
-nothing is left."""
+"""Problems that are not finite, or have no finite slope, where runs start or end: at edges of domains;
+and constraints of which nothing is left."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ EDGES = {
 @pytest.mark.parametrize("text", EDGES)
 def test_edges_of_domains(text: str) -> None:
     found = fccomodel.compile(text).solve()
-    assert found.report.verdict.startswith("Solved") and found.variables["x"] == pytest.approx(EDGES[text], abs=1e-5)
+    assert found.report.verdict.startswith("Solved") and found.variables["x"] == pytest.approx(
+        EDGES[text], abs=1e-5
+    )
 
 
 def test_what_has_no_optimum_is_not_solved() -> None:
@@ -49,12 +51,17 @@ def test_what_has_no_optimum_is_not_solved() -> None:
         ("var x; minimize (x - 1)^2; subject to 1e9*x >= 1e9;", 1.0),
         ("param a default 2; var x; minimize (x - 1)^2; subject to a <= 3;", 1.0),
         ("param a default 2; var x; minimize (x - 1)^2; subject to (a - 2) * exp(x) <= 3;", 1.0),
-        ("set I = {1, 2, 3}; var x[I]; minimize sumsq(x); subject to t[i in I]: (i - 1)*x[i] >= i - 1;", [0.0, 1.0, 1.0]),
+        (
+            "set I = {1, 2, 3}; var x[I]; minimize sumsq(x); subject to t[i in I]: (i - 1)*x[i] >= i - 1;",
+            [0.0, 1.0, 1.0],
+        ),
     ],
 )
 def test_constraints_that_nothing_is_left_of(text: str, optimum: float | list[float]) -> None:
     found = fccomodel.compile(text).solve()
-    assert found.report.verdict.startswith("Solved") and found.variables["x"] == pytest.approx(optimum, abs=1e-5)
+    assert found.report.verdict.startswith("Solved") and found.variables["x"] == pytest.approx(
+        optimum, abs=1e-5
+    )
 
 
 def test_a_start_at_an_edge_is_left_in_every_loop() -> None:

@@ -1,4 +1,5 @@
-"""The emitted full pass against the interpreter, which knows of no plan: objective and every constraint member."""
+"""The emitted full pass against the interpreter, which knows of no plan: objective and every
+constraint member."""
 
 from __future__ import annotations
 
@@ -19,7 +20,11 @@ MODELS = sorted(p.stem for p in (SHARED / "models").glob("*.fcco")) if (SHARED /
 def compare(case: Made, w: torch.Tensor, tolerance: float = 1e-9) -> None:
     solver, problem, bound = case.solver, case.lowered.problem, case.bound
     data = solver.prepare_full(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
-    point = {name: w[a:b].reshape(shape) for name, (a, b, shape) in case.program.layout.items() if name in problem.variables}
+    point = {
+        name: w[a:b].reshape(shape)
+        for name, (a, b, shape) in case.program.layout.items()
+        if name in problem.variables
+    }
     with torch.no_grad():
         objective, constraints = solver.evaluate(data, w)
         exact = float(interpret.evaluate(bound, problem.objective.expr, point))
@@ -30,14 +35,20 @@ def compare(case: Made, w: torch.Tensor, tolerance: float = 1e-9) -> None:
         assert kind == constraint.kind
         lists = [elements.ids(bound, b.domain) for b in constraint.binders]
         with torch.no_grad():
-            wanted = interpret.evaluate(bound, constraint.body, point, dict(zip(constraint.binders, lists, strict=True)))
+            wanted = interpret.evaluate(
+                bound, constraint.body, point, dict(zip(constraint.binders, lists, strict=True))
+            )
             if constraint.condition is not None:
                 env = dict(zip(constraint.binders, lists, strict=True))
                 wanted = wanted * interpret.evaluate(bound, constraint.condition, {}, env).double()
         found = values.double()
-        if found.shape != wanted.shape:  # the emitted family leaves out what a condition on one binder excludes
+        if (
+            found.shape != wanted.shape
+        ):  # the emitted family leaves out what a condition on one binder excludes
             assert abs(float(found.max()) - float(wanted.max())) <= tolerance or float(wanted.max()) == 0
-            assert float(found.clamp(min=0).sum()) == pytest.approx(float(wanted.clamp(min=0).sum()), abs=tolerance)
+            assert float(found.clamp(min=0).sum()) == pytest.approx(
+                float(wanted.clamp(min=0).sum()), abs=tolerance
+            )
         else:
             assert np.allclose(found.numpy(), wanted.numpy(), rtol=tolerance, atol=tolerance)
 
@@ -70,6 +81,8 @@ def test_blocks(name: str) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_shared_models(name: str) -> None:
     compiled = pipeline.compile_model(model_source(SHARED / "models" / f"{name}.fcco"))
-    bound = pipeline.bind(compiled, pipeline.Binding(spec=SHARED / "models" / f"{name}.toml", data_dir=SHARED / "data"))
+    bound = pipeline.bind(
+        compiled, pipeline.Binding(spec=SHARED / "models" / f"{name}.toml", data_dir=SHARED / "data")
+    )
     case = finish(name, compiled.problem, bound, {}, scale=0.05)
     compare(case, case.point(), 1e-8)

@@ -1,4 +1,5 @@
-"""Every emitted gradient is that of the minibatch value, to the last digits: torch's autograd goes through the same graph."""
+"""Every emitted gradient is that of the minibatch value, to the last digits: torch's autograd goes
+through the same graph."""
 
 from __future__ import annotations
 
@@ -58,10 +59,22 @@ def value_of(case: Made, data: Any) -> Any:
     printer.print([steps.root])
     result = printer.ref(steps.root)
     lines = "\n".join(f"    {line}" for line in [*samples.unpacked, *printer.lines, f"return {result}"])
-    text = "def prepare(data):\n" + "".join(f"    {line}\n" for line in [*printer.prepared.lines, "return data"])
+    text = "def prepare(data):\n" + "".join(
+        f"    {line}\n" for line in [*printer.prepared.lines, "return data"]
+    )
     text += f"def value(data, w, c, batch, h):\n{lines}\n"
-    scope: dict[str, Any] = {"torch": torch, "math": math, **vars(maps), **vars(support), **reductions.programs()}
-    scope |= {name: StandIn(net) for name, net in vars(case.solver).items() if name.startswith("net_") and hasattr(net, "taped")}
+    scope: dict[str, Any] = {
+        "torch": torch,
+        "math": math,
+        **vars(maps),
+        **vars(support),
+        **reductions.programs(),
+    }
+    scope |= {
+        name: StandIn(net)
+        for name, net in vars(case.solver).items()
+        if name.startswith("net_") and hasattr(net, "taped")
+    }
     exec(text, scope)  # noqa: S102
     scope["prepare"](data)
     return scope["value"]
@@ -99,7 +112,9 @@ def test_gradient(name: str) -> None:
         check(made(name), seed)
 
 
-@pytest.mark.parametrize("name", ["composition", "risk_set", "let_family", "constraint_family", "d1_is_2", "vector_tracked_rows"])
+@pytest.mark.parametrize(
+    "name", ["composition", "risk_set", "let_family", "constraint_family", "d1_is_2", "vector_tracked_rows"]
+)
 def test_gradient_of_other_algorithms(name: str) -> None:
     """The same gradients under SOX (where it applies), and with momentum steps."""
     smooth = not CASES[name].text.count("subject to")
@@ -107,17 +122,32 @@ def test_gradient_of_other_algorithms(name: str) -> None:
 
 
 class NoWaiting(TorchDispatchMode):
-    """Refuses what makes the host wait for the device: numbers read back, shapes that depend on data, copies to and fro."""
+    """Refuses what makes the host wait for the device: numbers read back, shapes that depend on data,
+    copies to and fro."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func._schema.name
-        assert name not in ("aten::_local_scalar_dense", "aten::nonzero", "aten::masked_select", "aten::lift_fresh"), name
+        assert name not in (
+            "aten::_local_scalar_dense",
+            "aten::nonzero",
+            "aten::masked_select",
+            "aten::lift_fresh",
+        ), name
         if name in ("aten::index", "aten::index_put_", "aten::_index_put_impl_"):
             assert all(k is None or k.dtype != torch.bool for k in args[1]), "an index by a mask"
         return func(*args, **(kwargs or {}))
 
 
-FACTORIES = [torch.tensor, torch.zeros, torch.ones, torch.full, torch.empty, torch.arange, torch.linspace, torch.eye]
+FACTORIES = [
+    torch.tensor,
+    torch.zeros,
+    torch.ones,
+    torch.full,
+    torch.empty,
+    torch.arange,
+    torch.linspace,
+    torch.eye,
+]
 FACTORIES += [torch.rand, torch.randn, torch.randint, torch.randperm]
 
 

@@ -1,4 +1,5 @@
-"""Tables that stay in their files: values, derivatives, programs and reports are those of the same numbers in memory."""
+"""Tables that stay in their files: values, derivatives, programs and reports are those of the same
+numbers in memory."""
 
 from __future__ import annotations
 
@@ -78,10 +79,14 @@ def test_products_and_their_derivatives(columns, most, whole, monkeypatch):
     assert torch.autograd.gradcheck(lambda v: v @ kept, g)
 
     def hessian(rows):
-        return torch.autograd.functional.hessian(lambda v: torch.nn.functional.softplus(rows @ v).sum(), w.detach())
+        return torch.autograd.functional.hessian(
+            lambda v: torch.nn.functional.softplus(rows @ v).sum(), w.detach()
+        )
 
     torch.testing.assert_close(hessian(kept), hessian(x))
-    many = torch.eye(40 * math.prod(columns), dtype=torch.float64).reshape(-1, 40, *columns)  # as families of constraints ask
+    many = torch.eye(40 * math.prod(columns), dtype=torch.float64).reshape(
+        -1, 40, *columns
+    )  # as families of constraints ask
     monkeypatch.setattr(Mapped, "MOST", most)
     slopes = [torch.autograd.grad(of @ w, w, many, is_grads_batched=True)[0] for of in (kept, x)]
     torch.testing.assert_close(*slopes)
@@ -98,7 +103,9 @@ def test_blocks_share_their_memory(dtype, some, whole):
     at = torch.randint(N, (200,), generator=torch.Generator().manual_seed(0))
     x, kept = (x[at], kept[at]) if some else (x, kept)
     found = [(part, block.data_ptr(), block.clone()) for part, block in kept.blocks()]
-    assert torch.equal(torch.cat([block for *_, block in found]), x) and [part.stop for part, *_ in found][-1] == len(x)
+    assert torch.equal(torch.cat([block for *_, block in found]), x) and [part.stop for part, *_ in found][
+        -1
+    ] == len(x)
     held = [address for _, address, _ in found]
     in_file = [kept.rows[part].data_ptr() for part, *_ in found]
     assert held == (held[:1] * len(held) if some or dtype == torch.float64 else in_file)
@@ -111,7 +118,11 @@ def test_sizes_stay_in_their_file(dtype, whole):
     at, w = torch.randint(N, (200,), generator=torch.Generator().manual_seed(0)), torch.ones(D, dtype=dtype)
     sizes, some = kept.abs(), abs(kept[at])
     assert torch.equal(sizes @ w, x.abs() @ w) and torch.allclose(some @ w, x[at].abs() @ w)
-    assert torch.equal(sizes[at] @ w, some @ w) and torch.equal(sizes[3], x[3].abs()) and torch.equal(some[:2], x[at[:2]].abs())
+    assert (
+        torch.equal(sizes[at] @ w, some @ w)
+        and torch.equal(sizes[3], x[3].abs())
+        and torch.equal(some[:2], x[at[:2]].abs())
+    )
     assert not whole
     assert torch.equal(sizes + 0, x.abs()) and torch.equal(kept + 0, x)
 
@@ -187,16 +198,25 @@ tail: E[z ~ D | z.t >= tau] square(dot(w, z.x)) <= 50;
 
 
 def test_groups_and_orders_stay_in_their_files(tmp_path, monkeypatch):
-    """Every order that no parameter decides is mapped, not made again; another order of the labels makes its own."""
+    """Every order that no parameter decides is mapped, not made again; another order of the labels
+    makes its own."""
     rng, model = np.random.default_rng(0), fc.compile(GROUPED)
-    x, y, g = rng.normal(size=(N, 3)), np.where(np.arange(N) % 3, -1, 1), np.array(["a", "b", "c"])[np.arange(N) % 5 % 3]
+    x, y, g = (
+        rng.normal(size=(N, 3)),
+        np.where(np.arange(N) % 3, -1, 1),
+        np.array(["a", "b", "c"])[np.arange(N) % 5 % 3],
+    )
     data = {"D": {"x": x, "y": y, "t": rng.normal(size=N) - 2 * (y > 0), "g": g}}
     model.prepare(tmp_path / "p", data=data, dtype="float64")
     monkeypatch.setattr(_prepared, "HELD", 0)
     made, sort = [], selections.order_of
 
     def order_of(bound, part):
-        made.append(selections.decided_by(part) if isinstance(part.binder.domain, ir.RowSet) else part.binder.domain.name)
+        made.append(
+            selections.decided_by(part)
+            if isinstance(part.binder.domain, ir.RowSet)
+            else part.binder.domain.name
+        )
         return sort(bound, part)
 
     monkeypatch.setattr(selections, "order_of", order_of)
@@ -206,7 +226,10 @@ def test_groups_and_orders_stay_in_their_files(tmp_path, monkeypatch):
     made.clear()
     bound = model.bind(data={"D": tmp_path / "p"})
     said = str(bound.explain())
-    assert "groups and orders of D stay in their files" in said and "MB of groups and orders of D that were not prepared" in said
+    assert (
+        "groups and orders of D stay in their files" in said
+        and "MB of groups and orders of D that were not prepared" in said
+    )
     assert bound.solve(**options).objective == pytest.approx(memory.objective, rel=1e-12)
     assert set(made) == {"where ge(row.t, $tau)", "G"}
     turned = model.bind(spec={"sets": {"G": ["c", "b", "a"]}}, data={"D": tmp_path / "p"}).bound

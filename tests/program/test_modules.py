@@ -1,4 +1,5 @@
-"""Torch modules of every origin in programs: what runs is the module that was bound, and what is written is it again."""
+"""Torch modules of every origin in programs: what runs is the module that was bound, and what is
+written is it again."""
 
 from __future__ import annotations
 
@@ -125,7 +126,8 @@ def problem(module):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_what_runs_is_the_module(name):
-    """The objective that the program states at its end is that of the module bound, which the report evaluates."""
+    """The objective that the program states at its end is that of the module bound, which the report
+    evaluates."""
     torch.manual_seed(0)
     make, written = MODULES[name]
     module = make()
@@ -147,7 +149,8 @@ def test_a_text_makes_the_module_again_without_a_trace():
 
 @pytest.mark.slow
 def test_a_module_without_a_text_in_files(tmp_path):
-    """By torch.export, where that writes it; else the answer is kept without a program, and ``emit`` alone refuses."""
+    """By torch.export, where that writes it; else the answer is kept without a program, and ``emit``
+    alone refuses."""
     result = problem(WithArguments(4, scale=2.0)).solve(budget="30it", unverified=True, polish=False)
     result.save(tmp_path / "out")
     done = subprocess.run(
@@ -178,18 +181,25 @@ def test_buffers_follow_the_parameters_to_their_device(wrapper):
             return self.first(x.index_select(-1, self.order))
 
     net = wrapper(Scaled(), 1)
-    value = net(torch.empty(4, device="meta", dtype=torch.float64), torch.empty(5, 3, device="meta", dtype=torch.float64))
+    value = net(
+        torch.empty(4, device="meta", dtype=torch.float64),
+        torch.empty(5, 3, device="meta", dtype=torch.float64),
+    )
     assert value.device.type == "meta" and net.module.order.device.type == "meta" and value.shape == (5, 1)
 
 
 LAYERS = [kind() for kind in LayeredNet.BACK if kind not in (nn.Flatten, nn.Unflatten)]
 
 
-@pytest.mark.parametrize("layer", [nn.ELU(0.7), nn.GELU("tanh"), nn.LeakyReLU(0.3), nn.Softplus(2.0, 1.0), *LAYERS], ids=str)
+@pytest.mark.parametrize(
+    "layer", [nn.ELU(0.7), nn.GELU("tanh"), nn.LeakyReLU(0.3), nn.Softplus(2.0, 1.0), *LAYERS], ids=str
+)
 def test_layers_go_back_as_autograd_does(layer):
     """Values and gradients of two inputs, at parameters of their own; the second derivative by autograd."""
     torch.manual_seed(0)
-    inside = nn.Sequential(nn.Unflatten(-1, (2, 3)), nn.Flatten(-2), nn.Linear(6, 4), layer, nn.Linear(4, 3, bias=False), layer)
+    inside = nn.Sequential(
+        nn.Unflatten(-1, (2, 3)), nn.Flatten(-2), nn.Linear(6, 4), layer, nn.Linear(4, 3, bias=False), layer
+    )
     module = nn.Sequential(inside, nn.Linear(3, 1), nn.Flatten(-2)).double()
     assert layered(module, (6,))
     sizes, double = sum(p.numel() for p in module.parameters()), torch.float64
@@ -204,13 +214,24 @@ def test_layers_go_back_as_autograd_does(layer):
 
 
 def test_what_layers_alone_do_not_say_goes_by_autograd():
-    """Layers that write over their input, that share weights, that look at a whole row, or whose class is the user's own."""
+    """Layers that write over their input, that share weights, that look at a whole row, or whose class
+    is the user's own."""
 
     class Own(nn.Linear):
         def forward(self, x):
             return 2 * super().forward(x)
 
     shared = nn.Linear(3, 3)
-    others = [nn.ReLU(inplace=True), nn.ELU(-1.0), nn.LayerNorm(3), nn.Sequential(shared, nn.Tanh(), shared), Own(3, 3)]
+    others = [
+        nn.ReLU(inplace=True),
+        nn.ELU(-1.0),
+        nn.LayerNorm(3),
+        nn.Sequential(shared, nn.Tanh(), shared),
+        Own(3, 3),
+    ]
     assert not any(layered(nn.Sequential(nn.Linear(3, 3), other, nn.Linear(3, 1)), (3,)) for other in others)
-    assert not layered(nn.Linear(3, 1), (2, 3)) and not layered(nn.Tanh(), (3,)) and layered(nn.Linear(3, 1), (3,))
+    assert (
+        not layered(nn.Linear(3, 1), (2, 3))
+        and not layered(nn.Tanh(), (3,))
+        and layered(nn.Linear(3, 1), (3,))
+    )

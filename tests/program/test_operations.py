@@ -1,4 +1,5 @@
-"""Every operation of the target program: it says what it is, and its derivative is that of its text, to the last digits."""
+"""Every operation of the target program: it says what it is, and its derivative is that of its text,
+to the last digits."""
 
 from __future__ import annotations
 
@@ -40,11 +41,14 @@ OPERATIONS = operations.all()
 
 @dataclass
 class Bench:
-    """A graph with a vector w of four numbers and a matrix V, and a table of six rows that belong to three cells."""
+    """A graph with a vector w of four numbers and a matrix V, and a table of six rows that belong to
+    three cells."""
 
     graph: Graph = field(default_factory=Graph)
     data: dict[str, torch.Tensor] = field(default_factory=dict)
-    layout: dict[str, tuple[int, int, tuple[int, ...]]] = field(default_factory=lambda: {"w": (0, 4, (4,)), "V": (4, 16, (3, 4))})
+    layout: dict[str, tuple[int, int, tuple[int, ...]]] = field(
+        default_factory=lambda: {"w": (0, 4, (4,)), "V": (4, 16, (3, 4))}
+    )
 
     def __post_init__(self) -> None:
         random = torch.Generator().manual_seed(1)
@@ -84,11 +88,15 @@ class Bench:
         """Positions along an axis of their own."""
         key = f"at{len(self.data)}"
         self.data[key] = torch.tensor(numbers)
-        return self.graph.make(take, [self.graph.make(arange, axis=self.graph.axis("k", len(numbers), "all"))], key=key, event=())
+        return self.graph.make(
+            take, [self.graph.make(arange, axis=self.graph.axis("k", len(numbers), "all"))], key=key, event=()
+        )
 
     def segments(self, op: Op, how: str, rows: Val) -> Val:
         cells = self.graph.axis("cell", 3, "all")
-        return self.graph.make(op, [rows], axis=self.rows, how=how, cells="cells", sizes="lengths", parents=(cells,))
+        return self.graph.make(
+            op, [rows], axis=self.rows, how=how, cells="cells", sizes="lengths", parents=(cells,)
+        )
 
     def function(self, op: str, *shape: int) -> proximal.Proximal:
         """A function of one number, or of an array, with its prox."""
@@ -131,8 +139,15 @@ simple(OPERATIONS["array"], lambda b: b.graph.array("outer", [b.x, b.w]))
 simple(OPERATIONS["array"], lambda b: b.graph.array("concat", [b.w, b.scores]))
 simple(fill, lambda b: b.graph.make(fill, [b.scores], event=(3,)))
 simple(spread, lambda b: b.graph.make(spread, [b.graph.make(sum_event, [b.w])], axes=(b.rows,)))
-simple(masked, lambda b: b.graph.make(masked, [b.scores, b.graph.make(number, [b.graph.apply("gt", b.i, b.graph.const(-1))])]))
-simple(stack, lambda b: b.graph.make(stack, [b.scores, b.graph.apply("square", b.scores), b.graph.const(2.0)]))
+simple(
+    masked,
+    lambda b: b.graph.make(
+        masked, [b.scores, b.graph.make(number, [b.graph.apply("gt", b.i, b.graph.const(-1))])]
+    ),
+)
+simple(
+    stack, lambda b: b.graph.make(stack, [b.scores, b.graph.apply("square", b.scores), b.graph.const(2.0)])
+)
 for op in (mean_axes, sum_axes, log_mean_axes):
     simple(op, lambda b, op=op: b.graph.make(op, [b.table], over=(b.rows,)))  # type: ignore[misc]
     simple(op, lambda b, op=op: b.graph.make(op, [b.scores], over=(b.rows,)))  # type: ignore[misc]
@@ -155,7 +170,9 @@ def part_of_an_axis(b: Bench) -> Val:
 def places_along_an_axis(b: Bench) -> Val:
     part = b.graph.axis("part", 3, "sample")
     squares = b.graph.apply("square", b.scores)
-    return b.graph.make(within, [squares], whole=b.rows, axis=part, start=1, places=b.at(1, 3, 4).attrs["key"])
+    return b.graph.make(
+        within, [squares], whole=b.rows, axis=part, start=1, places=b.at(1, 3, 4).attrs["key"]
+    )
 
 
 simple(sum_event, lambda b: b.graph.make(sum_event, [b.graph.apply("mul", b.x, b.w)]))
@@ -186,8 +203,15 @@ def _(b: Bench) -> Val:
     return b.graph.make(pick, [table, b.at(3, 0, 3)], over=(b.columns, b.rows), fixed=(1, None))
 
 
-simple(take_val, lambda b: b.graph.make(take_val, [b.graph.make(table_score, [b.w], key="D_x", event=(6,)), b.at(1, 5, 1)]))
-simple(take_val, lambda b: b.graph.make(take_val, [b.graph.make(table_score, [b.w], key="D_x", event=(6,)), b.i]))
+simple(
+    take_val,
+    lambda b: b.graph.make(
+        take_val, [b.graph.make(table_score, [b.w], key="D_x", event=(6,)), b.at(1, 5, 1)]
+    ),
+)
+simple(
+    take_val, lambda b: b.graph.make(take_val, [b.graph.make(table_score, [b.w], key="D_x", event=(6,)), b.i])
+)
 simple(score, lambda b: b.scores)
 simple(score, lambda b: b.graph.make(score, [b.x, b.graph.apply("exp", b.w)]))
 simple(table_score, lambda b: b.graph.make(table_score, [b.w], key="D_x", event=(6,)))
@@ -219,11 +243,13 @@ def _(b: Bench) -> Val:
     return b.graph.make(couple, [b.scores, b.i, everyone, b.graph.const(0.5)], name="q1", share=2.0)
 
 
-# --------------------------------------------------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------------------------------- checks
 def printer_of(bench: Bench, **given: Any) -> Printer:
     """A printer to which an estimate is its minibatch value."""
     printer = Printer(layout=bench.layout, **given)
-    printer.estimator = lambda val: f"{printer.ref(val.args[0], val.axes, len(val.event))}.expand({sizes(val.axes, val.event)})"
+    printer.estimator = lambda val: (
+        f"{printer.ref(val.args[0], val.axes, len(val.event))}.expand({sizes(val.axes, val.event)})"
+    )
     return printer
 
 
@@ -248,16 +274,22 @@ def weighed(bench: Bench, val: Val) -> Val:
     """One number: the value times an array without pattern, in total."""
     g = bench.graph
     if val.event:
-        bench.data["mix"] = torch.rand(val.event, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+        bench.data["mix"] = torch.rand(
+            val.event, generator=torch.Generator().manual_seed(2), dtype=torch.float64
+        )
         val = g.make(sum_event, [g.apply("mul", val, g.make(array_data, key="mix", event=val.event))])
     for k, axis in enumerate(val.axes):
-        bench.data[f"mix{k}"] = torch.rand(axis.size, generator=torch.Generator().manual_seed(k), dtype=torch.float64)
+        bench.data[f"mix{k}"] = torch.rand(
+            axis.size, generator=torch.Generator().manual_seed(k), dtype=torch.float64
+        )
         place = g.make(arange, axis=axis)
         val = g.apply("mul", val, g.make(take, [place], key=f"mix{k}", event=()))
     return g.total(val, val.axes)
 
 
-@pytest.mark.parametrize(("name", "make"), [(name, make) for name, makes in EXAMPLES.items() for make in makes])
+@pytest.mark.parametrize(
+    ("name", "make"), [(name, make) for name, makes in EXAMPLES.items() for make in makes]
+)
 def test_the_derivative_is_that_of_the_text(name: str, make: Example) -> None:
     bench = Bench()
     val = make(bench)
@@ -298,7 +330,9 @@ def test_an_operation_says_what_it_is(op: Op) -> None:
     kind = type(op)
     assert kind.__doc__ and kind.__doc__.strip() != (Op.__doc__ or "").strip()
     assert {*op.defaults} <= {*op.attributes}
-    assert all(name.isidentifier() for name in [*(a.removesuffix("...") for a in op.arguments), *op.attributes])
+    assert all(
+        name.isidentifier() for name in [*(a.removesuffix("...") for a in op.arguments), *op.attributes]
+    )
     assert (kind.text is Op.text) == bool(op.silent), "it has a text, or says why not"
     assert (kind.derivative is Op.derivative) == bool(op.constant), "it has a derivative, or says why not"
     assert (kind.contribution is Op.contribution) or not op.constant
@@ -338,7 +372,8 @@ def test_constants_fold() -> None:
 
 
 def test_a_net_at_other_parameters_keeps_its_own() -> None:
-    """Also those that layers share, and where it fails; its outputs are those of the same module with these parameters."""
+    """Also those that layers share, and where it fails; its outputs are those of the same module with
+    these parameters."""
     torch.manual_seed(0)
     first, second = torch.nn.Linear(3, 3), torch.nn.Linear(3, 3)
     second.weight = first.weight
@@ -350,4 +385,6 @@ def test_a_net_at_other_parameters_keeps_its_own() -> None:
     assert torch.equal(flat(w, x), torch.func.functional_call(module, named, (x,)))
     with pytest.raises(RuntimeError):
         flat(w, torch.randn(5, 2))
-    assert all(a is b for a, b in zip(own, module.parameters(), strict=True)) and second.weight is first.weight
+    assert (
+        all(a is b for a, b in zip(own, module.parameters(), strict=True)) and second.weight is first.weight
+    )

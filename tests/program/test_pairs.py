@@ -1,5 +1,5 @@
-"""Full passes over pairs: rows mapped once, slices swept for value and gradient, against the interpreter pair by pair; and when a
-finish by few of them is taken."""
+"""Full passes over pairs: rows mapped once, slices swept for value and gradient, against the
+interpreter pair by pair; and when a finish by few of them is taken."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ maximize mean[i in D] (sum[j in D | j.g == i.g and j != i] exp(-sumsq(A @ (i.x -
 """
 MODELS = {
     "nca": NCA,
-    "weighted": NCA.replace("maximize mean[i in D] (", "minimize (sum[i in D | i.t > 0] exp(i.t / 9) * (").replace(
-        "));", ")))^2;"
-    ),
-    "sliced": "dim d; set G; data D : table(x: real[d], g: G, t: real); var w[d]; var b; minimize (mean[i in D] log(1 + E[j ~ D |"
+    "weighted": NCA.replace(
+        "maximize mean[i in D] (", "minimize (sum[i in D | i.t > 0] exp(i.t / 9) * ("
+    ).replace("));", ")))^2;"),
+    "sliced": "dim d; set G; data D : table(x: real[d], g: G, t: real); var w[d]; var b; minimize "
+    "(mean[i in D] log(1 + E[j ~ D |"
     " j.t + i.t > -9] square(tanh(dot(w, i.x - j.x) + b))))^2;",
 }
 
@@ -69,14 +70,17 @@ def test_passes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert float(solver.evaluate(data, w)[0]) == pytest.approx(value.item(), rel=1e-12)
     names = case.bound.problem.variables
     point = {n: w[a:b].reshape(shape) for n, (a, b, shape) in case.program.layout.items() if n in names}
-    exact = solver.SIGN * interpret.evaluate(case.bound, case.bound.problem.objective.expr, point, shortcuts=False)
+    exact = solver.SIGN * interpret.evaluate(
+        case.bound, case.bound.problem.objective.expr, point, shortcuts=False
+    )
     (wanted,) = torch.autograd.grad(exact, w)
     assert value.item() == pytest.approx(exact.item(), rel=1e-10)
     assert torch.allclose(gradient, wanted, rtol=1e-9, atol=1e-11)
 
 
 def test_rows_are_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One product of the table with A, and one table of distances and of their exponentials for both sums, in each pass."""
+    """One product of the table with A, and one table of distances and of their exponentials for both
+    sums, in each pass."""
     text = emitted(NCA, monkeypatch).program.text
     whole = text[text.index("def whole(") : text.index("def all_blocks(")]
     assert whole.count("data.D_x @") == whole.count("squared_distances(") == whole.count(" = raised(") == 1
@@ -84,8 +88,8 @@ def test_rows_are_mapped_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_exponentials_under_several_masks() -> None:
-    """Values and gradients as each mask alone has them, where what it lets through is far below the rest or nothing, or the
-    rest is infinite."""
+    """Values and gradients as each mask alone has them, where what it lets through is far below the
+    rest or nothing, or the rest is infinite."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(6, 9, generator=generator, dtype=torch.float64)
     mask = torch.rand(6, 9, generator=generator) < 0.5
@@ -102,18 +106,25 @@ def test_exponentials_under_several_masks() -> None:
             for skips, more, let in (
                 ((), {"mask": chosen}, chosen),
                 ((skip,), {"alike": (along, across)}, kept & (along == across)),
-                ((skip,), {"mask": chosen, "alike": (along + 0.5, across + 0.5)}, kept & chosen & (along == across)),
+                (
+                    (skip,),
+                    {"mask": chosen, "alike": (along + 0.5, across + 0.5)},
+                    kept & chosen & (along == across),
+                ),
                 ((skip,), {}, kept),
             ):
                 found = log_mean_raised(raised(given, dim, *skips), dim, **more)
                 wanted = log_mean_exp(given.masked_fill(~let, -math.inf), dim)
                 assert torch.allclose(found, wanted, rtol=1e-13)
-                (slope,), (exact,) = (torch.autograd.grad(value.sum(), given, retain_graph=True) for value in (found, wanted))
+                (slope,), (exact,) = (
+                    torch.autograd.grad(value.sum(), given, retain_graph=True) for value in (found, wanted)
+                )
                 assert torch.allclose(slope, exact, rtol=1e-12, atol=0.0)
 
 
 def test_sweep() -> None:
-    """Value and gradient of a sum over slices, with one evaluation of each; nothing without a gradient is differentiated."""
+    """Value and gradient of a sum over slices, with one evaluation of each; nothing without a gradient
+    is differentiated."""
     w, calls = torch.randn(3, dtype=torch.float64, requires_grad=True), []
 
     def over(part, w):
@@ -134,15 +145,19 @@ def test_sweep() -> None:
      (5.1, True, "", None)],
 )  # fmt: skip
 def test_few_passes_are_better_than_none(price: float, convex: bool, way: str, share: float | None) -> None:
-    """Of 40 seconds: 400 passes after some steps, 25 or more in three quarters of them, of a convex problem six, or none."""
-    solver = SimpleNamespace(finish=True, restore=None, direct=False, nonconvex=not convex, one_pass=lambda *_: price)
+    """Of 40 seconds: 400 passes after some steps, 25 or more in three quarters of them, of a convex
+    problem six, or none."""
+    solver = SimpleNamespace(
+        finish=True, restore=None, direct=False, nonconvex=not convex, one_pass=lambda *_: price
+    )
     solver.settings = lambda: SimpleNamespace(annealed=False)
     found = ending.allotted(solver, None, "cpu", 40.0, None)
     assert found[0] == way and found[1] == share
 
 
 def test_budgets_decide_what_is_affordable() -> None:
-    """More numbers than a pass is made of hundreds of times: some of it, where the budget has room for them."""
+    """More numbers than a pass is made of hundreds of times: some of it, where the budget has room for
+    them."""
     numbers = 4.0 * program.MOST
     assert program.few(program.MOST, SimpleNamespace(budget=(None, None, None)))
     assert not program.few(numbers, SimpleNamespace(budget=(None, 100, None)))
@@ -152,7 +167,8 @@ def test_budgets_decide_what_is_affordable() -> None:
 
 @pytest.mark.parametrize(("first", "ends"), [(-0.5, -1.0), (3.0, 1.0)])
 def test_the_first_iterate_is_tried(first: float, ends: float) -> None:
-    """From near the worse of two minima, where steps ended, the finish goes to the better if the first iterate leads there."""
+    """From near the worse of two minima, where steps ended, the finish goes to the better if the first
+    iterate leads there."""
 
     def whole(data, w, c, h):
         return ((w - 1) * (w + 1)).square().sum() + 0.3 * w.sum()
@@ -161,7 +177,14 @@ def test_the_first_iterate_is_tried(first: float, ends: float) -> None:
         return whole(data, w, None, None), {}
 
     usual = {field.name: None if field.default is MISSING else field.default for field in fields(Solver)}
-    own = {"whole": whole, "evaluate": evaluate, "inside": {}, "all_blocks": lambda data, w: {}, "own": 1, "nonconvex": True}
+    own = {
+        "whole": whole,
+        "evaluate": evaluate,
+        "inside": {},
+        "all_blocks": lambda data, w: {},
+        "own": 1,
+        "nonconvex": True,
+    }
     own |= {"project": lambda w, step: None, "regulariser": lambda w: 0.0}
     solver = SimpleNamespace(**usual | own)
     w = torch.tensor([0.9], dtype=torch.float64)

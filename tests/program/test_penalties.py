@@ -1,4 +1,5 @@
-"""Constraints in each form that algorithms declare: the slope of the minimised function is that of the original Lagrangian."""
+"""Constraints in each form that algorithms declare: the slope of the minimised function is that of the
+original Lagrangian."""
 
 from __future__ import annotations
 
@@ -42,15 +43,19 @@ def made_whole(name: str) -> Made:
     return make(
         name,
         dataclasses.replace(
-            CASES[name], options={"outer_batch": 1000, "inner_batch": 1000, "unverified": True, "algorithm": "sonex"}
+            CASES[name],
+            options={"outer_batch": 1000, "inner_batch": 1000, "unverified": True, "algorithm": "sonex"},
         ),
     )
 
 
-@pytest.mark.parametrize("name", ["cvar_family", "topk_family", "cvar_two_binders", "cvar_members", "cvar_per_row", "dro_capped"])
+@pytest.mark.parametrize(
+    "name", ["cvar_family", "topk_family", "cvar_two_binders", "cvar_members", "cvar_per_row", "dro_capped"]
+)
 @pytest.mark.parametrize("outer", ["dual", "subgradient"])
 def test_gradient_of_coupled_duals(name: str, outer: str) -> None:
-    """The worst of a family as one function of all its members, against central differences of the same value."""
+    """The worst of a family as one function of all its members, against central differences of the
+    same value."""
     case = with_form(make(name, algorithm="sonex", unverified=True), outer=outer, coupled=True)
     solver = case.solver
     data = solver.prepare(solver.as_namespace(dict(case.program.data), "cpu", torch.float64))
@@ -70,16 +75,19 @@ OBJECTIVE = "minimize E[z ~ D] (dot(w, z.x) - 1)^2; "
 EXACT = {
     "le": "subject to c: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) <= 0.3;",
     "affine": "subject to c: 3 * (E[z ~ D] dot(w, z.x)) - sum(w) <= -2;",
-    "eq": "subject to c: E[z ~ D] dot(w, z.x) == 0.1; d: 1 == 2 * sum(w); e: -(E[z ~ P] exp(dot(w, z.x))) == -1;",
+    "eq": "subject to c: E[z ~ D] dot(w, z.x) == 0.1; d: 1 == 2 * sum(w); e: -(E[z ~ P] exp(dot(w, "
+    "z.x))) == -1;",
     "kinked eq": "subject to c: 0.2 - abs(E[z ~ D] dot(w, z.x)) == 0.1;",
     "two-sided": "subject to c: 3 <= E[z ~ D] dot(w, z.x) <= 4;",
     "family": "subject to c[k in G]: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)) <= 0.3;",
     "condition": "subject to c[k in K | k > 1]: E[z ~ D | z.b == k] exp(dot(w, z.x)) <= 0.2 * k;",
-    "two indices": "subject to c[k in G, t in T | t > 0]: E[z ~ D | z.g == k] sigmoid(dot(w, z.x) - t) == 0.1;",
+    "two indices": "subject to c[k in G, t in T | t > 0]: E[z ~ D | z.g == k] sigmoid(dot(w, z.x) - t) "
+    "== 0.1;",
     "two-sided family": "subject to c[k in G]: 0.1 <= E[z ~ D | z.g == k] dot(w, z.x) <= 0.2;",
     "gap": "subject to c[k in G]: abs(E[z ~ D | z.g == k] dot(w, z.x) - sum(w)) <= 0.01;",
     "scaled gap": "subject to c: 3 * abs(E[z ~ D] dot(w, z.x) - sum(w)) - 0.01 <= 0;",
-    "steep above": "subject to c: max(2 * sum(w), 0.5 * sum(w)) <= 0.01; d: max(2 * w[1] - 1, -4 * w[1]) <= 0.1;",
+    "steep above": "subject to c: max(2 * sum(w), 0.5 * sum(w)) <= 0.01; d: max(2 * w[1] - 1, -4 * w[1]) "
+    "<= 0.1;",
     "composition": "subject to c: log(E[z ~ D] exp(dot(w, z.x))) <= 0.05;",
     "constant": "subject to c: E[z ~ D] dot(w, z.x) >= 1; d: E[z ~ D] z.time >= 0;",
 }
@@ -88,13 +96,21 @@ EXACT = {
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", EXACT)
 def test_the_slope_is_that_of_the_lagrangian(name: str, form: str) -> None:
-    """grad f(w) + sum_k nu_k grad c_k(w), nu recovered under the user's names, all of it on the problem as written."""
-    text = "model m;" + next(iter(CASES.values())).text.split(";", 1)[1].split("minimize")[0] + OBJECTIVE + EXACT[name]
+    """grad f(w) + sum_k nu_k grad c_k(w), nu recovered under the user's names, all of it on the
+    problem as written."""
+    text = (
+        "model m;"
+        + next(iter(CASES.values())).text.split(";", 1)[1].split("minimize")[0]
+        + OBJECTIVE
+        + EXACT[name]
+    )
     case = with_form(
         make(
             "m",
             dataclasses.replace(
-                CASES["logistic"], text=text, options={"inner_batch": 1000, "unverified": True, "algorithm": "sonex"}
+                CASES["logistic"],
+                text=text,
+                options={"inner_batch": 1000, "unverified": True, "algorithm": "sonex"},
             ),
         ),
         outer=OUTER[form],
@@ -104,7 +120,9 @@ def test_the_slope_is_that_of_the_lagrangian(name: str, form: str) -> None:
     for seed in range(3):
         w = case.point(seed)
         found, slope = settled(case, w)
-        nu = run.multipliers(case.program, case.bound, found, run.exact_values(case.solver, case.program, found))
+        nu = run.multipliers(
+            case.program, case.bound, found, run.exact_values(case.solver, case.program, found)
+        )
         assert slope.numpy() == pytest.approx(lagrangian(case, w, nu), rel=1e-9, abs=1e-9)
         active += max(map(abs, nu.values())) > 1e-3
         kinds = {c.label: c.kind for c in case.bound.problem.constraints}
@@ -113,7 +131,8 @@ def test_the_slope_is_that_of_the_lagrangian(name: str, form: str) -> None:
 
 
 def settled(case: Made, w: torch.Tensor) -> tuple[Any, torch.Tensor]:
-    """What a run that ended at w would leave, the centres of its penalties moved once; and the gradient before that."""
+    """What a run that ended at w would leave, the centres of its penalties moved once; and the
+    gradient before that."""
     solver = case.solver
     tensors = dict(case.program.data)
     data = solver.prepare(solver.as_namespace(tensors, "cpu", torch.float64))
@@ -173,7 +192,8 @@ def by_cvxpy(tau: float) -> tuple[np.ndarray, dict[str, float]]:
         "between.upper": w[0] - w[1] <= 0.02,
     }
     constraints |= {
-        f"family[{k}]": cp.sum_squares(cp.pos(t[g == k] + 0.2)) / (g == k).sum() <= tau for k in ("north", "south", "west")
+        f"family[{k}]": cp.sum_squares(cp.pos(t[g == k] + 0.2)) / (g == k).sum() <= tau
+        for k in ("north", "south", "west")
     }
     constraints["box"] = cp.abs(w[2] - w[0]) <= 0.03
     objective = cp.sum_squares(t - 1) / len(x) + 0.05 * cp.sum_squares(w)
@@ -192,7 +212,8 @@ def convex(form: str, tau: float) -> Made:
 
 @pytest.mark.parametrize("form", ["smoothed_hinge", "lagrangian"])
 def test_multipliers_of_cvxpy_are_a_fixed_point(form: str) -> None:
-    """At the solution, with the multipliers as centres: no slope is left, and the centres stay where they are."""
+    """At the solution, with the multipliers as centres: no slope is left, and the centres stay where
+    they are."""
     at, nu = by_cvxpy(0.242)
     case, w = convex(form, 0.242), torch.tensor(at)
     solver = case.solver
@@ -208,7 +229,9 @@ def test_multipliers_of_cvxpy_are_a_fixed_point(form: str) -> None:
                 leaf = w.clone().requires_grad_()
                 interpret.evaluate(case.bound, expr, {"w": leaf}, env).backward()
                 slopes.append(leaf.grad)
-            getattr(c, penalty.name)[index or ...] = nu[key] * torch.dot(*slopes) / torch.dot(slopes[1], slopes[1])
+            getattr(c, penalty.name)[index or ...] = (
+                nu[key] * torch.dot(*slopes) / torch.dot(slopes[1], slopes[1])
+            )
     slope = solver.gradient(data, w, w, solver.buffers("cpu", torch.float64), c, [], h)
     assert float(slope.abs().max()) < 1e-5
     for name, (index, t, slope_of, _) in solver.blocks(exact, w).items():
@@ -219,7 +242,8 @@ def test_multipliers_of_cvxpy_are_a_fixed_point(form: str) -> None:
 
 
 def test_squared_hinge_approaches_the_multipliers() -> None:
-    """rho [c]_+ at the minimiser of the penalised function, its distance to CVXPY's multipliers falling with rho."""
+    """rho [c]_+ at the minimiser of the penalised function, its distance to CVXPY's multipliers
+    falling with rho."""
     start, nu = by_cvxpy(0.25)
     case = convex("squared_hinge", 0.25)
     solver = case.solver
@@ -241,10 +265,14 @@ def test_squared_hinge_approaches_the_multipliers() -> None:
 
 
 def test_the_hinge_is_exact_above_the_multipliers() -> None:
-    """CVXPY's solution minimises objective + rho * violation for rho above its multipliers, and not below them."""
+    """CVXPY's solution minimises objective + rho * violation for rho above its multipliers, and not
+    below them."""
     at, nu = by_cvxpy(0.25)
     case = convex("hinge", 0.25)
-    value, rng = value_of(case, case.solver.as_namespace(dict(case.program.data), "cpu", torch.float64)), np.random.default_rng(0)
+    value, rng = (
+        value_of(case, case.solver.as_namespace(dict(case.program.data), "cpu", torch.float64)),
+        np.random.default_rng(0),
+    )
 
     def lowest(rho: float) -> float:
         h = settings(case.solver, rho=rho)
@@ -261,6 +289,10 @@ def test_the_hinge_is_exact_above_the_multipliers() -> None:
 def test_a_hinge_too_weak_grows() -> None:
     """A multiplier of 40 is above rho = 10, by which the constraint would be violated by 0.7."""
     text = "model m;\ndata D : table(y: real);\nvar b;\nminimize f: E[z ~ D] 20 * square(b - z.y);\n"
-    bound = fccomodel.compile(text + "subject to c: E[z ~ D] exp(b * z.y) <= 1;").bind(data={"D": {"y": [0.5, 1.5]}})
+    bound = fccomodel.compile(text + "subject to c: E[z ~ D] exp(b * z.y) <= 1;").bind(
+        data={"D": {"y": [0.5, 1.5]}}
+    )
     found = bound.solve(algorithm="sonx", polish=False, budget="1500it", seed=0)
-    assert found.objective == pytest.approx(25, abs=0.05) and found.variables["b"] == pytest.approx(0, abs=1e-3)
+    assert found.objective == pytest.approx(25, abs=0.05) and found.variables["b"] == pytest.approx(
+        0, abs=1e-3
+    )

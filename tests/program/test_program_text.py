@@ -1,4 +1,5 @@
-"""A model's text is text: in programs it never runs nor breaks them, on terminals it controls nothing; and any name will do."""
+"""A model's text is text: in programs it never runs nor breaks them, on terminals it controls nothing;
+and any name will do."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ from fccomodel.program.emit import sections
 from fccomodel.program.lower import lower
 from fccomodel.program.names import reserved
 
-ATTACK = 'exec("open(\'PWNED\', \'w\')")'
+ATTACK = "exec(\"open('PWNED', 'w')\")"
 ENDS = "".join(c for c in map(chr, range(sys.maxunicode + 1)) if len(f"a{c}b".splitlines()) > 1)
 #: what ends a comment, a string or a docstring, is a field of a format, or is the text of another definition
 PIECES = [
@@ -46,10 +47,19 @@ PIECES = [
     "\\N{BULLET} \\x \\u12",
     "\ud800\udfff", "\ufeff\u202e", "def noise(", "begin(w) spread(w)", "# \t #", "\x1b[31m\x07\x9b2J", '\\"""', "é ≤ 汉",
 ]  # fmt: skip
-SECTIONS = ["net_and_more", "constraint_family", "risk_set", "simple_sets", "noise", "cvar_rows", "dro_kl", "affine_set"]
+SECTIONS = [
+    "net_and_more",
+    "constraint_family",
+    "risk_set",
+    "simple_sets",
+    "noise",
+    "cvar_rows",
+    "dro_kl",
+    "affine_set",
+]
 
 
-# ------------------------------------------------------------------------------------------------------------ one function
+# ------------------------------------------------------------------------------------- one function
 def test_a_comment_is_one_line() -> None:
     assert {"\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028"} <= set(ENDS)
     for text in [*PIECES, *ENDS, "".join(ENDS), "\0", "\ud800", "x" * 200]:
@@ -61,7 +71,9 @@ def test_a_comment_is_one_line() -> None:
 
 def test_a_docstring_is_a_string() -> None:
     signs = ['"', "\\", "'", "\n", "{", "#", "\r", "\u2028", "\0", "\ud800", "a"]
-    drawn = itertools.chain(itertools.product(signs[:3], repeat=6), itertools.product(signs, repeat=3), PIECES)
+    drawn = itertools.chain(
+        itertools.product(signs[:3], repeat=6), itertools.product(signs, repeat=3), PIECES
+    )
     for text in map("".join, drawn):
         found = ast.literal_eval(f'"""{quoting.docstring(text)}"""')
         assert found.replace("'", '"') == quoting.visible(text, "\n\t").replace("'", '"')
@@ -74,20 +86,26 @@ def test_a_literal_is_its_value() -> None:
 
 def test_attributes_stay_apart() -> None:
     names = [*keyword.kwlist, "device", "net_s", "x", "__class__", "__debug__"]
-    names += [quoting.attribute(name) for name in names] + [f"{name}_" for name in names] + [f"_{name}" for name in names]
+    names += (
+        [quoting.attribute(name) for name in names]
+        + [f"{name}_" for name in names]
+        + [f"_{name}" for name in names]
+    )
     names = sorted(set(names))
     found = [quoting.attribute(name) for name in names]
     assert len(set(found)) == len(found) and not set(found) & quoting.ATTRIBUTES
     assert all(name.isidentifier() for name in found) and quoting.attribute("mu") == "mu"
 
 
-# ---------------------------------------------------------------------------------------------------- through every section
+# ---------------------------------------------------------------------------- through every section
 def program(text: str, case: Case, name: str = "m.fcco", **options: Any) -> Any:
     """A case's program with another text."""
     compiled = pipeline.compile_model(Source(text=text, name=name))
     bound = pipeline.bind(compiled, pipeline.Binding(data=case.data(), params=case.params, nets=case.nets()))
     given = {key: (value, "test") for key, value in {"unverified": True, **case.options, **options}.items()}
-    return emit.emit(lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), given)))
+    return emit.emit(
+        lower(bound.problem, bound, pipeline.decide(pipeline.analyse(bound.problem, bound), given))
+    )
 
 
 def commented(text: str, remarks: list[str]) -> str:
@@ -109,7 +127,9 @@ def same(text: str, case: Case, remarks: list[str], name: str = "m.fcco", **opti
     """A program that has the tree of its harmless twin."""
     hostile = program(commented(text, remarks), case, name, **options).text
     assert tree(hostile) == tree(program(commented(text, ["harmless"]), case, **options).text)
-    assert ATTACK.split("(")[0] not in {n.id for n in ast.walk(ast.parse(hostile.encode())) if isinstance(n, ast.Name)}
+    assert ATTACK.split("(")[0] not in {
+        n.id for n in ast.walk(ast.parse(hostile.encode())) if isinstance(n, ast.Name)
+    }
     return hostile
 
 
@@ -128,7 +148,10 @@ def test_every_writer_of_programs(algorithm: str) -> None:
 
 
 def test_each_text_at_the_head() -> None:
-    text = "param mu default 0.1; var w[3] >= -1; minimize sumsq(w - 1) + mu * norm1(w) + abs(w[1]); subject to c: sum(w) <= 1;"
+    text = (
+        "param mu default 0.1; var w[3] >= -1; minimize sumsq(w - 1) + mu * norm1(w) + abs(w[1]); "
+        "subject to c: sum(w) <= 1;"
+    )
     compiled = pipeline.compile_model(Source(text=text))
     bound = pipeline.bind(compiled, pipeline.Binding())
     made = pipeline.decide(pipeline.analyse(bound.problem, bound))
@@ -154,14 +177,18 @@ def test_labels_of_data() -> None:
     case = CASES["constraint_family"]
 
     def labelled(labels: list[str]) -> Case:
-        return dataclasses.replace(case, data=lambda: {"D": table() | {"g": np.array(labels)[np.arange(60) % 3]}})
+        return dataclasses.replace(
+            case, data=lambda: {"D": table() | {"g": np.array(labels)[np.arange(60) % 3]}}
+        )
 
     hostile, harmless = labelled(PIECES[:3]), labelled(["a", "b", "c"])
     assert tree(program(case.text, hostile).text) == tree(program(case.text, harmless).text)
 
 
 def test_texts_of_options() -> None:
-    for option, piece in itertools.product(("precision", "sampling", "device", "algorithm", "budget"), PIECES[:4]):
+    for option, piece in itertools.product(
+        ("precision", "sampling", "device", "algorithm", "budget"), PIECES[:4]
+    ):
         with pytest.raises(FccoError):
             problem = fccomodel.compile("var w; minimize (w - 1)^2;").bind()
             problem.solve(**{option: piece})
@@ -170,7 +197,9 @@ def test_texts_of_options() -> None:
 PWNED = f'var m;\nminimize (m - 1)^2 + 2 * # """;{ATTACK};"""\n abs(m);\n'
 
 
-def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Solved and emitted by the command line, from a file whose name is a program too."""
     monkeypatch.chdir(tmp_path)
     file = tmp_path / 'a""";open("PWNED","w");"""\n\x1b[31m.fcco'
@@ -178,14 +207,21 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert cli.main(["solve", str(file), "--budget", "30it", "--out", "out"]) == 0
     assert cli.main(["emit", str(file), "-o", "solver.py", "--budget", "30it"]) == 0
     assert cli.main(["check", str(file)]) == 0
-    exec(compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True), {"__name__": "solver"})  # noqa: S102
+    exec(
+        compile((tmp_path / "solver.py").read_bytes(), "solver.py", "exec", dont_inherit=True),
+        {"__name__": "solver"},
+    )  # noqa: S102
     assert not (tmp_path / "PWNED").exists()
     found = capsys.readouterr()
     assert "\x1b" not in found.out + found.err and "\\x1b[31m" in found.out
 
 
-# ------------------------------------------------------------------------------------------------------------------- names
-ERRORS = {name for name, found in vars(builtins).items() if isinstance(found, type) and issubclass(found, BaseException)}
+# -------------------------------------------------------------------------------------------- names
+ERRORS = {
+    name
+    for name, found in vars(builtins).items()
+    if isinstance(found, type) and issubclass(found, BaseException)
+}
 OWN = """net_s net_x _2 __ t1 t2 g1 g2 u1 y1 s_i all_i r_i i_2 G_print slope_y1 scores D_x constant INITIAL SEED Path
 SOLVER Settings BlockSolver solve SimpleNamespace prepare evaluate main model__if c_y1 over_i step noise spread track
 in_range data w w_prev torch part epochs device dtype waiting __class__ __dict__ len print max float"""
@@ -200,7 +236,9 @@ def declarable(template: str) -> list[str]:
             fccomodel.compile(template.replace("NAME", name))
             kept.append(name)
         except FccoError as refused:
-            assert all(d.code != "F0001" and d.code.startswith(("F01", "F02")) for d in refused.diagnostics), name
+            assert all(
+                d.code != "F0001" and d.code.startswith(("F01", "F02")) for d in refused.diagnostics
+            ), name
     assert {"lambda", "class", "from", "None", "print", "t2"} <= set(kept)
     return kept
 
@@ -213,7 +251,9 @@ def solved(text: str, **given: Any) -> dict[str, np.ndarray]:
     return run.run(emit.emit(lower(bound.problem, bound, made)), bound, seed=1, budget_it=2).variables
 
 
-def twins(template: str, head: str = "", tail: str = "minimize sumsq(v_) + TERMS;", give: Any = None, size: int = 90) -> None:
+def twins(
+    template: str, head: str = "", tail: str = "minimize sumsq(v_) + TERMS;", give: Any = None, size: int = 90
+) -> None:
     """A model whose names are all the declarable ones ends where its twin with harmless names ends."""
     declare, term = template.split("|")
     names = declarable(f"{head} var v_[2]; {declare.replace('VALUE', '1')} {tail.replace('TERMS', term)}")
@@ -221,7 +261,9 @@ def twins(template: str, head: str = "", tail: str = "minimize sumsq(v_) + TERMS
     for batch in (names[k::5] for k in range(5)):
         ends = []
         for own in (batch, [f"harmless{k}" for k in range(len(batch))]):
-            declared = " ".join(declare.replace("NAME", n).replace("VALUE", f"1.{k:03}") for k, n in enumerate(own))
+            declared = " ".join(
+                declare.replace("NAME", n).replace("VALUE", f"1.{k:03}") for k, n in enumerate(own)
+            )
             terms = " + ".join(term.replace("NAME", n) for n in own)
             text = f"{head} var v_[2]; {declared} {tail.replace('TERMS', terms)}"
             found = solved(text, **(give(own) if give else {}))
@@ -260,7 +302,10 @@ def test_tables_and_columns_of_any_name() -> None:
 def test_binders_of_any_name() -> None:
     for name in declarable("data D : table(x: real); var v_; minimize mean[NAME in D] (v_ - NAME.x)^2;"):
         assert name.isidentifier()
-    body = "mean[NAME in D] log(1 + E[j ~ D | j.x >= NAME.x] exp(v_ * j.x - NAME.x)) + (E[NAME ~ normal(1, 1)] (NAME - v_))^2"
+    body = (
+        "mean[NAME in D] log(1 + E[j ~ D | j.x >= NAME.x] exp(v_ * j.x - NAME.x)) + (E[NAME ~ "
+        "normal(1, 1)] (NAME - v_))^2"
+    )
     for names in ("lambda print noise epochs len _2".split(), "r_i i i_2 net_s G_v_ track t2".split()):
         terms = " + ".join(body.replace("NAME", n) for n in names)
         text = f"data D : table(x: real); var v_; var w; minimize v_^2 + w^2 + {terms};"
@@ -276,7 +321,8 @@ def test_constraints_of_any_name() -> None:
 
 @pytest.mark.parametrize("name", SECTIONS)
 def test_what_lines_call_is_reserved(name: str) -> None:
-    """In functions with lines made from a model, each global name is the program's own: a local one cannot hide it."""
+    """In functions with lines made from a model, each global name is the program's own: a local one
+    cannot hide it."""
     text = made(name).program.text
     wanted = {"gradient", "evaluate", "blocks", "whole", "all_blocks", "constraint_values", "draw"}
     tables = [symtable.symtable(text, "solver.py", "exec")]
@@ -286,7 +332,7 @@ def test_what_lines_call_is_reserved(name: str) -> None:
     assert read and not {n for n in read if not n.startswith("net_")} - reserved()
 
 
-# --------------------------------------------------------------------------------------------------------------- terminals
+# ---------------------------------------------------------------------------------------- terminals
 def test_a_console_shows_escape_codes() -> None:
     file, label = io.StringIO(), "\x1b[31m\x9b2Jlabel\u202e[/red]:bell:"
     grid = Table.grid()

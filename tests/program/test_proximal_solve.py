@@ -1,4 +1,5 @@
-"""Models whose outer functions need the proximal calculus, solved: optima by CVXPY, and KKT points of weakly convex ones."""
+"""Models whose outer functions need the proximal calculus, solved: optima by CVXPY, and KKT points of
+weakly convex ones."""
 
 from __future__ import annotations
 
@@ -22,14 +23,22 @@ HEAD = "dim d; data D : table(x: real[d], y: real, g: {0, 1, 2, 3, 4}); var w[d]
 def table(n: int = 60, d: int = 4) -> dict[str, Any]:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, d))
-    return {"D": {"x": x, "y": x @ rng.normal(size=d) + 0.5 * rng.normal(size=n), "g": rng.integers(0, 5, size=n).astype(float)}}
+    return {
+        "D": {
+            "x": x,
+            "y": x @ rng.normal(size=d) + 0.5 * rng.normal(size=n),
+            "g": rng.integers(0, 5, size=n).astype(float),
+        }
+    }
 
 
 def solved(body: str, algorithm: str) -> tuple[float, str]:
     """The objective at the point found, by the interpreter; and the emitted program."""
     compiled = pipeline.compile_model(Source(text=f"model m; {HEAD}{body}", name="m"))
     bound = pipeline.bind(compiled, pipeline.Binding(data=table()))
-    made = pipeline.decide(pipeline.analyse(compiled.problem, bound), {"algorithm": (algorithm, "command line")})
+    made = pipeline.decide(
+        pipeline.analyse(compiled.problem, bound), {"algorithm": (algorithm, "command line")}
+    )
     program = emit.emit(lower(compiled.problem, bound, made))
     solution = run.run(program, bound, seed=3, budget_it=4000, precision="float64")
     point = {name: torch.as_tensor(value) for name, value in solution.variables.items()}
@@ -63,7 +72,8 @@ CONVEX: dict[str, tuple[str, Callable[..., Any], str]] = {
     ),
     "two expectations in one function": (
         "minimize mean[k in 0 .. 4] (E[z ~ D | z.g == k] (dot(w, z.x) - z.y)^2)"
-        " + sum[k in 0 .. 4] pos(abs((E[z ~ D | z.g == k] dot(w, z.x)) - (E[z ~ D] dot(w, z.x)) - 0.3) - 0.1);",
+        " + sum[k in 0 .. 4] pos(abs((E[z ~ D | z.g == k] dot(w, z.x)) - (E[z ~ D] dot(w, z.x)) - 0.3) - "
+        "0.1);",
         gap,
         "clamp(-1, 0)",
     ),
@@ -99,11 +109,15 @@ def test_optima(name: str, algorithm: str) -> None:
 
 @pytest.mark.parametrize(("name", "word"), [("scad", "min(h.lam_y1, 1.35)"), ("mcp", "min(h.lam_y1, 1)")])
 def test_weakly_convex_outer_functions(name: str, word: str) -> None:
-    """No descent from the point found gains anything, and the prox is never asked for a lambda that is too large."""
+    """No descent from the point found gains anything, and the prox is never asked for a lambda that is
+    too large."""
     from scipy.optimize import minimize
 
     a = {"scad": 3.7, "mcp": 2.0}[name]
-    body = f"minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + sum[k in 0 .. 4] {name}(E[z ~ D | z.g == k] dot(w, z.x), {a}, 0.6);"
+    body = (
+        f"minimize E[z ~ D] (dot(w, z.x) - z.y)^2 + sum[k in 0 .. 4] {name}(E[z ~ D | z.g == k] "
+        f"dot(w, z.x), {a}, 0.6);"
+    )
     found, text = solved(body, "sonex")
     assert word in text
     data = table()["D"]
@@ -121,5 +135,8 @@ def test_weakly_convex_outer_functions(name: str, word: str) -> None:
 
     start = np.linalg.lstsq(data["x"], data["y"], rcond=None)[0]
     starts = [start, np.zeros(4), -start]
-    best = min(minimize(objective, w, method="Nelder-Mead", options={"maxiter": 20000, "fatol": 1e-10}).fun for w in starts)
+    best = min(
+        minimize(objective, w, method="Nelder-Mead", options={"maxiter": 20000, "fatol": 1e-10}).fun
+        for w in starts
+    )
     assert found <= best + 5e-3 * abs(best)

@@ -1,4 +1,5 @@
-"""Rows of short runs in full passes: work and memory are those of pairs within groups, however the conditions are written."""
+"""Rows of short runs in full passes: work and memory are those of pairs within groups, however the
+conditions are written."""
 
 from __future__ import annotations
 
@@ -22,7 +23,10 @@ X = RNG.normal(size=(ROWS, 3))
 LABELS = np.array([f"g{k}" for k in range(GROUPS)])[np.arange(ROWS) % GROUPS]
 DATA = {
     "D": {"x": X, "t": RNG.normal(size=ROWS), "g": LABELS, "h": np.where(np.arange(ROWS) % 3 == 0, "a", "b")},
-    "Z": {"u": np.arange(3.0 * GROUPS), "g": np.array([f"g{k}" for k in range(GROUPS)])[np.arange(3 * GROUPS) % GROUPS]},
+    "Z": {
+        "u": np.arange(3.0 * GROUPS),
+        "g": np.array([f"g{k}" for k in range(GROUPS)])[np.arange(3 * GROUPS) % GROUPS],
+    },
 }
 HEAD = """dim d; set G; set H;
 data D : table(x: real[d], t: real, g: G, h: H);
@@ -89,7 +93,9 @@ def test_rows_at_equal_distances() -> None:
 
 def test_equal_keys_are_followed() -> None:
     """Each binder is compared with one before it, whichever way its key is written."""
-    problem = bound_of("mean[q in G] E[i ~ D, j ~ D | j.g == i.g and j.g == q] dot(w, i.x - j.x)^2").bound.problem
+    problem = bound_of(
+        "mean[q in G] E[i ~ D, j ~ D | j.g == i.g and j.g == q] dot(w, i.x - j.x)^2"
+    ).bound.problem
     inner = next(n for n in fccomodel.core.ir.walk(problem.objective.expr) if getattr(n, "kind", "") == "E")
     first, second = split(inner.binders, inner.condition)
     assert [p.name for p in first.parents] == ["q"] and [p.name for p in second.parents] == ["q"]
@@ -97,7 +103,9 @@ def test_equal_keys_are_followed() -> None:
 
 def test_one_value_for_each_key() -> None:
     """What depends on an outer row by its key alone is made for each key, not for each row."""
-    bound = bound_of("mean[z in Z] (E[i ~ D, j ~ D | i.g == z.g and j.g == z.g] (dot(w, i.x) * j.t)^2)^2").bound
+    bound = bound_of(
+        "mean[z in Z] (E[i ~ D, j ~ D | i.g == z.g and j.g == z.g] (dot(w, i.x) * j.t)^2)^2"
+    ).bound
     lowering = Lowering(State(bound=bound, full=True))
     lowering.expr(bound.problem.objective.expr, {}, True)
     assert max(axis.size for val in lowering.state.graph.vals for axis in val.axes) <= PAIRS
@@ -116,13 +124,23 @@ def test_what_does_not_fit_is_refused_before_it_is_taken(monkeypatch: pytest.Mon
     assert "50 MB are available" in error.reason and "cvar" in error.reason and error.fix
 
 
-UNEQUAL = {"D": {"x": X[:60], "t": DATA["D"]["t"][:60], "g": np.repeat(LABELS[:4], [5, 10, 15, 30]), "h": DATA["D"]["h"][:60]}}
+UNEQUAL = {
+    "D": {
+        "x": X[:60],
+        "t": DATA["D"]["t"][:60],
+        "g": np.repeat(LABELS[:4], [5, 10, 15, 30]),
+        "h": DATA["D"]["h"][:60],
+    }
+}
 
 
 @pytest.mark.parametrize("condition", ["i.t < j.t", "i != j", "abs(i.t - j.t) <= 1", "i.h == j.h"])
 def test_steps_keep_groups_apart(condition: str) -> None:
     """A step that takes all rows has the gradient of the objective, however unlike the groups are."""
-    text = f"{HEAD}minimize mean[q in G] E[i ~ D, j ~ D | i.g == q and j.g == q and {condition}] (dot(w, i.x - j.x) - 1)^2;"
+    text = (
+        f"{HEAD}minimize mean[q in G] E[i ~ D, j ~ D | i.g == q and j.g == q and {condition}] (dot(w, "
+        "i.x - j.x) - 1)^2;"
+    )
     text = text.replace("data Z : table(u: real, g: G);\n", "")
     bound = fccomodel.compile(text).bind(data=UNEQUAL)
     planned = bound.plan(budget="5it")
@@ -132,13 +150,18 @@ def test_steps_keep_groups_apart(condition: str) -> None:
 
     w = torch.tensor([0.3, -0.2, 0.5], dtype=torch.float64)
     leaf = w.clone().requires_grad_()
-    (wanted,) = torch.autograd.grad(evaluate(planned.bound, planned.problem.objective.expr, {"w": leaf}), leaf)
+    (wanted,) = torch.autograd.grad(
+        evaluate(planned.bound, planned.problem.objective.expr, {"w": leaf}), leaf
+    )
     solver = module.SOLVER
     data = solver.prepare(solver.as_namespace(dict(program.data), "cpu", torch.float64))
     rng = torch.Generator().manual_seed(0)
     c, u, h = solver.centres("cpu", torch.float64), solver.buffers("cpu", torch.float64), solver.settings()
     found = torch.stack(
-        [solver.gradient(data, w, w, u, c, [part[0] for part in solver.draw(data, rng, 1)], h) for _ in range(3000)]
+        [
+            solver.gradient(data, w, w, u, c, [part[0] for part in solver.draw(data, rng, 1)], h)
+            for _ in range(3000)
+        ]
     )
     error = found.std(0) / len(found) ** 0.5
     assert bool(((found.mean(0) - wanted).abs() <= 5 * error + 1e-9).all()), (found.mean(0), wanted)

@@ -1,4 +1,5 @@
-"""Samplers from Python: steps choose among draws that the program has, full passes take the reference's own sample."""
+"""Samplers from Python: steps choose among draws that the program has, full passes take the
+reference's own sample."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ from fccomodel.evaluation.interpret import evaluate
 from fccomodel.program.lower.binders import noise
 from fccomodel.report.new_rows.sampling import fresh
 
-NEWSVENDOR = "param rate > 0 default 10; var q; maximize profit: E[z ~ demand(rate)] (5 * min(q, z) - 2 * q) subject to q >= 0;"
+NEWSVENDOR = (
+    "param rate > 0 default 10; var q; maximize profit: E[z ~ demand(rate)] (5 * min(q, z) - 2 "
+    "* q) subject to q >= 0;"
+)
 NOISY = """dim d; data D : table(x: real[d], y: real); var w[d];
 minimize E[z ~ D, e ~ shock()[d]] (dot(w, z.x + e) - z.y)^2 + 0.01 * sumsq(w);"""
 
@@ -41,13 +45,18 @@ def test_a_model_with_a_sampler_is_solved_anew_for_another_parameter(tmp_path: A
     assert result.report.solved and quantile(result, 10)
     assert quantile(problem.with_params(rate=20).solve(start=result, budget="10s"), 20)
     folder = result.save(tmp_path / "out")
-    done = subprocess.run([sys.executable, folder / "solver.py"], capture_output=True, text=True, timeout=120, check=True)
-    printed = float(re.search(r"^objective (\S+)", done.stdout, re.MULTILINE)[1])  # on the program's own draws
+    done = subprocess.run(
+        [sys.executable, folder / "solver.py"], capture_output=True, text=True, timeout=120, check=True
+    )
+    printed = float(
+        re.search(r"^objective (\S+)", done.stdout, re.MULTILINE)[1]
+    )  # on the program's own draws
     assert result.report.error > 0 and printed == pytest.approx(result.objective, abs=4 * result.report.error)
 
 
 def test_draws_beside_rows() -> None:
-    """The report is of fresh draws, near the value on the run's own, and steps lead to the least squares with noise."""
+    """The report is of fresh draws, near the value on the run's own, and steps lead to the least
+    squares with noise."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 3))
     rows = {"x": x, "y": x @ [1.0, 2.0, 3.0]}

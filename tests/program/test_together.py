@@ -13,20 +13,28 @@ from fccomodel.program.emit import program
 
 OVER_PAIRS = "minimize mean[p in P] log(E[n ~ N] exp(sqhinge(1 + SCORE(n) - SCORE(p))));"
 WRITTEN = {  # what the text of a step has, with the number of times
-    HEAD: ("dot(w, {}.x)", {"torch.stack([w, w_prev])": 1, "data.D_x.index_select": 1, ".relu()": 1, ".t()": 1}),
+    HEAD: (
+        "dot(w, {}.x)",
+        {"torch.stack([w, w_prev])": 1, "data.D_x.index_select": 1, ".relu()": 1, ".t()": 1},
+    ),
     NET: ("s(v; {}.x)", {"torch.stack(": 1, "data.D_x.index_select": 1, ".relu()": 1, "net_s": 3}),
 }
 
 
 def stepped(made: Made, count: int = 8) -> list[torch.Tensor]:
-    """The iterate and the estimates after some steps in float64, the sets so small that blocks are met again."""
+    """The iterate and the estimates after some steps in float64, the sets so small that blocks are met
+    again."""
     program, state = made.solver, SimpleNamespace(met=0)
     rng, h = torch.Generator().manual_seed(0), program.Settings()
     with program.no_grad():
         data = program.prepare(program.as_namespace(dict(made.program.data), "cpu", torch.float64))
         state.w = program.start(rng, "cpu", torch.float64)
         state.w += 0.1 * torch.randn(state.w.shape, generator=rng, dtype=torch.float64)
-        state.w_prev, u, c = state.w.clone(), program.buffers("cpu", torch.float64), program.centres("cpu", torch.float64)
+        state.w_prev, u, c = (
+            state.w.clone(),
+            program.buffers("cpu", torch.float64),
+            program.centres("cpu", torch.float64),
+        )
         program.SOLVER.begin(state, h)
         for batch in program.drawn(program.SOLVER, data, rng, count):
             program.SOLVER.advance(program.SOLVER, data, state, u, c, batch, h)

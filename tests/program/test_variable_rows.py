@@ -1,4 +1,5 @@
-"""Sums and means over a row of a variable, and nets at fixed points: derivatives of the shape of what they are of."""
+"""Sums and means over a row of a variable, and nets at fixed points: derivatives of the shape of what
+they are of."""
 
 from __future__ import annotations
 
@@ -42,7 +43,10 @@ def test_of_the_rows_of_a_group() -> None:
 @pytest.mark.parametrize("outputs", ["real", "real[d]"])
 def test_a_net_at_a_fixed_point(outputs: str) -> None:
     size = "(s(p; b) - 1)^2" if outputs == "real" else "sumsq(s(p; b) - b)"
-    text = f"dim d; data b : real[d]; net s : real[d] -> {outputs}; var p = params(s); minimize {size} + 1e-3 * sumsq(p);"
+    text = (
+        f"dim d; data b : real[d]; net s : real[d] -> {outputs}; var p = params(s); minimize {size} + "
+        "1e-3 * sumsq(p);"
+    )
     module = torch.nn.Linear(4, 1 if outputs == "real" else 4)
     result = fccomodel.compile(text).bind(b=np.ones(4), nets={"s": module}).solve(seed=0, budget="2s")
     assert np.isfinite(result.objective) and result.objective < 0.1

@@ -22,7 +22,8 @@ from fccomodel.program.operations.sources import arange, const, take, variable
 from fccomodel.program.operations.sums import mean_axes
 from fccomodel.program.verify import verify
 
-#: algorithms whose programs differ in what they keep: a y for each block, F as a vector, earlier values, weights of a family
+#: algorithms whose programs differ in what they keep: a y for each block, F as a vector, earlier
+#: values, weights of a family
 FORMS = ("alexr2", "civr", "msvr", "ooa")
 
 
@@ -53,7 +54,9 @@ def test_forms(name: str, algorithm: str, graphs: list[Graph]) -> None:
     case = made(name)
     options = {"unverified": True, "algorithm": algorithm, **CASES[name].options}
     try:
-        planned = pipeline.decide(pipeline.analyse(case.bound.problem, case.bound), {k: (v, "test") for k, v in options.items()})
+        planned = pipeline.decide(
+            pipeline.analyse(case.bound.problem, case.bound), {k: (v, "test") for k, v in options.items()}
+        )
     except FccoError:
         return
     lower(case.bound.problem, case.bound, planned)
@@ -69,7 +72,7 @@ def test_conformance_problems(problem: Any, graphs: list[Graph]) -> None:
     well_formed(graphs)
 
 
-# ---------------------------------------------------------------------------------------------------------------- what is wrong
+# ------------------------------------------------------------------------------------ what is wrong
 def small() -> Graph:
     """mean_i (x_i.w)^2, by place: 0 positions, 1 rows, 2 w, 3 scores, 4 squares, 5 their mean."""
     g = Graph()
@@ -116,25 +119,49 @@ def pair(g: Graph) -> Val:
 WRONG: dict[str, tuple[Callable[[Graph], None], str]] = {
     "an unknown operation": (changed(0, op=Unknown(), attrs={}), "no such operation"),
     "another place": (changed(3, id=7), "it stands at 3"),
-    "an argument of another graph": (lambda g: setattr(g.vals[5], "args", (small().vals[4],)), "not a value before it"),
-    "an argument behind": (lambda g: setattr(g.vals[3], "args", (g.vals[1], g.vals[4])), "not a value before it"),
-    "too few arguments": (lambda g: setattr(g.vals[3], "args", g.vals[3].args[:1]), "1 arguments for rows, weights"),
-    "too many arguments": (lambda g: setattr(g.vals[5], "args", g.vals[5].args * 2), "2 arguments for values"),
+    "an argument of another graph": (
+        lambda g: setattr(g.vals[5], "args", (small().vals[4],)),
+        "not a value before it",
+    ),
+    "an argument behind": (
+        lambda g: setattr(g.vals[3], "args", (g.vals[1], g.vals[4])),
+        "not a value before it",
+    ),
+    "too few arguments": (
+        lambda g: setattr(g.vals[3], "args", g.vals[3].args[:1]),
+        "1 arguments for rows, weights",
+    ),
+    "too many arguments": (
+        lambda g: setattr(g.vals[5], "args", g.vals[5].args * 2),
+        "2 arguments for values",
+    ),
     "an attribute missing": (attribute(5, over=None), "attribute over is missing"),
     "an attribute too many": (attribute(5, how="mean"), "takes no attribute how"),
     "an attribute of another type": (attribute(1, key=3), "attribute key is 3"),
     "an attribute with a wrong entry": (attribute(5, over=("i",)), "attribute over is ('i',)"),
     "axes kept": (lambda g: setattr(g.vals[5], "axes", g.vals[4].axes), "axes "),
     "another event": (lambda g: setattr(g.vals[4], "event", (3,)), "event (3,), not ()"),
-    "a variable that does not vary": (lambda g: setattr(g.vals[2], "varying", False), "varying False, not True"),
+    "a variable that does not vary": (
+        lambda g: setattr(g.vals[2], "varying", False),
+        "varying False, not True",
+    ),
     "static by a variable": (lambda g: setattr(g.vals[4], "static", True), "static, and made of what is not"),
     "a mean over nothing": (attribute(5, over=()), "do not lie along its axes"),
     "weights of another length": (add(lambda g: g.make(score, [g.vals[1], pair(g)])), "do not fit"),
     "weights that are a number": (add(lambda g: g.make(score, [g.vals[1], g.const(0)])), "do not fit"),
-    "too many positions": (add(lambda g: g.make(entry, [g.vals[2]], fixed=(0, 0))), "more positions than dims"),
-    "a position without a value": (add(lambda g: g.make(entry, [g.vals[2]], fixed=(None,))), "not as many as its arguments"),
+    "too many positions": (
+        add(lambda g: g.make(entry, [g.vals[2]], fixed=(0, 0))),
+        "more positions than dims",
+    ),
+    "a position without a value": (
+        add(lambda g: g.make(entry, [g.vals[2]], fixed=(None,))),
+        "not as many as its arguments",
+    ),
     "a spread that narrows": (add(lambda g: g.make(spread, [g.vals[4]], axes=())), "axes that it lacks"),
-    "arrays of two shapes": (add(lambda g: g.make(entrywise, [g.vals[2], pair(g)], atom="add")), "shapes do not fit"),
+    "arrays of two shapes": (
+        add(lambda g: g.make(entrywise, [g.vals[2], pair(g)], atom="add")),
+        "shapes do not fit",
+    ),
 }
 
 
@@ -156,7 +183,7 @@ def test_a_constant_is_no_array() -> None:
     assert len(verify(g)) == 1
 
 
-# ------------------------------------------------------------------------------------------------------ models that once failed
+# -------------------------------------------------------------------------- models that once failed
 @pytest.mark.parametrize(
     "text",
     [

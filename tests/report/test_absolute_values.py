@@ -15,7 +15,9 @@ from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.report.certificates.absolute_values import vee
 from fccomodel.structure import Analyser, analyse
 
-HEAD = "dim d; param tau default 0.3; data D : table(x: real[d], y: real, s: real); var w[d]; minimize E[z ~ D] "
+HEAD = (
+    "dim d; param tau default 0.3; data D : table(x: real[d], y: real, s: real); var w[d]; minimize E[z ~ D] "
+)
 U = "z.y - dot(w, z.x)"
 GROWING = (
     f"max(0.9 * ({U}), -0.1 * ({U}))",
@@ -53,7 +55,9 @@ def test_two_values_are_apart_by_no_less(text):
     assert found is not None
 
     def value(node: ir.Expr, w: np.ndarray) -> float:
-        return float(Evaluator(bound, {"w": torch.from_numpy(w)}).value(dataclasses.replace(mean, body=node), {}).data)
+        return float(
+            Evaluator(bound, {"w": torch.from_numpy(w)}).value(dataclasses.replace(mean, body=node), {}).data
+        )
 
     random = np.random.default_rng(1)
     for size in (0.1, 1.0, 10.0, 1e3):

@@ -8,21 +8,38 @@ from test_kkt import FIT, D, bound, fit, solved
 from fccomodel import report
 
 
-# -------------------------------------------------------------------------------------------------- constraint qualification
+# ------------------------------------------------------------------------- constraint qualification
 @pytest.mark.parametrize(
     "constraints, w, said, dependent",
     [
         ("a: w[1] <= 1; b: w[2] <= 1;", [1, 1, 0, 0], "regular: the active gradients are independent", ()),
-        ("a: w[1] <= 1; b: w[2] <= 1;", [0, 0, 0, 0], "not told yet: `a`, with a multiplier, is away from the bound", ()),
+        (
+            "a: w[1] <= 1; b: w[2] <= 1;",
+            [0, 0, 0, 0],
+            "not told yet: `a`, with a multiplier, is away from the bound",
+            (),
+        ),
         ("a: w[1] >= -1; b: w[2] <= 1;", [0, 0, 0, 0], "regular: no constraint is active", ()),
-        ("a: w[1] <= 1; b: 2 * w[1] <= 2; c: w[2] <= 0;", [1, 0, 0, 0], "a direction leads into all", ("a", "b")),
+        (
+            "a: w[1] <= 1; b: 2 * w[1] <= 2; c: w[2] <= 0;",
+            [1, 0, 0, 0],
+            "a direction leads into all",
+            ("a", "b"),
+        ),
         ("a: w[1] <= 1; b: w[1] >= 1;", [1, 0, 0, 0], "no direction leads into all", ("a", "b")),
         ("a: sumsq(w) <= 0;", [0, 0, 0, 0], "gradient of `a` vanishes", ("a",)),
-        ("a: w[1] + w[2] == 1; b: w[1] - w[2] == 0; c: w[1] <= 0.5;", [0.5, 0.5, 0, 0], "no direction", ("a", "b", "c")),
+        (
+            "a: w[1] + w[2] == 1; b: w[1] - w[2] == 0; c: w[1] <= 0.5;",
+            [0.5, 0.5, 0, 0],
+            "no direction",
+            ("a", "b", "c"),
+        ),
     ],
 )
 def test_constraint_qualification(constraints, w, said, dependent):
-    found = report.report(bound(f"var w[d]; minimize {FIT}; subject to {constraints}"), {"w": np.array(w, float)}).qualification
+    found = report.report(
+        bound(f"var w[d]; minimize {FIT}; subject to {constraints}"), {"w": np.array(w, float)}
+    ).qualification
     assert said in str(found) and found.dependent == dependent
 
 
@@ -57,7 +74,7 @@ def test_no_constraints_no_qualification():
     assert report.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}).qualification is None
 
 
-# -------------------------------------------------------------------------------------------------------------- sensitivity
+# -------------------------------------------------------------------------------------- sensitivity
 T = 1e-3
 MOVED = {
     "ball": ("b: sumsq(w) <= 0.5;", [lambda c, w, t: c.sum_squares(w) <= 0.5 + t]),
@@ -66,7 +83,10 @@ MOVED = {
         [lambda c, w, t: c.sum_squares(w) <= 0.5, lambda c, w, t: c.sum(w) == 0.1 + t],
     ),
     "logistic": (f"b: {LOGISTIC} <= 0.3;", [lambda c, w, t: logistic(c, w) <= 0.3 + t]),
-    "idle": ("b: sumsq(w) <= 0.5; i: w[1] <= 9;", [lambda c, w, t: c.sum_squares(w) <= 0.5 + t, lambda c, w, t: w[0] <= 9]),
+    "idle": (
+        "b: sumsq(w) <= 0.5; i: w[1] <= 9;",
+        [lambda c, w, t: c.sum_squares(w) <= 0.5 + t, lambda c, w, t: w[0] <= 9],
+    ),
 }
 
 
@@ -84,7 +104,9 @@ def test_sensitivity_against_optima_solved_again(name):
     found = report.report(made, {"w": best(0.0)}, sensitive=True).sensitivity
     label = list(found.objective)[which]
     assert found.objective[label] == pytest.approx((values[0] - values[1]) / (2 * T), rel=1e-3)
-    np.testing.assert_allclose(found.variables[label]["w"], (ends[0] - ends[1]) / (2 * T), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(
+        found.variables[label]["w"], (ends[0] - ends[1]) / (2 * T), rtol=2e-3, atol=2e-3
+    )
     if name == "idle":
         assert found.objective["i"] == pytest.approx(0.0, abs=1e-6) and "i" not in found.variables
 
@@ -99,7 +121,10 @@ def test_bounds_stay_and_a_maximum_is_not_negated():
     made = bound(text)
     found = report.report(made, {"w": best(0.0)}, sensitive=True).sensitivity
     values = [report.report(made, {"w": best(t)}).objective for t in (T, -T)]
-    assert found.objective["b"] == pytest.approx((values[0] - values[1]) / (2 * T), rel=1e-3) and found.objective["b"] > 0
+    assert (
+        found.objective["b"] == pytest.approx((values[0] - values[1]) / (2 * T), rel=1e-3)
+        and found.objective["b"] > 0
+    )
     np.testing.assert_allclose(found.variables["b"]["w"], (best(T) - best(-T)) / (2 * T), atol=2e-3)
 
 

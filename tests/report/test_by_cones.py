@@ -1,5 +1,5 @@
-"""Multipliers and weights by cones: as near as any point of the sets, and optima at kinks that only these sets hold."""
-
+"""Multipliers and weights by cones: as near as any point of the sets, and optima at kinks that only
+these sets hold."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,8 @@ KINDS = {
 
 
 def squares(kind: str, seed: int) -> Squares:
-    """Three rows of weights in the objective, two under a multiplier, one inside a weight, and two plain multipliers."""
+    """Three rows of weights in the objective, two under a multiplier, one inside a weight, and two
+    plain multipliers."""
     rng = np.random.default_rng(seed)
     at = np.arange(12).reshape(3, 4)
     inner = Part(at=np.array([[26, 27, 28, 29]]), weights=KINDS[kind])
@@ -66,7 +67,8 @@ POINTS = np.array([[0.0, 0.0], [1.0, 0.1], [-1.0, 0.2], [0.1, 3.0], [0.2, -3.0]]
 #: text, data, the optimum, a point that is none
 EXACT = {
     "a root of squares that are 0": (
-        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sqrt(E[z ~ D] (dot(w, z.x) - z.y)^2) + 0.01 * norm1(w);",
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize sqrt(E[z ~ D] (dot(w, z.x) - "
+        "z.y)^2) + 0.01 * norm1(w);",
         {"D": {"x": X, "y": X @ W}},
         {"w": W},
         {"w": np.zeros(6)},
@@ -129,7 +131,9 @@ def test_little_work_is_shared_by_the_methods():
     x, y = rng.normal(size=(170, 5)), np.repeat([1, 0], [40, 130])
     x[:40, 0] += 1
     bound = fccomodel.compile(
-        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
-        "minimize cvar(tail = 0.3)[p in P] (cvar(tail = 0.1)[n ~ N] sqhinge(1 - dot(w, p.x - n.x))) + 0.001 * sumsq(w);"
+        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | "
+        "z.y == 0}; var w[d];"
+        "minimize cvar(tail = 0.3)[p in P] (cvar(tail = 0.1)[n ~ N] sqhinge(1 - dot(w, p.x - n.x))) + "
+        "0.001 * sumsq(w);"
     ).bind(D={"x": x, "y": y}).bound  # fmt: skip
     assert report.report(bound, {"w": np.zeros(5)}, work=Meter(0.05)).epsilon < 1e-6

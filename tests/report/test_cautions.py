@@ -1,4 +1,5 @@
-"""What stands beside the verdict: data that are not as an analyst takes them to be, each found, and nothing on clean ones."""
+"""What stands beside the verdict: data that are not as an analyst takes them to be, each found, and
+nothing on clean ones."""
 
 from __future__ import annotations
 
@@ -66,7 +67,9 @@ def test_a_label_with_one_class() -> None:
 def test_a_group_of_a_few_rows() -> None:
     g = ["rare" if k < 3 else str(k % 3) for k in range(ROWS)]
     assert "`rare` has fewer than 10 rows (3 rows at least" in found(frame(g=g))["small groups"]
-    assert "small groups" not in found(frame(g=[str(k % 200) for k in range(ROWS)]))  # all are small, as in ranking
+    assert "small groups" not in found(
+        frame(g=[str(k % 200) for k in range(ROWS)])
+    )  # all are small, as in ranking
 
 
 def test_constant_features() -> None:
@@ -92,7 +95,9 @@ def test_codes_of_missing_values(scale: dict[str, str]) -> None:
     coded = data.assign(pay=np.where(np.arange(ROWS) % 10 == 0, -999.0, data.pay))
     spec = {"D": {"x": {"columns": ["age", "pay"], **scale}}}
     bound = fccomodel.compile(MODEL).bind(D=coded, spec=spec).bound
-    (said,) = [one for one in cautions.of(cautions.Subject(bound=bound)) if one.name == "codes for missing values"]
+    (said,) = [
+        one for one in cautions.of(cautions.Subject(bound=bound)) if one.name == "codes for missing values"
+    ]
     assert "`pay` is -999 in 40 rows" in said.message
 
 
@@ -107,7 +112,10 @@ def test_they_stand_in_the_report_and_in_the_record() -> None:
     assert "D.y is 1 in all 400 rows." in str(result)
     assert {"name": "one class", "message": "D.y is 1 in all 400 rows."} in result.json["cautions"]
     explained = problem.explain()
-    assert "D.y is 1 in all 400 rows." in str(explained) and "D.y is 1 in all 400 rows." in explained.json["warnings"]
+    assert (
+        "D.y is 1 in all 400 rows." in str(explained)
+        and "D.y is 1 in all 400 rows." in explained.json["warnings"]
+    )
 
 
 def test_examples_have_none_but_what_is_true_of_them() -> None:

@@ -48,7 +48,16 @@ def counted(monkeypatch):
     return counts
 
 
-NAMES = ("semideviation", "median", "all_at_their_kinks", "tail", "family", "kinked_family", "active_bounds", "sparse")
+NAMES = (
+    "semideviation",
+    "median",
+    "all_at_their_kinks",
+    "tail",
+    "family",
+    "kinked_family",
+    "active_bounds",
+    "sparse",
+)
 
 
 def test_all_models_are_tested(models):
@@ -57,11 +66,16 @@ def test_all_models_are_tested(models):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_passes_do_not_grow_with_rows_or_constraints(name, models, counted):
-    """Optima are recognised by a few passes over all rows, and some for each of few variables, in memory of the data's order."""
+    """Optima are recognised by a few passes over all rows, and some for each of few variables, in
+    memory of the data's order."""
     for n in SIZES:
         text, data, point = models[name](n)
         made = fccomodel.compile(text).bind(**data).bound
-        size = sum(a.nbytes for value in data.values() for a in (value.values() if isinstance(value, dict) else (value,)))
+        size = sum(
+            a.nbytes
+            for value in data.values()
+            for a in (value.values() if isinstance(value, dict) else (value,))
+        )
         if n == SIZES[0]:
             report.report(made, point)  # what is imported on the way is not counted
         counted.update(evaluations=0, gradients=0)
@@ -78,12 +92,16 @@ def test_passes_do_not_grow_with_rows_or_constraints(name, models, counted):
 def test_derivatives_along_many_directions_at_once(monkeypatch):
     """A chain of kinks has a column for each entry: one pass for many of them, with the same numbers."""
     n = 60
-    text = "dim n; data y : real[n]; var b[n]; minimize sumsq(b - y) + sum[i in n | i < n] abs(b[i + 1] - b[i]);"
+    text = (
+        "dim n; data y : real[n]; var b[n]; minimize sumsq(b - y) + sum[i in n | i < n] abs(b[i + 1] - b[i]);"
+    )
     bound = fccomodel.compile(text).bind(data={"y": np.arange(n) % 7.0}).bound
     system = System(bound, {"b": np.zeros(n)})
     single = [system.push(np.eye(1, n, j)[0])[1] for j in range(n)]
     passes, pushed = [], system._pushed
-    monkeypatch.setattr(system, "_pushed", lambda directions: passes.append(len(directions)) or pushed(directions))
+    monkeypatch.setattr(
+        system, "_pushed", lambda directions: passes.append(len(directions)) or pushed(directions)
+    )
     for j, (_, terms) in system.columns():
         for mine, other in zip(terms, single[j], strict=True):
             np.testing.assert_allclose(mine, other)
@@ -93,7 +111,9 @@ def test_derivatives_along_many_directions_at_once(monkeypatch):
 def test_hessians_take_no_pass_for_each_variable(monkeypatch):
     """Curvature along a mixed quadratic is found from one evaluation, whatever the number of variables."""
     passes, evaluator = [], lagrangian.Evaluator
-    monkeypatch.setattr(lagrangian, "Evaluator", lambda *given, **more: passes.append(1) or evaluator(*given, **more))
+    monkeypatch.setattr(
+        lagrangian, "Evaluator", lambda *given, **more: passes.append(1) or evaluator(*given, **more)
+    )
     counts = []
     for d in (4, 24):
         declared = " ".join(f"var x{k} >= 0;" for k in range(d))

@@ -20,7 +20,12 @@ def logistic(c, w):
 #: name -> (text after the variable, objective and constraints in CVXPY, how the gap is proved)
 PROBLEMS = {
     "least squares": (f"minimize {FIT};", fit, [], "strong convexity"),
-    "ridge": (f"minimize {FIT} + 0.1 * sumsq(w);", lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w), [], "strong convexity"),
+    "ridge": (
+        f"minimize {FIT} + 0.1 * sumsq(w);",
+        lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w),
+        [],
+        "strong convexity",
+    ),
     "logistic ridge": (
         f"minimize {LOGISTIC} + 0.05 * sumsq(w);",
         lambda c, w: logistic(c, w) + 0.05 * c.sum_squares(w),
@@ -39,14 +44,24 @@ PROBLEMS = {
         [],
         "strong convexity 0.1",
     ),
-    "ball": (f"minimize {LOGISTIC}; subject to b: norm2(w) <= 0.5;", logistic, [lambda c, w: c.norm(w) <= 0.5], "bounded"),
+    "ball": (
+        f"minimize {LOGISTIC}; subject to b: norm2(w) <= 0.5;",
+        logistic,
+        [lambda c, w: c.norm(w) <= 0.5],
+        "bounded",
+    ),
     "squared ball": (
         f"minimize {LOGISTIC}; subject to b: sumsq(w) <= 0.25;",
         logistic,
         [lambda c, w: c.sum_squares(w) <= 0.25],
         "strong convexity",
     ),
-    "equation": (f"minimize {FIT}; subject to e: sum(w) == 1;", fit, [lambda c, w: c.sum(w) == 1], "strong convexity"),
+    "equation": (
+        f"minimize {FIT}; subject to e: sum(w) == 1;",
+        fit,
+        [lambda c, w: c.sum(w) == 1],
+        "strong convexity",
+    ),
     "inequality": (
         f"minimize sumsq(w) + w[1]; subject to e: {LOGISTIC} <= 0.5;",
         lambda c, w: c.sum_squares(w) + w[0],
@@ -55,7 +70,10 @@ PROBLEMS = {
     ),
     "worst group": (
         "minimize max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y) + 0.1 * sumsq(w);",
-        lambda c, w: c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)])) + 0.1 * c.sum_squares(w),
+        lambda c, w: (
+            c.max(c.hstack([c.sum_squares(X[k::3] @ w - Y[k::3]) * 3 / N for k in range(3)]))
+            + 0.1 * c.sum_squares(w)
+        ),
         [],
         "strong convexity",
     ),
@@ -71,7 +89,12 @@ PROBLEMS = {
         [],
         "strong convexity",
     ),
-    "maximise": (f"maximize 1 - {FIT} - 0.1 * sumsq(w);", lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w) - 1, [], "strong"),
+    "maximise": (
+        f"maximize 1 - {FIT} - 0.1 * sumsq(w);",
+        lambda c, w: fit(c, w) + 0.1 * c.sum_squares(w) - 1,
+        [],
+        "strong",
+    ),
     "absolute deviations": (
         "minimize mean[i in D] abs(dot(w, i.x) - i.y) + 0.1 * sumsq(w);",
         lambda c, w: c.norm1(X @ w - Y) / N + 0.1 * c.sum_squares(w),
@@ -123,7 +146,9 @@ PROBLEMS = {
     ),
     "worst logistic risk": (
         "let risk[k in G] = E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)); minimize max[k in G] risk[k];",
-        lambda c, w: c.max(c.hstack([c.sum(c.logistic(-c.multiply(Y, X @ w)[k::3])) * 3 / N for k in range(3)])),
+        lambda c, w: c.max(
+            c.hstack([c.sum(c.logistic(-c.multiply(Y, X @ w)[k::3])) * 3 / N for k in range(3)])
+        ),
         [],
         "near this point",
     ),
@@ -161,8 +186,16 @@ def test_the_gap_is_never_too_small(name):
     "text, objective, constraints",
     [
         ("var w[d] >= 0; minimize " + FIT, fit, [lambda c, w: w >= 0]),
-        ("var w[d] in box(-0.2, 0.3); minimize " + LOGISTIC, logistic, [lambda c, w: c.abs(w - 0.05) <= 0.25]),
-        ("var w[d] in simplex(d); minimize " + LOGISTIC, logistic, [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1]),
+        (
+            "var w[d] in box(-0.2, 0.3); minimize " + LOGISTIC,
+            logistic,
+            [lambda c, w: c.abs(w - 0.05) <= 0.25],
+        ),
+        (
+            "var w[d] in simplex(d); minimize " + LOGISTIC,
+            logistic,
+            [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1],
+        ),
         ("var w[d] in ball(0.5); minimize " + LOGISTIC, logistic, [lambda c, w: c.norm(w) <= 0.5]),
     ],
 )
@@ -187,7 +220,8 @@ def test_kinks_inside_an_expectation_make_it_loose_not_wrong():
 
 @pytest.mark.parametrize("nu", [1e-2, 1.0, 100.0])
 def test_the_level_set_of_an_infeasible_point_holds_no_optimum(nu):
-    """Of a norm under a bound on the loss: the optimum is worse than the objective at points that violate it."""
+    """Of a norm under a bound on the loss: the optimum is worse than the objective at points that
+    violate it."""
     best, _ = solved(lambda c, w: c.norm1(w), [lambda c, w: logistic(c, w) <= 0.6])
     made = bound(f"var w[d]; minimize norm1(w); subject to b: {LOGISTIC} <= 0.6;")
     for scale in (0.0, 1e-3, 0.3, 0.9, 0.9999, 1.0, 1.2):
@@ -205,7 +239,7 @@ def test_why_there_is_none():
     assert report.report(bound(f"var w[d]; minimize {FIT};"), {"w": np.zeros(D)}, judging=True).gap is None
 
 
-# -------------------------------------------------------------------------------------------------- unregularised intercepts
+# ------------------------------------------------------------------------- unregularised intercepts
 HALVES = X[Y > 0], X[Y <= 0]
 #: loss of a score -> in CVXPY
 LOSSES = {
@@ -225,7 +259,7 @@ def test_an_intercept_is_bounded_by_the_losses_of_both_classes(name):
     problem = c.Problem(c.Minimize(false), [missed <= 0.5])
     best = problem.solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     text = f"""var w[d]; var b; minimize E[z ~ D | z.y <= 0] {name} + 0.01 * sumsq(w);
-    subject to m: E[z ~ D | z.y > 0] {name.replace('S', '-T')} <= 0.5;"""
+    subject to m: E[z ~ D | z.y > 0] {name.replace("S", "-T")} <= 0.5;"""
     made = bound(text.replace("S", "dot(w, z.x) + b").replace("T", "(dot(w, z.x) + b)"))
     random, near = np.random.default_rng(3), []
     for size in (0.0, 0.0, 1e-6, 1e-3, 0.1, 1.0, 5.0):
@@ -237,12 +271,15 @@ def test_an_intercept_is_bounded_by_the_losses_of_both_classes(name):
     assert near[0] < 1e-4 and "no bound" not in str(found.gap)
 
 
-# ------------------------------------------------------------------------------------------------------------------ Hessians
+# ----------------------------------------------------------------------------------------- Hessians
 def quadratic(variables: int) -> tuple[System, list[lagrangian.Term]]:
     """A fit of so many variables of one number each."""
     names = [f"v{k}" for k in range(variables)]
     sums = " + ".join(f"{name} * z.x[{k % D + 1}]" for k, name in enumerate(names))
-    made = bound(f"{' '.join(f'var {name};' for name in names)} var w[d]; minimize E[z ~ D] ({sums} + dot(w, z.x) - z.y)^2;")
+    made = bound(
+        f"{' '.join(f'var {name};' for name in names)} var w[d]; minimize E[z ~ D] ({sums} + dot(w, z.x) "
+        "- z.y)^2;"
+    )
     system = System(made, {**dict.fromkeys(names, np.zeros(())), "w": np.zeros(D)}, seed=0)
     root = lagrangian.roots(system, np.zeros(0))[0]
     return system, [(root, root.expr)]
@@ -262,7 +299,9 @@ def test_a_hessian_takes_a_few_passes_however_many_variables_there_are(monkeypat
     assert counts == [3, 3]
 
 
-@pytest.mark.parametrize("twice", [lambda *_: None, lambda *_: np.eye(2 + D), lambda *_: np.full((2 + D, 2 + D), np.nan)])
+@pytest.mark.parametrize(
+    "twice", [lambda *_: None, lambda *_: np.eye(2 + D), lambda *_: np.full((2 + D, 2 + D), np.nan)]
+)
 def test_a_hessian_that_cannot_be_differentiated_or_is_not_one_is_found_by_differences(monkeypatch, twice):
     system, terms = quadratic(2)
     expected = lagrangian.curvature(system, terms)
@@ -274,7 +313,10 @@ def test_a_gap_that_bounds_of_the_variables_make_small_needs_no_hessian(monkeypa
     """As at an optimum on the simplex; elsewhere it takes one."""
     asked, found = [], curvature.constant_hessian
     monkeypatch.setattr(curvature, "constant_hessian", lambda *args: asked.append(1) or found(*args))
-    posed, constraints = bound(f"var w[d] in simplex(d); minimize {FIT};"), [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1]
+    posed, constraints = (
+        bound(f"var w[d] in simplex(d); minimize {FIT};"),
+        [lambda c, w: w >= 0, lambda c, w: c.sum(w) == 1],
+    )
     best, _ = solved(fit, constraints)
     at_best = report.report(posed, {"w": np.maximum(best, 0) / np.maximum(best, 0).sum()}).gap
     assert not asked and abs(at_best.value) <= 1e-8 and at_best.how == "bounded variables"

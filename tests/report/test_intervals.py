@@ -7,13 +7,24 @@ from test_kkt import D, N, X, Y, bound
 import fccomodel
 from fccomodel.report.new_rows.intervals import _groups, intervals, student
 
-MEAN = 'var w[d]; minimize E[z ~ D] z.y * sum(w); subject to a: E[z ~ D | z.g == "a"] z.y * sum(w) <= 9; e: E[z ~ D] z.y == 0;'
+MEAN = (
+    'var w[d]; minimize E[z ~ D] z.y * sum(w); subject to a: E[z ~ D | z.g == "a"] z.y * sum(w) <= '
+    "9; e: E[z ~ D] z.y == 0;"
+)
 
 
 def many(n, seed=0):
     random = np.random.default_rng(seed)
     x = random.normal(size=(n, D))
-    return {"data": {"D": {"x": x, "y": x[:, 0] + 0.3 * random.normal(size=n), "g": np.array(["a", "b", "c"])[np.arange(n) % 3]}}}
+    return {
+        "data": {
+            "D": {
+                "x": x,
+                "y": x[:, 0] + 0.3 * random.normal(size=n),
+                "g": np.array(["a", "b", "c"])[np.arange(n) % 3],
+            }
+        }
+    }
 
 
 def test_a_mean_has_its_standard_error():
@@ -23,15 +34,21 @@ def test_a_mean_has_its_standard_error():
     assert found.groups == 20 and found.objective.value == pytest.approx(y.mean())
     assert found.objective.half == pytest.approx(student(0.975, 19) * y.std() / 4000**0.5, rel=0.4)
     own = y[g == "a"]
-    assert found.constraints["a"].half == pytest.approx(student(0.975, 19) * own.std() / len(own) ** 0.5, rel=0.4)
+    assert found.constraints["a"].half == pytest.approx(
+        student(0.975, 19) * own.std() / len(own) ** 0.5, rel=0.4
+    )
     assert found.constraints["a"].holds is True
 
 
 def test_how_many_rows_a_class_has_is_a_part_of_the_error():
     """All of the variance is between the classes."""
     y = np.sign(np.random.default_rng(1).normal(size=2000) + 0.3)
-    model = fccomodel.compile("data D : table(y: {-1, 1}); var w; minimize E[z ~ D] z.y * w + square(w);").bind(D={"y": y})
-    assert intervals(model.bound, {"w": np.array(1.0)}).objective.half == pytest.approx(2.09 * y.std() / 2000**0.5, rel=0.4)
+    model = fccomodel.compile(
+        "data D : table(y: {-1, 1}); var w; minimize E[z ~ D] z.y * w + square(w);"
+    ).bind(D={"y": y})
+    assert intervals(model.bound, {"w": np.array(1.0)}).objective.half == pytest.approx(
+        2.09 * y.std() / 2000**0.5, rel=0.4
+    )
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 2, 3, 60), (2,) * 40, (1, 99), (200,)])
@@ -48,9 +65,14 @@ def test_what_is_said_of_a_constraint_is_what_its_interval_says():
     """A one-sided test may not contradict the interval shown."""
     data = many(900)
     y = data["data"]["D"]["y"]
-    half = intervals(bound("var w[d]; minimize E[z ~ D] z.y * w[1];", **data), {"w": np.eye(D)[0]}).objective.half
+    half = intervals(
+        bound("var w[d]; minimize E[z ~ D] z.y * w[1];", **data), {"w": np.eye(D)[0]}
+    ).objective.half
     for shift in (-1.1, -0.95, 0.95, 1.1):
-        text = f"var w[d]; minimize sumsq(w); subject to c: E[z ~ D] z.y * w[1] <= {float(y.mean() - shift * half)!r};"
+        text = (
+            "var w[d]; minimize sumsq(w); subject to c: E[z ~ D] z.y * w[1] <= "
+            f"{float(y.mean() - shift * half)!r};"
+        )
         found = intervals(bound(text, **data), {"w": np.eye(D)[0]}).constraints["c"]
         assert found.holds is {-1.1: True, 1.1: False}.get(shift)
 
@@ -63,7 +85,8 @@ def teststudent_quantiles():
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
-    text = "var w[d]; minimize sqrt(E[z ~ D] square(z.y)) / (1 + E[z ~ D] square(dot(w, z.x)));"  # a ratio of means
+    # a ratio of means
+    text = "var w[d]; minimize sqrt(E[z ~ D] square(z.y)) / (1 + E[z ~ D] square(dot(w, z.x)));"
     w, truth, hits = np.array([1.0, 0, 0, 0]), 1.09**0.5 / 2, 0
     for seed in range(60):
         own = intervals(bound(text, **many(300, seed)), {"w": w}).objective
@@ -74,7 +97,10 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
 def test_what_the_rows_can_tell():
     data = many(900)
     for limit, holds in ((0.3, True), (-0.3, False), (0.01, None)):
-        text = f"var w[d]; minimize sumsq(w); subject to c: E[z ~ D] z.y * sum(w) <= {limit} + {data['data']['D']['y'].mean()};"
+        text = (
+            f"var w[d]; minimize sumsq(w); subject to c: E[z ~ D] z.y * sum(w) <= {limit} + "
+            f"{data['data']['D']['y'].mean()};"
+        )
         assert intervals(bound(text, **data), {"w": np.array([1.0, 0, 0, 0])}).constraints["c"].holds is holds
 
 
@@ -82,13 +108,17 @@ def test_where_there_are_none_it_says_why():
     drawn = intervals(bound("var w[d]; minimize sumsq(w);"), {"w": np.ones(D)})
     assert drawn.why == "nothing is averaged over rows" and np.isnan(drawn.objective.half)
     few = {"data": {"D": {"x": X[:9], "y": Y[:9], "g": np.array(list("abcabcabc"))}}}
-    assert "has 9 rows" in intervals(bound("var w[d]; minimize E[z ~ D] z.y * w[1];", **few), {"w": np.ones(D)}).why
+    assert (
+        "has 9 rows"
+        in intervals(bound("var w[d]; minimize E[z ~ D] z.y * w[1];", **few), {"w": np.ones(D)}).why
+    )
 
 
 def test_rows_held_out_of_a_solve():
     split = np.where(np.arange(N) < 40, "train", "test")
     model = fccomodel.compile(
-        "model m; dim d; data D : table(x: real[d], y: real); var w[d]; let size = E[z ~ D] square(dot(w, z.x));"
+        "model m; dim d; data D : table(x: real[d], y: real); var w[d]; let size = E[z ~ D] "
+        "square(dot(w, z.x));"
         "minimize E[z ~ D] square(dot(w, z.x) - z.y); subject to small: E[z ~ D] square(dot(w, z.x)) <= 0.5;"
     )
     pandas = pytest.importorskip("pandas")
@@ -101,13 +131,16 @@ def test_rows_held_out_of_a_solve():
     assert result.heldout.constraints["small"].value == pytest.approx(np.mean((X[held] @ w) ** 2) - 0.5)
     text = str(result)
     assert "held out: split == 'test'" in text and "± (95%)" in text and "if moved" in text
-    assert "of the rows solved on" in text and "rows solved on" not in str(made.solve(budget="200it", show=["size"]))
+    assert "of the rows solved on" in text and "rows solved on" not in str(
+        made.solve(budget="200it", show=["size"])
+    )
     record = result.json
     assert record["heldout"]["objective"]["half"] > 0 and record["sensitivity"]["objective"]["small"] < 0
 
 
 def test_a_share_of_the_rows_held_out():
-    """The same share of each class; scaling learned from the others alone; the same rows for the same seed."""
+    """The same share of each class; scaling learned from the others alone; the same rows for the same
+    seed."""
     rng = np.random.default_rng(3)
     table = {"x": rng.normal(2.0, 3.0, size=(200, 2)), "y": np.where(np.arange(200) < 30, 1.0, -1.0)}
     table["g"] = np.array(["a"] * 199 + ["b"])
@@ -116,7 +149,9 @@ def test_a_share_of_the_rows_held_out():
         "minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w);"
     )
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x1": table["x"][:, 0], "x2": table["x"][:, 1], "y": table["y"], "g": table["g"]})
+    frame = pandas.DataFrame(
+        {"x1": table["x"][:, 0], "x2": table["x"][:, 1], "y": table["y"], "g": table["g"]}
+    )
     spec = {"D": {"where": "x1 > -3", "x": {"columns": ["x1", "x2"], "scale": "standard"}}}
     bound = model.bind(spec=spec, D=frame)
     result = bound.solve(budget="200it", holdout=0.2)
@@ -131,14 +166,19 @@ def test_a_share_of_the_rows_held_out():
     expected = np.mean(np.log1p(np.exp(-table["y"][held] * (x @ w)))) + 0.01 * w @ w
     assert result.heldout.objective.value == pytest.approx(expected)
     text = " ".join(str(result).split())
-    assert "held out: 0.2 of the rows, seed 0" in text and "held out at random, the same share of each of" in text
+    assert (
+        "held out: 0.2 of the rows, seed 0" in text
+        and "held out at random, the same share of each of" in text
+    )
     assert result.options["holdout"] == (0.2, "keyword argument")
     assert np.array_equal(bound.plan(holdout=0.2).held["D"], held)
     assert not np.array_equal(bound.plan(holdout=0.2, seed=1).held["D"], held)
 
 
 def test_rows_held_out_are_stored(tmp_path):
-    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(D={"x": np.arange(50.0)})
+    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(
+        D={"x": np.arange(50.0)}
+    )
     result = model.solve(budget="100it", holdout=0.1)
     result.save(tmp_path)
     record = fccomodel.load(tmp_path).record["holdout"]
@@ -149,7 +189,9 @@ def test_rows_held_out_are_stored(tmp_path):
 
 @pytest.mark.parametrize("share", [0.0, 1.0, 2, True, float("nan")])
 def test_what_is_no_share(share):
-    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(D={"x": np.arange(50.0)})
+    model = fccomodel.compile("data D : table(x: real); var w; minimize E[z ~ D] square(w - z.x);").bind(
+        D={"x": np.arange(50.0)}
+    )
     with pytest.raises(fccomodel.FccoError, match="F0808"):
         model.solve(holdout=share)
 

@@ -37,7 +37,9 @@ FIT = "E[z ~ D] square(dot(w, z.x) - z.y)"
 
 def bound(text: str, head: str = HEAD, **options) -> Bound:
     source = Source(text=head + text)
-    return bind.bind(check.check(parse.parse(source), source), **({"data": {"D": {"x": X, "y": Y, "g": G}}} | options))
+    return bind.bind(
+        check.check(parse.parse(source), source), **({"data": {"D": {"x": X, "y": Y, "g": G}}} | options)
+    )
 
 
 def report(text: str, w, multipliers=None, **options) -> kkt.KKTReport:
@@ -64,14 +66,16 @@ def fit(cvxpy, w):
     return cvxpy.sum_squares(X @ w - Y) / N
 
 
-# ------------------------------------------------------------------------------------------------------------ smooth problems
+# ---------------------------------------------------------------------------------- smooth problems
 def test_a_smooth_function():
     w = RANDOM.normal(size=D)
     found = report(f"var w[d]; minimize {FIT};", w)
     assert found.stationarity == found.epsilon == pytest.approx(np.linalg.norm(fit_gradient(w)))
     assert found.objective == pytest.approx(np.mean((X @ w - Y) ** 2))
     best = report(f"var w[d]; minimize {FIT};", np.linalg.solve(GRAM, CROSS))
-    assert best.epsilon < 1e-13 and best.verdict.startswith("Solved to high accuracy: an ε-KKT point with ε = ")
+    assert best.epsilon < 1e-13 and best.verdict.startswith(
+        "Solved to high accuracy: an ε-KKT point with ε = "
+    )
 
 
 def test_maximising_reports_the_objective_as_written():
@@ -82,8 +86,12 @@ def test_maximising_reports_the_objective_as_written():
 
 
 def test_multipliers_are_the_duals():
-    text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5; first: w[1] >= 0.6; loose: w[2] <= 5;"
-    w, duals = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5, lambda c, w: w[0] >= 0.6, lambda c, w: w[1] <= 5])
+    text = (
+        f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5; first: w[1] >= 0.6; loose: w[2] <= 5;"
+    )
+    w, duals = solved(
+        fit, [lambda c, w: c.sum_squares(w) <= 0.5, lambda c, w: w[0] >= 0.6, lambda c, w: w[1] <= 5]
+    )
     found = report(text, w)
     assert found.epsilon < 1e-5
     assert [row.multiplier for row in found.constraints.values()] == pytest.approx(duals, abs=1e-5)
@@ -94,7 +102,11 @@ def test_multipliers_are_the_duals():
 def test_maximising_has_the_multipliers_of_the_minimised_problem():
     w, duals = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])
     found = report(f"var w[d]; maximize -{FIT}; subject to size: sumsq(w) <= 0.5;", w)
-    assert found.epsilon < 1e-5 and found.constraints["size"].multiplier == pytest.approx(duals[0], abs=1e-5) and duals[0] > 0
+    assert (
+        found.epsilon < 1e-5
+        and found.constraints["size"].multiplier == pytest.approx(duals[0], abs=1e-5)
+        and duals[0] > 0
+    )
 
 
 def test_the_solver_is_judged_with_its_own_multipliers():
@@ -102,8 +114,12 @@ def test_the_solver_is_judged_with_its_own_multipliers():
     text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5;"
     good, bad = report(text, w, {"size": dual}), report(text, w, {"size": dual + 1})
     assert good.own["stationarity"] < 1e-5
-    assert bad.own["stationarity"] == pytest.approx(np.linalg.norm(2 * w), rel=1e-4) and bad.stationarity < 1e-5
-    assert report(text, w, {"size": 0.0}).own["stationarity"] == pytest.approx(dual * np.linalg.norm(2 * w), rel=1e-4)
+    assert (
+        bad.own["stationarity"] == pytest.approx(np.linalg.norm(2 * w), rel=1e-4) and bad.stationarity < 1e-5
+    )
+    assert report(text, w, {"size": 0.0}).own["stationarity"] == pytest.approx(
+        dual * np.linalg.norm(2 * w), rel=1e-4
+    )
     assert report(text, w, {}).own is None
 
 
@@ -132,7 +148,10 @@ def test_equalities_have_multipliers_of_either_sign():
 
 
 def test_families_are_labelled_by_their_elements():
-    text = f"var w[d]; minimize {FIT}; subject to cap[k in G, t in {{1, 2.5}}]: E[z ~ D | z.g == k] dot(w, z.x) <= t;"
+    text = (
+        f"var w[d]; minimize {FIT}; subject to cap[k in G, t in {{1, 2.5}}]: E[z ~ D | z.g == k] "
+        "dot(w, z.x) <= t;"
+    )
     found = report(text, np.ones(D))
     assert list(found.constraints) == [f"cap[{k},{t}]" for k in "abc" for t in ("1", "2.5")]
     assert found.constraints["cap[b,2.5]"].value == pytest.approx((X[G == "b"] @ np.ones(D)).mean() - 2.5)
@@ -141,12 +160,14 @@ def test_families_are_labelled_by_their_elements():
 
 
 def test_a_violated_constraint():
-    found = report(f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.1;", np.linalg.solve(GRAM, CROSS))
+    found = report(
+        f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.1;", np.linalg.solve(GRAM, CROSS)
+    )
     assert found.feasibility == found.epsilon == found.constraints["size"].value > 0
     assert "(size)" in found.verdict and found.advice
 
 
-# ---------------------------------------------------------------------------------------------------------------- simple sets
+# -------------------------------------------------------------------------------------- simple sets
 def test_bounds_count_as_normals():
     w, _ = solved(fit, [lambda c, w: w >= 0])
     w = np.where(w < 1e-6, 0, w)
@@ -162,7 +183,11 @@ def test_a_simplex_with_a_constraint():
     w, duals = solved(fit, [lambda c, w: w[0] - w[1] <= 0.3, lambda c, w: c.sum(w) == 1, lambda c, w: w >= 0])
     w = np.where(w < 1e-7, 0, w)
     found = report(text, w / w.sum())
-    assert found.epsilon < 1e-5 and found.constraints["mix"].multiplier == pytest.approx(duals[0], abs=1e-4) and duals[0] > 0.01
+    assert (
+        found.epsilon < 1e-5
+        and found.constraints["mix"].multiplier == pytest.approx(duals[0], abs=1e-4)
+        and duals[0] > 0.01
+    )
 
 
 def test_two_sets_at_once():
@@ -172,7 +197,7 @@ def test_two_sets_at_once():
     assert report(text, w * 0.8 / np.linalg.norm(w)).stationarity < 1e-4
 
 
-# ---------------------------------------------------------------------------------------------------------------------- kinks
+# -------------------------------------------------------------------------------------------- kinks
 KINKS = {
     "norm1": ("0.3 * norm1(w)", lambda c, w: 0.3 * c.norm1(w)),
     "norm2 at 0": ("5 * norm2(w)", lambda c, w: 5 * c.norm(w)),
@@ -183,7 +208,11 @@ KINKS = {
     "worst group": ("max[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y - 0.5)", None),
     "cvar of groups": ("cvar(tail = 0.5)[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y + 0.5)", None),
     "topk": ("topk(k = 2)[k in G] E[z ~ D | z.g == k] square(dot(w, z.x) - z.y + 0.5)", None),
-    "robust": ("max[q in capped_simplex(G, 0.5)] sum[k in G] q[k] * (E[z ~ D | z.g == k] square(dot(w, z.x) - z.y + 0.5))", None),
+    "robust": (
+        "max[q in capped_simplex(G, 0.5)] sum[k in G] q[k] * (E[z ~ D | z.g == k] square(dot(w, z.x) - "
+        "z.y + 0.5))",
+        None,
+    ),
     "max of two": ("max(w[1], 2 * w[2], 0.3)", lambda c, w: c.maximum(w[0], 2 * w[1], 0.3)),
     "family": ("mean[i in D] abs(dot(w, i.x) - i.y)", lambda c, w: c.norm1(X @ w - Y) / N),
 }
@@ -216,7 +245,9 @@ def test_the_optimum_of_a_non_smooth_function(name):
 def test_l1_at_zero_is_exact():
     lam = np.abs(fit_gradient(np.zeros(D))).max()
     at = [
-        report(f"param l >= 0; var w[d]; minimize {FIT} + l * norm1(w);", np.zeros(D), params={"l": factor * lam})
+        report(
+            f"param l >= 0; var w[d]; minimize {FIT} + l * norm1(w);", np.zeros(D), params={"l": factor * lam}
+        )
         for factor in (1.01, 0.9)
     ]
     assert at[0].epsilon < 1e-12
@@ -225,7 +256,8 @@ def test_l1_at_zero_is_exact():
 
 @pytest.mark.parametrize("penalty", ["scad(w[1], 3.7, 0.3)", "mcp(w[1], 2, 0.3)"])
 def test_slopes_that_jump(penalty):
-    """At 0, a penalty that is not convex holds what its slopes on both sides hold; elsewhere its own derivative counts."""
+    """At 0, a penalty that is not convex holds what its slopes on both sides hold; elsewhere its own
+    derivative counts."""
     for pull in (0.25, 0.5):
         found = report(f"var w[d]; minimize {penalty} - {pull} * w[1];", np.zeros(D))
         assert found.residual == pytest.approx(max(pull - 0.3, 0), abs=1e-9)
@@ -260,10 +292,11 @@ def test_constraints_with_kinks(name):
 
 
 def test_a_nuclear_norm_at_a_matrix_of_low_rank():
-    """min |M - A|^2 / 2 + lam |M|_* thresholds the singular values of A; another matrix of that rank is not optimal.
+    """min |M - A|^2 / 2 + lam |M|_* thresholds the singular values of A; another matrix of that rank
+    is not optimal.
 
-    The distance to the subdifferential in closed form is exact. The report searches a subgradient by a conic solver, whose own
-    accuracy (1e-8) is all that can be asked of it.
+    The distance to the subdifferential in closed form is exact. The report searches a subgradient
+    by a conic solver, whose own accuracy (1e-8) is all that can be asked of it.
     """
     A = np.random.default_rng(2).normal(size=(5, 4))
     left, size, right = np.linalg.svd(A, full_matrices=False)
@@ -291,7 +324,8 @@ def test_a_nuclear_norm_at_a_matrix_of_low_rank():
 
 @pytest.mark.parametrize("spare", [0, 20])
 def test_weights_of_terms_far_from_the_tail_are_known(spare, monkeypatch):
-    """Of a mean of the largest terms only those at the threshold have weights to choose, in f and in a constraint."""
+    """Of a mean of the largest terms only those at the threshold have weights to choose, in f and in a
+    constraint."""
     monkeypatch.setattr(pairs, "SPARE", spare)
     loss = "square(dot(w, z.x) - z.y)"
 
@@ -302,7 +336,9 @@ def test_weights_of_terms_far_from_the_tail_are_known(spare, monkeypatch):
     assert report(f"var w[d]; minimize f: cvar(tail = 0.2)[z in D] {loss};", w).epsilon < 1e-6
     level = 1.02 * report(f"var w[d]; minimize f: cvar(tail = 0.2)[z in D] {loss};", w).objective
     w, (nu,) = solved(fit, [lambda cvxpy, w: tail(cvxpy, w) <= level])
-    found = report(f"var w[d]; minimize f: {FIT}; subject to c: cvar(tail = 0.2)[z in D] {loss} <= {level!r};", w)
+    found = report(
+        f"var w[d]; minimize f: {FIT}; subject to c: cvar(tail = 0.2)[z in D] {loss} <= {level!r};", w
+    )
     assert found.epsilon < 1e-6
     assert found.constraints["c"][1] == pytest.approx(nu, rel=1e-4)
 
@@ -334,7 +370,9 @@ def test_gradients_are_the_same_by_row_and_by_column(name, twice):
     free = lagrangian.squares(rows_of.Gradients(weighed=True))
     z, direction = RANDOM.normal(size=dense.size), RANDOM.normal(size=D)
     np.testing.assert_allclose(dense.matrix @ z, free.matrix @ z, atol=1e-12)
-    np.testing.assert_allclose(dense.matrix.T @ direction, free.matrix.T @ direction, atol=1e-12 if twice else 1e-8)
+    np.testing.assert_allclose(
+        dense.matrix.T @ direction, free.matrix.T @ direction, atol=1e-12 if twice else 1e-8
+    )
 
 
 def test_without_time_the_report_is_an_upper_bound():
@@ -345,7 +383,7 @@ def test_without_time_the_report_is_an_upper_bound():
     assert any("want of time" in note for note in hasty.notes)
 
 
-# ------------------------------------------------------------------------------------------------------------ notes and errors
+# --------------------------------------------------------------------------------- notes and errors
 def test_what_was_bounded_sampled_and_assumed_is_said():
     bent = report("var w[d]; minimize E[e ~ normal(0, 1)[d]] abs(dot(w, e));", np.zeros(D))
     assert any("inside an expectation" in note and "abs" in note for note in bent.notes)
@@ -369,7 +407,9 @@ def test_a_net():
     parameters = list(module.parameters())
 
     def gradient(value):
-        return torch.cat([g.reshape(-1) for g in torch.autograd.grad(value, parameters, retain_graph=True)]).numpy()
+        return torch.cat(
+            [g.reshape(-1) for g in torch.autograd.grad(value, parameters, retain_graph=True)]
+        ).numpy()
 
     first, second = gradient((scores - torch.as_tensor(Y)).square().mean()), gradient(scores.square().mean())
     assert found.own["stationarity"] == pytest.approx(np.linalg.norm(first + 0.5 * second), rel=1e-10)
@@ -383,7 +423,11 @@ def test_a_net():
     "text, w, message",
     [
         ("minimize log(sum(w));", [-1, 0, 0, 0], "the objective is nan"),
-        ("minimize sum(w); subject to c: E[z ~ D] exp(1000 * dot(w, z.x)) <= 1;", [9, 0, 0, 0], "constraint `c` is inf"),
+        (
+            "minimize sum(w); subject to c: E[z ~ D] exp(1000 * dot(w, z.x)) <= 1;",
+            [9, 0, 0, 0],
+            "constraint `c` is inf",
+        ),
         ("minimize sqrt(w[1]);", [0, 0, 0, 0], "the gradient is not finite"),
         ("minimize sum(w);", [np.nan, 0, 0, 0], "`w` is not finite"),
     ],
@@ -400,10 +444,15 @@ def test_a_missing_variable():
 
 
 def test_multipliers_at_the_penaltys_bound_are_named():
-    text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5; cap[k in G]: E[z ~ D | z.g == k] dot(w, z.x) <= 1;"
+    text = (
+        f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5; cap[k in G]: E[z ~ D | z.g == "
+        "k] dot(w, z.x) <= 1;"
+    )
     own = {"size": 5.0, "cap[a]": 1.995, "cap[b]": 0.1, "cap[c]": 0.0}
     found = kkt.report(bound(text), {"w": np.zeros(D)}, multipliers=own, limits={"size": 10.0, "cap": 2.0})
-    assert [note for note in found.notes if "rho=8" in note and note.startswith("`cap[a]`: ")] and len(found.notes) == 1
+    assert [note for note in found.notes if "rho=8" in note and note.startswith("`cap[a]`: ")] and len(
+        found.notes
+    ) == 1
     assert found.exact
 
 
@@ -422,8 +471,14 @@ def test_the_nearest_point_of_a_cone_of_multipliers_and_weights():
 
 @pytest.mark.parametrize("root", [0.0, 1e-9, 0.3, 1.0])
 def test_the_root_of_a_function_that_rises(root):
-    """Steep, flat, with a jump: to 1e-15 of the interval's length, in no more calls than bisection's and four."""
-    for f in (lambda x: x - root, lambda x: (x - root) ** 3, lambda x: np.sign(x - root), lambda x: np.tanh(1e6 * (x - root))):
+    """Steep, flat, with a jump: to 1e-15 of the interval's length, in no more calls than bisection's
+    and four."""
+    for f in (
+        lambda x: x - root,
+        lambda x: (x - root) ** 3,
+        lambda x: np.sign(x - root),
+        lambda x: np.tanh(1e6 * (x - root)),
+    ):
         calls = []
         found = groups._root(lambda x, f=f, calls=calls: (calls.append(x), float(f(x)))[1], 0.0, 1.0)
         assert f(found) == 0 or abs(found - root) <= 1e-15
@@ -437,17 +492,23 @@ def test_the_report_is_plain_data():
     assert record["epsilon"] == found.epsilon and record["own"]["multipliers"] == {"size": 1.0}
 
 
-# ------------------------------------------------------------------------------------------------------ the acceptance models
+# ---------------------------------------------------------------------------- the acceptance models
 ACCEPT = SHARED / "accept"
 
 
 @pytest.mark.skipif(not (ACCEPT / "reference.py").exists(), reason="the acceptance models are not here")
-@pytest.mark.parametrize("name", ["neyman_pearson", "group_dro_cvar", "mean_variance_l1", "card_form", "cox", "worst_of_losses"])
+@pytest.mark.parametrize(
+    "name", ["neyman_pearson", "group_dro_cvar", "mean_variance_l1", "card_form", "cox", "worst_of_losses"]
+)
 def test_acceptance_models(name, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ACCEPT), *sys.path])
     reference = importlib.import_module("reference")
     source = Source(text=(reference.MODELS / f"{name}.fcco").read_text())
-    made = bind.bind(check.check(parse.parse(source), source), spec=reference.MODELS / f"{name}.toml", data_dir=reference.DATA)
+    made = bind.bind(
+        check.check(parse.parse(source), source),
+        spec=reference.MODELS / f"{name}.toml",
+        data_dir=reference.DATA,
+    )
     problem = reference.PROBLEMS[name]()
     points = [0.1 * np.random.default_rng(0).normal(size=problem.d)]
     if name in ("neyman_pearson", "mean_variance_l1", "card_form"):

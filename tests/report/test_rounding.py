@@ -21,10 +21,12 @@ def bound(text, data=None):
 
 
 def at(text, point, data=None):
-    return report.report(bound(text, data), {name: np.asarray(value, dtype=float) for name, value in point.items()})
+    return report.report(
+        bound(text, data), {name: np.asarray(value, dtype=float) for name, value in point.items()}
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- nearly convex
+# ------------------------------------------------------------------------------------ nearly convex
 FORM = "data S : real[{n}, {n}]; var x[{n}] >= -{r}, <= {r}; minimize f: dot(x, S @ x);"
 
 
@@ -59,7 +61,10 @@ def test_a_function_of_a_forgiven_form_forgives_without_end():
     made = bound(text, {"S": np.array([[1.0, 1 + 1e-15], [1 + 1e-15, 1.0]])})
     facts = analyse(made.problem, made).minimised
     assert facts.below.value.rounding > 0
-    assert at(text, {"x": np.zeros(2)}, {"S": made.arrays["S"]}).gap.value is None or facts.below.value.rounding < np.inf
+    assert (
+        at(text, {"x": np.zeros(2)}, {"S": made.arrays["S"]}).gap.value is None
+        or facts.below.value.rounding < np.inf
+    )
 
 
 def test_a_least_value_along_what_may_be_flat_is_estimated():
@@ -74,10 +79,13 @@ def test_a_slope_that_leaves_the_rows_of_an_affine_set_has_no_support():
     assert at(text, {"x": np.zeros(2)}, {"A": np.array([[0.0, 1.0]])}).gap.value is None
 
 
-# ------------------------------------------------------------------------------------------------------- terms that cancel
+# -------------------------------------------------------------------------------- terms that cancel
 def exactly(t, y, w, b):
     """The mean of squares in exact arithmetic."""
-    terms = [Fraction(w) * Fraction(a) + Fraction(b) - Fraction(c) for a, c in zip(t.tolist(), y.tolist(), strict=True)]
+    terms = [
+        Fraction(w) * Fraction(a) + Fraction(b) - Fraction(c)
+        for a, c in zip(t.tolist(), y.tolist(), strict=True)
+    ]
     return float(sum(u * u for u in terms) / len(terms))
 
 
@@ -134,14 +142,18 @@ def test_bounds_of_rounding_hold_and_are_small(form):
     assert off <= 1.01 * 2.0**-40 * float(slope @ size) + found.objective
 
 
-# --------------------------------------------------------------------------------------------------- what a gap is beside
-LEAST_SQUARES = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize f: {} * E[z ~ D] (dot(w, z.x) - z.y)^2 + {};"
+# ----------------------------------------------------------------------------- what a gap is beside
+LEAST_SQUARES = (
+    "dim d; data D : table(x: real[d], y: real); var w[d]; minimize f: {} * E[z ~ D] "
+    "(dot(w, z.x) - z.y)^2 + {};"
+)
 
 
 @pytest.mark.parametrize("share", [0.0, 1e-4, 0.05, 1.0])
 @pytest.mark.parametrize("units", [1e-8, 1e-3, 1e3, 1e8])
 def test_the_verdict_does_not_change_with_units_factors_and_constants(share, units):
-    """A point whose objective is above the optimum by some share, in other units of a column, and of the objective."""
+    """A point whose objective is above the optimum by some share, in other units of a column, and of
+    the objective."""
     random = np.random.default_rng(3)
     x, y = random.normal(size=(50, 3)), random.normal(size=50)
     best = np.linalg.lstsq(x, y, rcond=None)[0]
@@ -170,13 +182,19 @@ def test_a_step_of_least_squares_with_large_features_is_not_solved():
 def test_the_origin_of_a_logistic_loss_with_large_features_is_not_solved():
     random = np.random.default_rng(1)
     x = 1e10 * random.normal(size=(200, 3))
-    text = "dim d; data D : table(x: real[d], y: real); var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
-    found = at(text, {"w": np.zeros(3)}, {"D": {"x": x, "y": np.sign(x[:, 0] + 1e10 * random.normal(size=200))}})
+    text = (
+        "dim d; data D : table(x: real[d], y: real); var w[d]; minimize f: E[z ~ D] log1pexp(-z.y * "
+        "dot(w, z.x));"
+    )
+    found = at(
+        text, {"w": np.zeros(3)}, {"D": {"x": x, "y": np.sign(x[:, 0] + 1e10 * random.normal(size=200))}}
+    )
     assert not found.solved
 
 
 def test_a_loose_gap_is_said_beside_the_grade():
-    """Two equal columns, at their optimum: no curvature holds their difference, and only the range is proved."""
+    """Two equal columns, at their optimum: no curvature holds their difference, and only the range is
+    proved."""
     random = np.random.default_rng(2)
     one, y = random.normal(size=40), random.normal(size=40)
     best, data = np.full(2, one @ y / (one @ one) / 2), {"D": {"x": np.stack([one, one], 1), "y": y}}
@@ -184,7 +202,7 @@ def test_a_loose_gap_is_said_beside_the_grade():
     assert found.gap.value < 1e-6 or "proved is only" in found.verdict or not found.solved
 
 
-# ------------------------------------------------------------------------------------------------------------------ draws
+# -------------------------------------------------------------------------------------------- draws
 TAILED = "var w; minimize f: (log(E[e ~ normal(0, 1)] exp(w + 3 * e)) - 3)^2;"
 
 
@@ -201,7 +219,10 @@ def test_what_draws_say_is_estimated():
     ("text", "names"),
     [
         ("var q >= 0; minimize f: E[d ~ normal(100, 10)] (2 * q - 5 * min(q, d));", {"q": 102.5}),
-        ("var q >= 0, <= 300; minimize f: 2 * q; subject to c: E[d ~ normal(100, 10)] pos(d - q) <= 2;", {"q": 104.9}),
+        (
+            "var q >= 0, <= 300; minimize f: 2 * q; subject to c: E[d ~ normal(100, 10)] pos(d - q) <= 2;",
+            {"q": 104.9},
+        ),
         ("var w; minimize f: cvar(tail = 0.1)[e ~ normal(0, 1)] (w - e)^2;", {"w": 0.0}),
         ("var w; minimize f: (w - 1)^2; subject to c: prob[e ~ normal(0, 1)] (e > 3) <= 0.1;", {"w": 1.0}),
     ],

@@ -1,4 +1,5 @@
-"""Subgradients of kinks inside expectations, chosen row by row: optima of CVXPY read as solved, other points do not."""
+"""Subgradients of kinks inside expectations, chosen row by row: optima of CVXPY read as solved, other
+points do not."""
 
 import time
 import warnings
@@ -53,7 +54,12 @@ PROBLEMS = {
         lambda w: cp.sum(0.3 * (NUMBERS - X @ w) + cp.pos(X @ w - NUMBERS)) / N,
         [],
     ),
-    "l1 regression": ("minimize E[z ~ D] abs(dot(w, z.x) - z.y);", NUMBERS, lambda w: cp.sum(cp.abs(X @ w - NUMBERS)) / N, []),
+    "l1 regression": (
+        "minimize E[z ~ D] abs(dot(w, z.x) - z.y);",
+        NUMBERS,
+        lambda w: cp.sum(cp.abs(X @ w - NUMBERS)) / N,
+        [],
+    ),
     "insensitive": (
         "minimize E[z ~ D] eps_insensitive(dot(w, z.x) - z.y, 0.5);",
         NUMBERS,
@@ -113,24 +119,41 @@ PROBLEMS |= {
         [],
     ),
     "largest below a hinge": (
-        "minimize E[z ~ D] hinge(1 + max[k in d | k != 2] (w[k] * z.x[k]) - z.y * dot(w, z.x)) + 0.05 * sumsq(w);",
+        "minimize E[z ~ D] hinge(1 + max[k in d | k != 2] (w[k] * z.x[k]) - z.y * dot(w, z.x)) + 0.05 * "
+        "sumsq(w);",
         SIGNS,
         lambda w: (
-            cp.sum(cp.pos(1 + cp.max(cp.multiply(X, w[None, :])[:, [0, 2, 3, 4, 5]], axis=1) - cp.multiply(SIGNS, X @ w))) / N
+            cp.sum(
+                cp.pos(
+                    1
+                    + cp.max(cp.multiply(X, w[None, :])[:, [0, 2, 3, 4, 5]], axis=1)
+                    - cp.multiply(SIGNS, X @ w)
+                )
+            )
+            / N
             + 0.05 * cp.sum_squares(w)
         ),
         [],
     ),
     "one tail below all rows": (
-        "minimize E[z ~ D] hinge(1 + cvar(tail = 0.05)[v in D] dot(w, v.x) - 2 * z.y * dot(w, z.x)) + 0.05 * sumsq(w);",
+        "minimize E[z ~ D] hinge(1 + cvar(tail = 0.05)[v in D] dot(w, v.x) - 2 * z.y * dot(w, z.x)) + "
+        "0.05 * sumsq(w);",
         SIGNS,
-        lambda w: cp.sum(cp.pos(1 + tail(X @ w, 0.05) - 2 * cp.multiply(SIGNS, X @ w))) / N + 0.05 * cp.sum_squares(w),
+        lambda w: (
+            cp.sum(cp.pos(1 + tail(X @ w, 0.05) - 2 * cp.multiply(SIGNS, X @ w))) / N
+            + 0.05 * cp.sum_squares(w)
+        ),
         [],
     ),
     "largest of absolute values": (
         "minimize E[z ~ D] max(abs(dot(w, z.x) - z.y) - min(w[1], w[2] + 1), abs(w[1]), 2 * w[2] - 1);",
         NUMBERS,
-        lambda w: cp.sum(cp.maximum(cp.abs(X @ w - NUMBERS) - cp.minimum(w[0], w[1] + 1), cp.abs(w[0]), 2 * w[1] - 1)) / N,
+        lambda w: (
+            cp.sum(
+                cp.maximum(cp.abs(X @ w - NUMBERS) - cp.minimum(w[0], w[1] + 1), cp.abs(w[0]), 2 * w[1] - 1)
+            )
+            / N
+        ),
         [],
     ),
     "worst group": (f"minimize max[k in G] {RISK};", SIGNS, lambda w: cp.max(risks(w)), []),
@@ -153,10 +176,13 @@ PROBLEMS |= {
         [lambda w: cp.max(risks(w)) <= 0.7],
     ),
     "two maxima": (
-        "minimize max(abs(w[1] - 1), abs(w[2]) + abs(w[1] + 1), E[z ~ D] abs(w[3] - z.y) - 1) + 0.001 * sumsq(w);",
+        "minimize max(abs(w[1] - 1), abs(w[2]) + abs(w[1] + 1), E[z ~ D] abs(w[3] - z.y) - 1) + 0.001 * "
+        "sumsq(w);",
         NUMBERS,
         lambda w: (
-            cp.maximum(cp.abs(w[0] - 1), cp.abs(w[1]) + cp.abs(w[0] + 1), cp.sum(cp.abs(w[2] - NUMBERS)) / N - 1)
+            cp.maximum(
+                cp.abs(w[0] - 1), cp.abs(w[1]) + cp.abs(w[0] + 1), cp.sum(cp.abs(w[2] - NUMBERS)) / N - 1
+            )
             + 0.001 * cp.sum_squares(w)
         ),
         [],
@@ -187,7 +213,12 @@ TAIL = "cvar(tail = 0.1)[z ~ D] (-dot(w, z.x))"
 
 #: name -> (the variable's set, text, objective in CVXPY, constraints)
 SETS = {
-    "tail": ("in simplex(d)", f"minimize {TAIL};", lambda w: tail(-X @ w, 0.1), [lambda w: w >= 0, lambda w: cp.sum(w) == 1]),
+    "tail": (
+        "in simplex(d)",
+        f"minimize {TAIL};",
+        lambda w: tail(-X @ w, 0.1),
+        [lambda w: w >= 0, lambda w: cp.sum(w) == 1],
+    ),
     "tail bounded": (
         "in simplex(d)",
         f"maximize E[z ~ D] z.x[1] * w[1]; subject to c: {TAIL} <= 0.9;",
@@ -220,7 +251,11 @@ def test_optima_on_simple_sets_read_as_solved(name):
 
 def test_a_subgradient_at_a_distance_is_charged_for_it():
     """At distance t of its kink, |t| has the subgradient q with the error (1 - q) t."""
-    made = bound("minimize E[z ~ D] abs(w[1] - z.y);", head=HEAD, data={"D": {"x": X[:2], "y": [0.0, 2.0], "g": GROUPS[:2]}})
+    made = bound(
+        "minimize E[z ~ D] abs(w[1] - z.y);",
+        head=HEAD,
+        data={"D": {"x": X[:2], "y": [0.0, 2.0], "g": GROUPS[:2]}},
+    )
     w = np.zeros(D)
     assert report.report(made, {"w": w}).stationarity < 1e-12  # the median of two numbers
     w[0] = -1e-5
@@ -232,7 +267,11 @@ def test_many_rows_are_quick():
     """100,000 rows: those near a kink are weighed alone."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(100_000, 8)), rng.standard_t(2, size=100_000)
-    made = bound("minimize E[z ~ D] abs(w[1] - z.y);", head=HEAD, data={"D": {"x": x, "y": y, "g": np.full(len(y), "a")}})
+    made = bound(
+        "minimize E[z ~ D] abs(w[1] - z.y);",
+        head=HEAD,
+        data={"D": {"x": x, "y": y, "g": np.full(len(y), "a")}},
+    )
     began = time.process_time()
     found = report.report(made, {"w": np.r_[np.sort(y)[50_000], np.zeros(7)]})
     assert found.epsilon < 1e-8 and time.process_time() - began < 10
@@ -261,7 +300,9 @@ def test_least_squares_under_bounds():
     matrix, offset, size = rng.normal(size=(20, 60)), 5 * rng.normal(size=20), 60
     matrix, offset = np.vstack([matrix, np.eye(60)]), np.r_[offset, rng.normal(size=60)]
     box = [Weighing(part=Part(at=np.arange(size)[None], weights=Weights(kind="box")))]
-    cone = [Cone(at=0, parts=(Part(at=np.arange(1, size)[None], weights=Weights(kind="box", low=-1, high=2)),))]
+    cone = [
+        Cone(at=0, parts=(Part(at=np.arange(1, size)[None], weights=Weights(kind="box", low=-1, high=2)),))
+    ]
     z = cp.Variable(size)
     for groups, within in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
         best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), within).solve(solver="CLARABEL")
@@ -272,13 +313,18 @@ def test_least_squares_under_bounds():
 
 
 def nested():
-    """A multiplier with the weights of a capped simplex, of a box and, inside the simplex's first weight, of two simplexes; the
-    same in the objective; a free multiplier and one alone."""
+    """A multiplier with the weights of a capped simplex, of a box and, inside the simplex's first
+    weight, of two simplexes; the same in the objective; a free multiplier and one alone."""
     inner = Part(at=np.arange(7, 11).reshape(2, 2), weights=Weights(kind="simplex"))
     tail = Part(at=np.arange(1, 5)[None], weights=Weights(kind="simplex", high=0.4), inside={1: (inner,)})
-    cone = Cone(at=0, parts=(tail, Part(at=np.arange(5, 7).reshape(2, 1), weights=Weights(kind="box", low=-1))))
+    cone = Cone(
+        at=0, parts=(tail, Part(at=np.arange(5, 7).reshape(2, 1), weights=Weights(kind="box", low=-1)))
+    )
     below = Part(at=np.arange(14, 16).reshape(2, 1), weights=Weights(kind="box", low=-0.5))
-    worst = Weighing(part=Part(at=np.arange(11, 14)[None], weights=Weights(kind="simplex"), inside={12: (below,)}), scale=2.0)
+    worst = Weighing(
+        part=Part(at=np.arange(11, 14)[None], weights=Weights(kind="simplex"), inside={12: (below,)}),
+        scale=2.0,
+    )
     return [cone, worst, Simple(at=np.array([16, 17]), free=np.array([True, False]))]
 
 
@@ -292,7 +338,11 @@ def test_newtons_equations_without_fill():
         matrix=rng.normal(size=(4, size)), offset=rng.normal(size=4), owner=owner, rate=rate, constant=np.zeros(4),
         diagonal=np.r_[0.3, np.zeros(15), 0.1, 0.2], groups=groups,
     )  # fmt: skip
-    weight, right, missed = rng.uniform(0.1, 9, len(made.h)), rng.normal(size=size), rng.normal(size=len(made.right))
+    weight, right, missed = (
+        rng.uniform(0.1, 9, len(made.h)),
+        rng.normal(size=size),
+        rng.normal(size=len(made.right)),
+    )
     equations = bounded.Equations(posed, made)
     equations.factored(weight)
     dz, dx = equations.solve(right, missed)
@@ -308,13 +358,17 @@ def test_least_squares_over_nested_sets():
     """Against the vertices of the same sets."""
     rng, groups, size = np.random.default_rng(4), nested(), 18
     for _ in range(5):
-        posed = squares(np.vstack([rng.normal(size=(6, size)), 0.1 * np.eye(size)]), 2 * rng.normal(size=6 + size), groups)
+        posed = squares(
+            np.vstack([rng.normal(size=(6, size)), 0.1 * np.eye(size)]), 2 * rng.normal(size=6 + size), groups
+        )
         z, exact = min_norm.nearest(
             *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), Meter()
         )
         found = bounded.solve(posed, bounded.limits(groups, size), Meter())
         assert exact
-        assert np.linalg.norm(posed.residual(found)) == pytest.approx(np.linalg.norm(posed.residual(z)), rel=1e-6)
+        assert np.linalg.norm(posed.residual(found)) == pytest.approx(
+            np.linalg.norm(posed.residual(z)), rel=1e-6
+        )
 
 
 def project(groups, size):
@@ -336,13 +390,16 @@ NET = "(sum[k in H] v[k] * relu(dot(W[k], z.x)))"
     ],
 )
 def test_kinks_inside_those_of_rows_have_subgradients_too(text):
-    """At a point made stationary by a linear term, from one choice of all subgradients, no other choice is needed."""
+    """At a point made stationary by a linear term, from one choice of all subgradients, no other
+    choice is needed."""
     random = np.random.default_rng(3)
     x, y = random.normal(size=(12, 3)), np.sign(random.normal(size=12))
     W, v = random.normal(size=(2, 3)), np.array([0.7, -0.4])
     x[0] -= W[0] * (W[0] @ x[0]) / (W[0] @ W[0])  # a row at the inner kink
     x[1] -= W[1] * (W[1] @ x[1]) / (W[1] @ W[1])
-    head = "dim d; set H = {1, 2}; data D : table(x: real[d], y: real); data s : real[H, d]; data t : real[H];"
+    head = (
+        "dim d; set H = {1, 2}; data D : table(x: real[d], y: real); data s : real[H, d]; data t : real[H];"
+    )
     whole = f"{head} var W[H, d]; var v[H]; minimize ({text}) - sum[k in H] (dot(s[k], W[k]) + t[k] * v[k]);"
     point = {"W": W, "v": v}
 
@@ -355,7 +412,9 @@ def test_kinks_inside_those_of_rows_have_subgradients_too(text):
         problem = fccomodel.compile(whole).bind(data=data).bound
         leaves = {name: torch.tensor(value, requires_grad=True) for name, value in point.items()}
         value = evaluate(problem, problem.problem.objective.expr, leaves)
-        return np.concatenate([g.numpy().ravel() for g in torch.autograd.grad(value, [leaves["W"], leaves["v"]])])
+        return np.concatenate(
+            [g.numpy().ravel() for g in torch.autograd.grad(value, [leaves["W"], leaves["v"]])]
+        )
 
     mixed = 0.3 * slopes(1e-9) + 0.7 * slopes(-1e-9)
     data = {"D": {"x": x, "y": y}, "s": mixed[:6].reshape(2, 3), "t": mixed[6:]}
@@ -368,32 +427,52 @@ def test_tail_means_of_groups_have_weights():
     random = np.random.default_rng(5)
     g, r = np.array(["a"] * 30 + ["b"] * 45), random.normal(size=(75, 4))
     x, t = cp.Variable(4, nonneg=True), cp.Variable(2)
-    tails = [t[k] + cp.sum(cp.pos(-r[g == name] @ x - t[k])) / (0.2 * (g == name).sum()) for k, name in enumerate("ab")]
-    cp.Problem(cp.Minimize(cp.maximum(*tails)), [cp.sum(x) == 1]).solve(solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11)
+    tails = [
+        t[k] + cp.sum(cp.pos(-r[g == name] @ x - t[k])) / (0.2 * (g == name).sum())
+        for k, name in enumerate("ab")
+    ]
+    cp.Problem(cp.Minimize(cp.maximum(*tails)), [cp.sum(x) == 1]).solve(
+        solver="CLARABEL", tol_gap_abs=1e-11, tol_gap_rel=1e-11
+    )
     text = (
         "dim d; set G; data R : table(r: real[d], g: G); var x[d] in simplex(d);"
         "minimize max[k in G] cvar(tail = 0.2)[z ~ R | z.g == k] -dot(z.r, x);"
     )
-    found = report.report(fccomodel.compile(text).bind(data={"R": {"r": r, "g": g}}).bound, {"x": x.value / x.value.sum()})
+    found = report.report(
+        fccomodel.compile(text).bind(data={"R": {"r": r, "g": g}}).bound, {"x": x.value / x.value.sum()}
+    )
     assert found.stationarity < 1e-5 and not any("too many terms" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("of", ["({})", "pos(1 + {})"])
 def test_what_cancels_at_kinks_bent_both_ways_is_no_solution(of):
-    """Both are increasing functions of x: 0 is in the sum of their subdifferentials, not in that of their sum."""
+    """Both are increasing functions of x: 0 is in the sum of their subdifferentials, not in that of
+    their sum."""
     text = of.format("relu(z.a * x) - relu(-z.a * x)")
-    problem = fccomodel.compile(f"data D : table(a: real); var x; minimize E[z ~ D] {text};").bind(data={"D": {"a": np.ones(2)}})
+    problem = fccomodel.compile(f"data D : table(a: real); var x; minimize E[z ~ D] {text};").bind(
+        data={"D": {"a": np.ones(2)}}
+    )
     found = report.report(problem.bound, {"x": np.array(0.0)})
-    assert found.stationarity < 1e-9 and not found.solved and found.better is not None and float(found.better["x"]) < 0
+    assert (
+        found.stationarity < 1e-9
+        and not found.solved
+        and found.better is not None
+        and float(found.better["x"]) < 0
+    )
 
 
 def test_centres_that_coincide_part():
     """All centres begin at the origin, and the gradients of those that coincide are the same."""
     p = np.random.default_rng(0).normal(size=(200, 2))
     p += 3 * np.eye(4)[np.random.default_rng(0).integers(0, 4, 200)][:, :2]
-    text = "set K = 1 .. 3; data D : table(p: real[2]); var c[K, 2]; minimize E[z ~ D] min[k in K] sumsq(c[k] - z.p);"
+    text = (
+        "set K = 1 .. 3; data D : table(p: real[2]); var c[K, 2]; minimize E[z ~ D] min[k in K] "
+        "sumsq(c[k] - z.p);"
+    )
     found = fccomodel.compile(text).bind(data={"D": {"p": p}}).solve(seed=0)
-    assert found.report.solved and found.objective == pytest.approx(1.6101, rel=1e-4)  # scikit-learn's, of twenty starts
+    assert found.report.solved and found.objective == pytest.approx(
+        1.6101, rel=1e-4
+    )  # scikit-learn's, of twenty starts
 
 
 def test_a_root_of_0_that_no_variable_moves_has_derivative_0():

@@ -77,11 +77,17 @@ def test_gradients_that_are_small_by_scaling_alone() -> None:
     w = 1e6 * random.normal(size=5)
     t = x @ w + 0.5 * random.normal(size=200)
     data = {"D": {"x": x, "t": t}}
-    text = "dim d; data D : table(x: real[d], t: real); var w[d]; minimize mean[z in D] (dot(w, z.x) - z.t)^2;"
+    text = (
+        "dim d; data D : table(x: real[d], t: real); var w[d]; minimize mean[z in D] (dot(w, z.x) - z.t)^2;"
+    )
     least = float(np.mean((x @ np.linalg.lstsq(x, t, rcond=1e-14)[0] - t) ** 2))
     ridge = np.linalg.solve(x.T @ x + 1e-8 * np.eye(5), x.T @ t)
     found = judged(text, {"w": ridge}, **data)
-    assert found.objective > 1.5 * least and found.verdict.startswith(BEATEN) and "by Newton's step" in found.verdict
+    assert (
+        found.objective > 1.5 * least
+        and found.verdict.startswith(BEATEN)
+        and "by Newton's step" in found.verdict
+    )
     result = fccomodel.compile(text).bind(**data).solve(seed=0, budget="5s")
     assert result.report.solved and result.objective <= least * (1 + 1e-4)
 
@@ -113,7 +119,9 @@ POLES = {
 def test_a_pole_beside_a_stationary_point(name: str) -> None:
     text, point = POLES[name]
     found = judged(text, point)
-    assert not found.solved and "the objective falls without end where" in found.verdict and found.better is None
+    assert (
+        not found.solved and "the objective falls without end where" in found.verdict and found.better is None
+    )
 
 
 def test_poles_of_rows_are_looked_at() -> None:
@@ -137,11 +145,17 @@ def test_where_curvature_is_not_known_the_words_say_stationary(monkeypatch: pyte
     monkeypatch.setattr(report, "BESIDE_S", 0.0)
     monkeypatch.setattr(report, "BESIDE_SHARE", 0.0)
     found = judged("var x; var y; minimize (x * y)^2 - 2 * x * y;", {"x": 2, "y": 0.5})
-    assert found.verdict.startswith("Stationary to high accuracy") and "whether it is a saddle is not known" in found.verdict
+    assert (
+        found.verdict.startswith("Stationary to high accuracy")
+        and "whether it is a saddle is not known" in found.verdict
+    )
 
 
 def test_an_underflowing_weight_is_reported_inside_its_bound() -> None:
-    text = "dim d; data c : real[d]; var w[d] in simplex(d); minimize dot(c, w) + 0.001 * sum[i in d] w[i] * log(w[i]);"
+    text = (
+        "dim d; data c : real[d]; var w[d] in simplex(d); minimize dot(c, w) + 0.001 * sum[i in d] "
+        "w[i] * log(w[i]);"
+    )
     result = fccomodel.compile(text).bind(c=np.arange(4.0)).solve(seed=0, budget="2s")
     assert result.report.solved and abs(result.objective) < 1e-8
     found = judged(text, {"w": [1, 0, 0, 0]}, c=np.arange(4.0))

@@ -35,14 +35,19 @@ def test_elements_are_counted(bound):
 
 
 def test_what_cannot_be_held_is_estimated(bound, monkeypatch):
-    """An answer is not thrown away where its terms cannot be sorted together: the estimate and its error cover the value."""
+    """An answer is not thrown away where its terms cannot be sorted together: the estimate and its
+    error cover the value."""
     w = {"w": np.array([0.5, 0.0, 0.1])}
     exact = report.report(bound.bound, w)
     system = report.System
 
     def small(rows, *args, **more):
         if rows.tables["D"].n > 600:
-            refuse(too_many_to_sort(next(n for n in ir.walk(*rows.problem.roots) if isinstance(n, ir.Reduce)), 1e9, 5e10, 1e9))
+            refuse(
+                too_many_to_sort(
+                    next(n for n in ir.walk(*rows.problem.roots) if isinstance(n, ir.Reduce)), 1e9, 5e10, 1e9
+                )
+            )
         return system(rows, *args, **more)
 
     monkeypatch.setattr(report, "System", small)
@@ -71,7 +76,12 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
     bound = fccomodel.compile(text).bind(data={"D": {"x": X, "y": Y}}).bound
     w = {"w": np.array([0.5, 0.0, 0.1])}
     exact = report.report(bound, w)
-    for name, value in {"FREE": 100_000, "SMALL_PARTS": (20_000, 40_000), "LEAST_KEPT": 10_000, "PASSES": 1e6}.items():
+    for name, value in {
+        "FREE": 100_000,
+        "SMALL_PARTS": (20_000, 40_000),
+        "LEAST_KEPT": 10_000,
+        "PASSES": 1e6,
+    }.items():
         monkeypatch.setattr(subsample, name, value)
     found = report.report(bound, w, afford=10.0)
     assert not found.exact and found.notes[0].endswith("the objective and the constraints are of all rows")
@@ -88,7 +98,9 @@ def test_explain_says_what_will_be_large(bound, monkeypatch):
 
 
 def test_entries_for_each_row_are_not_thinned():
-    text = "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
+    text = (
+        "data D : table(x: real); var s[D]; minimize mean[i in D] mean[j in D] (s[i] - s[j] - i.x + j.x)^2;"
+    )
     made = fccomodel.compile(text).bind(data={"D": {"x": X[:40, 0]}}).bound
     assert not subsample.thinnable(made)
 
@@ -98,7 +110,8 @@ minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x)); s.t. c: E[z ~ D] z.x[1] * w[1] <
 
 
 def test_intervals_take_what_is_left(monkeypatch):
-    """Of fewer rows the half-widths are as of all, and said to be cut; a value is of all rows where that is one pass."""
+    """Of fewer rows the half-widths are as of all, and said to be cut; a value is of all rows where
+    that is one pass."""
     from fccomodel.report.new_rows import intervals
 
     bound = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}}).bound
@@ -107,7 +120,9 @@ def test_intervals_take_what_is_left(monkeypatch):
     monkeypatch.setattr(intervals, "priced", lambda task: (task(), 1.0))
     cut = subsample.sure(bound, w, seed=0, afford=2.0)
     assert not whole.cut and "0.25 of the rows" in cut.cut and cut.groups == intervals.FEWEST
-    assert cut.objective.value == whole.objective.value and 0.4 < cut.objective.half / whole.objective.half < 2.5
+    assert (
+        cut.objective.value == whole.objective.value and 0.4 < cut.objective.half / whole.objective.half < 2.5
+    )
     tiny = subsample.sure(bound, w, seed=0, afford=0.01)
     assert "rows" in tiny.why and tiny.objective.value == whole.objective.value
 
@@ -115,7 +130,9 @@ def test_intervals_take_what_is_left(monkeypatch):
 def test_held_out_rows_share_the_budget(monkeypatch):
     asked = []
     sure = subsample.sure
-    monkeypatch.setattr(subsample, "sure", lambda *a, afford, **more: asked.append(afford) or sure(*a, afford=afford, **more))
+    monkeypatch.setattr(
+        subsample, "sure", lambda *a, afford, **more: asked.append(afford) or sure(*a, afford=afford, **more)
+    )
     problem = fccomodel.compile(PLAIN).bind(data={"D": {"x": X, "y": Y}})
     planned = problem.plan(budget="4s", holdout=0.2)
     outcome = pipeline.solve(planned)

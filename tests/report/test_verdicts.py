@@ -1,4 +1,5 @@
-"""Verdicts that agree with themselves, and with what is true: points that read as solved are, whatever the scales."""
+"""Verdicts that agree with themselves, and with what is true: points that read as solved are, whatever
+the scales."""
 
 import inspect
 from dataclasses import replace
@@ -27,7 +28,7 @@ def at(text, *, data=None, **variables):
     return report.report(made, {name: np.asarray(value, float) for name, value in variables.items()})
 
 
-# ------------------------------------------------------------------------------------------------- beyond double precision
+# -------------------------------------------------------------------------- beyond double precision
 HUGE = (0.0, 1.0, 1e100, -1e154, 1.7e308)
 
 
@@ -57,7 +58,7 @@ def test_numbers_beyond_those_of_double_precision(model):
     assert all("double precision" in f.advice for f in found if np.isinf(f.epsilon))
 
 
-# ----------------------------------------------------------------------------------------------------------------- scales
+# ------------------------------------------------------------------------------------------- scales
 def test_an_optimum_far_away():
     text = "var x; minimize (x / 1e6 - 1)^2;"
     far = at(text, x=7.5e5)
@@ -99,7 +100,9 @@ def test_features_of_different_scales_without_a_proved_gap():
     """A step along one entry is tried where nothing is proved."""
     x = RANDOM.normal(size=(200, 3)) * [1e6, 1, 1e-6]
     y = np.sign(x @ [1e-6, 1, 1e6] + RANDOM.normal(size=200))
-    text = "dim d; data D: table(x: real[d], y: real); var w[d]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
+    text = (
+        "dim d; data D: table(x: real[d], y: real); var w[d]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x));"
+    )
     problem = fccomodel.compile(text).bind(D={"x": x, "y": y})
     found = report.report(problem.bound, {"w": _logistic(x[:, :2], y, 0.0)})
     assert found.epsilon < 1e-4 and not found.solved and "along `w[3]` is better by" in found.verdict
@@ -138,7 +141,11 @@ def test_a_gap_of_nothing_is_a_proof():
     """Without an interior there are no multipliers, and the point is optimal all the same."""
     found = at("var x[2]; minimize x[1] + x[2]; subject to c: sumsq(x) <= 0;", x=[0.0, 0.0])
     assert found.epsilon > 0.1 and found.gap.value < 1e-9
-    assert found.solved and found.verdict.startswith("Solved to high accuracy, by the proved gap") and not found.advice
+    assert (
+        found.solved
+        and found.verdict.startswith("Solved to high accuracy, by the proved gap")
+        and not found.advice
+    )
 
 
 def test_a_cusp():
@@ -149,7 +156,8 @@ def test_a_cusp():
 
 @pytest.mark.parametrize("constraint", ["y^2 <= x^3", "x^3 == 0", "y^2 - (x - 0.001)^3 <= 1e-9"])
 def test_what_violations_are_worth_is_not_little(constraint):
-    """A violation of 1e-6 with a multiplier of 4000: the point is beyond the optimum by more than first-order terms say."""
+    """A violation of 1e-6 with a multiplier of 4000: the point is beyond the optimum by more than
+    first-order terms say."""
     found = at(f"var x; var y; minimize x; subject to c: {constraint};", x=-0.009, y=0.0)
     assert found.feasibility < 1e-6 and found.epsilon < 1e-2
     assert not found.solved
@@ -164,33 +172,52 @@ def test_an_objective_of_nearly_zero():
 def test_divisors_without_a_zero():
     """Newton's steps to a zero that is not there end, also where two values are alike."""
     assert at("var x; minimize x / (1 + x^2);", x=-1.0).solved
-    assert at("var x; minimize 1 / (2 + cos_like);".replace("cos_like", "(x - 1)^2 - 1"), x=1.0).epsilon < 1e-12
+    assert (
+        at("var x; minimize 1 / (2 + cos_like);".replace("cos_like", "(x - 1)^2 - 1"), x=1.0).epsilon < 1e-12
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------ without a solution
+# ------------------------------------------------------------------------------- without a solution
 def test_infeasible_only_where_no_point_is_known_to_be_feasible():
     bound = fccomodel.compile("var x; maximize x; subject to c: sigmoid(x) <= 0.999;").bind().bound
     assert report.somewhere_feasible(bound)
-    found = report.failed(report.report(bound, {"x": 132.0}), Failure(kind="infeasible"), convex=False, feasible=True)
-    assert not found.failure and found.verdict.startswith("Not solved yet") and "elsewhere points meet all" in found.verdict
-    apart = fccomodel.compile("var x in simplex(3); minimize x[1]; subject to c: sumsq(x) >= 2;".replace("x in", "x[3] in"))
+    found = report.failed(
+        report.report(bound, {"x": 132.0}), Failure(kind="infeasible"), convex=False, feasible=True
+    )
+    assert (
+        not found.failure
+        and found.verdict.startswith("Not solved yet")
+        and "elsewhere points meet all" in found.verdict
+    )
+    apart = fccomodel.compile(
+        "var x in simplex(3); minimize x[1]; subject to c: sumsq(x) >= 2;".replace("x in", "x[3] in")
+    )
     assert not report.somewhere_feasible(apart.bind().bound)
 
 
 def test_constraints_without_a_variable():
-    """What the data violate no point meets, whatever else the run finds; what they meet within rounding is no alarm."""
+    """What the data violate no point meets, whatever else the run finds; what they meet within
+    rounding is no alarm."""
     text = "param a default 7; var x; minimize {objective}; subject to fine: a <= 5; low: x <= 1;"
     for objective in ("(x - 3)^2", "(x - 3)^4 - x^2"):
         found = fccomodel.compile(text.format(objective=objective)).bind().solve()
-        assert found.outcome.status == "infeasible" and found.outcome.solution.failure.fixed and found.report.gap is None
-        assert found.report.verdict.startswith("Infeasible, proved: fine has no variable, and is violated by 2.")
+        assert (
+            found.outcome.status == "infeasible"
+            and found.outcome.solution.failure.fixed
+            and found.report.gap is None
+        )
+        assert found.report.verdict.startswith(
+            "Infeasible, proved: fine has no variable, and is violated by 2."
+        )
     met = fccomodel.compile(text.format(objective="(x - 3)^2")).bind().with_params(a=5 + 1e-12).solve()
     assert met.outcome.status == "converged"
 
 
 def test_unbounded_only_where_no_violation_is_needed():
     claimed = Failure(kind="unbounded", along=("x", True))
-    found = report.failed(at("var x; minimize -x; subject to c: tanh(x) <= 0.9999;", x=1e12), claimed, convex=False)
+    found = report.failed(
+        at("var x; minimize -x; subject to c: tanh(x) <= 0.9999;", x=1e12), claimed, convex=False
+    )
     assert not found.failure and found.verdict.startswith("Not solved yet")
 
 
@@ -198,17 +225,25 @@ def test_unbounded_only_where_the_point_is_feasible():
     text = "var x; minimize -x; subject to c: log(1 + x^2) <= 20;"
     claimed = Failure(kind="unbounded", along=("x", True))
     found = report.failed(at(text, x=1e12), claimed, convex=False)
-    assert not found.failure and not found.verdict.startswith("Unbounded") and "violated by 3.5e+01" in found.verdict
+    assert (
+        not found.failure
+        and not found.verdict.startswith("Unbounded")
+        and "violated by 3.5e+01" in found.verdict
+    )
     free = report.failed(at("var x; minimize -x;", x=1e12), claimed, convex=True)
     assert free.failure == "unbounded" and free.verdict.startswith("Unbounded") and not free.solved
 
 
-# ---------------------------------------------------------------------------------------------------------------- one story
+# ---------------------------------------------------------------------------------------- one story
 def test_a_violation_within_tolerance_is_no_alarm():
     w, _ = solved(fit, [lambda c, w: c.sum_squares(w) <= 0.5])
     text = f"var w[d]; minimize {FIT}; subject to size: sumsq(w) <= 0.5;"
     slightly = report.report(bound(text), {"w": w * (1 + 1e-6)})
-    assert slightly.gap.value < 0 and str(slightly.gap).startswith("gap <= 0, proved") and "violation" in str(slightly.gap)
+    assert (
+        slightly.gap.value < 0
+        and str(slightly.gap).startswith("gap <= 0, proved")
+        and "violation" in str(slightly.gap)
+    )
     largely = report.report(bound(text), {"w": w * 1.1})
     assert str(largely.gap).startswith("the optimum is worse than this by at least")
 
@@ -216,19 +251,33 @@ def test_a_violation_within_tolerance_is_no_alarm():
 def test_no_constraint_is_active_only_without_multipliers():
     assert "no constraint" not in str(Qualification(held=("a",)))
     found = report.report(bound(f"var w[d]; minimize {FIT}; subject to a: w[1] <= 0.9;"), {"w": np.zeros(D)})
-    assert found.constraints["a"].multiplier > 0.1 and "no constraint is active" not in str(found.qualification)
+    assert found.constraints["a"].multiplier > 0.1 and "no constraint is active" not in str(
+        found.qualification
+    )
 
 
 CONVERGED = Ending(how="converged", way="passes", tol=1e-6)
 #: how a run ended -> words that its advice may not hold there
 ENDINGS = {
-    "budget of steps": (Ending(how="budget", tol=1e-6, sampled=True), ("--tol", "--no-polish", "gains nothing")),
+    "budget of steps": (
+        Ending(how="budget", tol=1e-6, sampled=True),
+        ("--tol", "--no-polish", "gains nothing"),
+    ),
     "budget of whole steps": (Ending(how="budget", tol=1e-6), ("--tol", "batches", "gains nothing")),
-    "budget of passes": (Ending(how="budget", way="passes", tol=1e-6, sampled=True), ("--tol", "batches", "gains nothing")),
+    "budget of passes": (
+        Ending(how="budget", way="passes", tol=1e-6, sampled=True),
+        ("--tol", "batches", "gains nothing"),
+    ),
     "interrupted": (Ending(how="interrupted", tol=1e-6, sampled=True), ("--tol", "gains nothing")),
     "stages gain nothing": (Ending(how="stalled", tol=1e-6, sampled=True), ("run longer", "--tol", "passes")),
-    "whole stages gain nothing": (Ending(how="stalled", tol=1e-6, passes="without --no-polish"), ("run longer", "batches")),
-    "rounds gain nothing": (Ending(how="stalled", way="passes", sampled=True), ("run longer", "batches", "--tol")),
+    "whole stages gain nothing": (
+        Ending(how="stalled", tol=1e-6, passes="without --no-polish"),
+        ("run longer", "batches"),
+    ),
+    "rounds gain nothing": (
+        Ending(how="stalled", way="passes", sampled=True),
+        ("run longer", "batches", "--tol"),
+    ),
     "steps converged": (Ending(how="converged", tol=1e-3, sampled=True), ("longer", "batches")),
     "passes converged": (CONVERGED, ("longer", "batches")),
     "passes at rounding": (Ending(how="converged", way="passes", tol=1e-12), ("longer", "batches", "--tol")),
@@ -274,7 +323,9 @@ def test_a_saddle_is_not_a_matter_of_curvature():
     system = System(made, {"x": np.zeros(2)})
     judged = Judged(grade=BEATEN, better=better)
     parts = dict.fromkeys(("stationarity", "feasibility", "complementarity"), 0.0)
-    advice = {convex: verdict(system, {}, parts, parts, judged, None, convex=convex)[1] for convex in (True, False)}
+    advice = {
+        convex: verdict(system, {}, parts, parts, judged, None, convex=convex)[1] for convex in (True, False)
+    }
     assert "Curvature" in advice[True] and "1e-4 * sumsq(x)" in advice[True]
     assert "saddles" in advice[False] and "Curvature" not in advice[False]
 
@@ -297,7 +348,9 @@ def test_status_and_verdict_are_one_word():
     problem = fccomodel.compile("var x; minimize (x - 1)^2;").bind()
     result = problem.solve(budget="2s", seed=0)
     assert result.outcome.status == "converged" == result.json["status"] and result.report.solved
-    disputed = replace(result.outcome, report=report.report(problem.bound, {"x": np.array(3.0)}, ended=CONVERGED))
+    disputed = replace(
+        result.outcome, report=report.report(problem.bound, {"x": np.array(3.0)}, ended=CONVERGED)
+    )
     assert disputed.status == "stopped" and disputed.stopped.startswith("by the run's own tests: converged")
 
 
@@ -305,11 +358,15 @@ def test_stored_multipliers_are_those_reported(tmp_path):
     problem = fccomodel.compile("var x; minimize (x - 3)^2; subject to c: x <= 1;").bind()
     result = problem.solve(budget="2s", seed=0)
     stored = fccomodel.load(result.save(tmp_path / "out"))
-    assert stored.multipliers == pytest.approx({"c": result.report.constraints["c"].multiplier}) and stored.multipliers["c"] > 3
+    assert (
+        stored.multipliers == pytest.approx({"c": result.report.constraints["c"].multiplier})
+        and stored.multipliers["c"] > 3
+    )
 
 
 def test_the_origin_may_be_better():
-    """A likelihood written as a product is so small everywhere that its slope says nothing, and no curvature is known."""
+    """A likelihood written as a product is so small everywhere that its slope says nothing, and no
+    curvature is known."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(200, 2))
     text = "dim d; data D: table(x: real[d]); var w[d]; maximize prod[z in D] sigmoid(dot(w, z.x));"

@@ -1,4 +1,5 @@
-"""Constants estimated by sampling: against exact ones, against the proved bounds, and at a cost that rows do not change."""
+"""Constants estimated by sampling: against exact ones, against the proved bounds, and at a cost that
+rows do not change."""
 
 from __future__ import annotations
 
@@ -38,7 +39,9 @@ def bound_to(objective: str, rows: int = 400, sets: str = "", size: int = 3) -> 
         "t": rng.random(rows),
         "g": rng.integers(0, 3, rows).astype(float),
     }
-    return Bound(problem=problem, tables={"D": BoundTable(name="D", n=rows, columns=columns)}, dims={"d": size})
+    return Bound(
+        problem=problem, tables={"D": BoundTable(name="D", n=rows, columns=columns)}, dims={"d": size}
+    )
 
 
 def inner(bound: Bound) -> ir.Reduce:
@@ -51,8 +54,12 @@ def test_a_quadratic_has_its_own_constants() -> None:
     found = structure.estimate(bound.problem, bound, inner(bound), samples=4000)
     table = bound.tables["D"].columns
     x, t = table["x"], table["t"]
-    assert found["gradient"].value.number == pytest.approx(2 * np.linalg.eigvalsh(x.T @ x / len(x))[-1], rel=0.1)
-    far = structure.estimate(bound.problem, bound, inner(bound), samples=4000, points=[{"w": np.zeros(3)}], radius=1e-9)
+    assert found["gradient"].value.number == pytest.approx(
+        2 * np.linalg.eigvalsh(x.T @ x / len(x))[-1], rel=0.1
+    )
+    far = structure.estimate(
+        bound.problem, bound, inner(bound), samples=4000, points=[{"w": np.zeros(3)}], radius=1e-9
+    )
     assert far["lipschitz"].value.number == pytest.approx(np.linalg.norm(2 * x.T @ t / len(x)), rel=0.3)
     assert far["value noise"].value.number == pytest.approx(np.var(t**2), rel=0.1)
     slopes = -2 * x * t[:, None]
@@ -65,10 +72,14 @@ def test_the_noise_is_right_on_average() -> None:
     table = bound.tables["D"].columns
     exact = (2 * table["x"] * table["t"][:, None]).var(0).sum()
     seen = [
-        structure.estimate(bound.problem, bound, inner(bound), seed=seed, samples=64, points=[{"w": np.zeros(3)}], radius=0.0)
+        structure.estimate(
+            bound.problem, bound, inner(bound), seed=seed, samples=64, points=[{"w": np.zeros(3)}], radius=0.0
+        )
         for seed in range(30)
     ]
-    assert 0.9 * exact < np.mean([f["gradient noise"].value.number for f in seen]) < 2 * exact, "a maximum over four looks"
+    assert 0.9 * exact < np.mean([f["gradient noise"].value.number for f in seen]) < 2 * exact, (
+        "a maximum over four looks"
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,19 +106,27 @@ def test_estimates_stay_below_what_is_proved(objective: str) -> None:
 
 def test_a_kink_has_no_gradient_constant() -> None:
     bound = bound_to("abs(E[z ~ D] dot(w, z.x) - 1)")
-    assert set(structure.estimate(bound.problem, bound, bound.problem.objective.expr)) == {"interval", "lipschitz"}
+    assert set(structure.estimate(bound.problem, bound, bound.problem.objective.expr)) == {
+        "interval",
+        "lipschitz",
+    }
 
 
 def test_the_seed_decides() -> None:
     bound = bound_to("E[z ~ D] tanh(dot(w, z.x))")
-    values = [{k: f.value for k, f in structure.estimate(bound.problem, bound, inner(bound), seed=s).items()} for s in (0, 0, 1)]
+    values = [
+        {k: f.value for k, f in structure.estimate(bound.problem, bound, inner(bound), seed=s).items()}
+        for s in (0, 0, 1)
+    ]
     assert values[0] == values[1] != values[2]
 
 
 def test_rows_do_not_change_the_cost() -> None:
     def seconds(rows: int) -> float:
         bound = bound_to("mean[i in D] log(E[j ~ D] exp(sqhinge(1 + dot(w, j.x) - dot(w, i.x))))", rows=rows)
-        structure.estimate(bound.problem, bound, bound.problem.objective.expr, samples=8)  # sorts the rows, once
+        structure.estimate(
+            bound.problem, bound, bound.problem.objective.expr, samples=8
+        )  # sorts the rows, once
         began = time.process_time()
         structure.estimate(bound.problem, bound, bound.problem.objective.expr)
         return time.process_time() - began

@@ -6,7 +6,10 @@ import pytest
 import fccomodel
 from fccomodel.structure.exchange import exchangeable
 
-HEAD = "dim d; dim k; data D : table(x: real[d], y: real); data c : real[k]; var M[k, d]; var p[k] in simplex(k); var a[k]; "
+HEAD = (
+    "dim d; dim k; data D : table(x: real[d], y: real); data c : real[k]; var M[k, d]; var p[k] in "
+    "simplex(k); var a[k]; "
+)
 MODELS = {
     "E[z ~ D] -log(sum[j in k] p[j] * exp(-sumsq(z.x - M[j])))": {"M"},
     "E[z ~ D] square(z.y - (sum[j in k] a[j] * tanh(dot(M[j], z.x)))) + 0.1 * norm_fro(M)": {"M"},
@@ -22,7 +25,10 @@ MODELS = {
 
 @pytest.mark.parametrize("text", MODELS)
 def test_rows_that_could_change_places(text):
-    assert exchangeable(fccomodel.compile(f"{HEAD} minimize {text} + 0 * sum(a) + 0 * sum(p);").compiled.problem) == MODELS[text]
+    assert (
+        exchangeable(fccomodel.compile(f"{HEAD} minimize {text} + 0 * sum(a) + 0 * sum(p);").compiled.problem)
+        == MODELS[text]
+    )
 
 
 def test_a_mixture_parts_its_centres():
@@ -36,7 +42,11 @@ def test_a_mixture_parts_its_centres():
 
 
 def test_factors_beside_an_offset_leave_zero():
-    """The derivative by some of the variables is zero at the start, by others it is not; what has no influence stays."""
-    text = "data c: real; data idle: real; var x; var y; var b; var z; minimize square(x * y - c) + square(b + idle * z - 1);"
+    """The derivative by some of the variables is zero at the start, by others it is not; what has no
+    influence stays."""
+    text = (
+        "data c: real; data idle: real; var x; var y; var b; var z; minimize square(x * y - c) + "
+        "square(b + idle * z - 1);"
+    )
     found = fccomodel.compile(text).bind(c=2.0, idle=0.0).solve(budget="60it")
     assert found.objective < 1e-6 and found.variables["z"] == 0

@@ -37,10 +37,14 @@ def test_signs_of_differences_of_data(text):
 
 
 def test_the_range_is_that_of_the_values():
-    bound = fccomodel.compile(f"{HEAD} minimize t^2 * (E[z ~ D] (z.x - z.y) * z.x) + sumsq(q);").bind(
-        data=DATA, params={"a": 2.0, "b": 1.5}, spec={"sets": {"B": ["r", "w"]}}
-    ).bound
+    bound = (
+        fccomodel.compile(f"{HEAD} minimize t^2 * (E[z ~ D] (z.x - z.y) * z.x) + sumsq(q);")
+        .bind(data=DATA, params={"a": 2.0, "b": 1.5}, spec={"sets": {"B": ["r", "w"]}})
+        .bound
+    )
     analysis = analyse(bound.problem, bound)
-    (difference,) = [n for n in ir.walk(bound.problem.objective.expr) if isinstance(n, ir.Apply) and n.op == "sub"]
+    (difference,) = [
+        n for n in ir.walk(bound.problem.objective.expr) if isinstance(n, ir.Apply) and n.op == "sub"
+    ]
     where = analysis.see(difference).interval.value
     assert (where.lo, where.hi) == (0.5, 1.0)

@@ -6,7 +6,8 @@ import time
 
 import fccomodel
 
-#: Seconds of the processor for 40 names, each the square of the one before, which have 2^40 factors written out.
+#: Seconds of the processor for 40 names, each the square of the one before, which have 2^40 factors
+#: written out.
 SECONDS = 20.0
 
 

@@ -1,4 +1,5 @@
-"""Curvature, monotonicity and smoothness of expressions written by hand, and of the models that ship with the project."""
+"""Curvature, monotonicity and smoothness of expressions written by hand, and of the models that ship
+with the project."""
 
 from __future__ import annotations
 
@@ -202,7 +203,7 @@ def test_table(row: tuple) -> None:
     assert (found.curvature, found.smooth, found.monotone(leaf)) == (curvature, smooth, way)
 
 
-# ------------------------------------------------------------------------------------------------- numbers, data, standing
+# -------------------------------------------------------------------------- numbers, data, standing
 def bound_to(model: ir.Problem, rows: int = 50, size: int = 4) -> Bound:
     """Random data for the preamble's declarations."""
     rng = np.random.default_rng(0)
@@ -308,20 +309,31 @@ def test_deep_sums_do_not_recurse() -> None:
     assert structure.facts_of(expr).curvature == "convex"
 
 
-# ---------------------------------------------------------------------------------------------------------------- holes
+# -------------------------------------------------------------------------------------------- holes
 def hole(name: str) -> ir.Hole:
     return ir.Hole(name=name)
 
 
 def apply(op: str, *args: ir.Expr | float) -> ir.Apply:
-    return ir.Apply(op=op, args=tuple(a if isinstance(a, ir.Expr) else ir.Const(value=float(a)) for a in args))
+    return ir.Apply(
+        op=op, args=tuple(a if isinstance(a, ir.Expr) else ir.Const(value=float(a)) for a in args)
+    )
 
 
 #: f(u1, u2), intervals, curvature, non-decreasing, C_f, L_f, rho_f, degree of its pieces
 U1, U2 = hole("u1"), hole("u2")
 INF = float("inf")
 OUTER = [
-    (apply("pos", apply("sub", apply("abs", apply("sub", U1, U2)), 0.1)), {}, "convex", False, sqrt(2), None, 0.0, 1),
+    (
+        apply("pos", apply("sub", apply("abs", apply("sub", U1, U2)), 0.1)),
+        {},
+        "convex",
+        False,
+        sqrt(2),
+        None,
+        0.0,
+        1,
+    ),
     (apply("max", U1, U2, 0), {}, "convex", True, 1.0, None, 0.0, 1),
     (apply("mul", 3, apply("pos", U1)), {}, "convex", True, 3.0, None, 0.0, 1),
     (apply("sqhinge", U1), {}, "convex", True, INF, 2.0, 0.0, 2),
@@ -331,7 +343,16 @@ OUTER = [
     (apply("exp", U1), {}, "convex", True, INF, INF, 0.0, None),
     (apply("scad", U1, 3, 1), {}, "weakly convex", False, 1.0, None, 0.5, 2),
     (apply("neg", apply("square", U1)), {"u1": Interval(0.0, 5.0)}, "concave", False, 10.0, 2.0, 2.0, 2),
-    (apply("div", U1, U2), {"u1": Interval(0.0, 1.0), "u2": Interval(1.0, 2.0)}, "weakly convex", False, sqrt(2), 4.0, 2.0, None),
+    (
+        apply("div", U1, U2),
+        {"u1": Interval(0.0, 1.0), "u2": Interval(1.0, 2.0)},
+        "weakly convex",
+        False,
+        sqrt(2),
+        4.0,
+        2.0,
+        None,
+    ),
     (apply("sub", apply("mul", 2, U1), U2), {}, "affine", False, sqrt(5), 0.0, 0.0, 1),
     (apply("pos", apply("sub", apply("square", U1), 1)), {}, "convex", False, INF, None, 0.0, 2),
 ]
@@ -352,10 +373,12 @@ def test_a_param_may_stand_in_an_outer_function() -> None:
     assert structure.facts_of(f).curvature == "unknown"
     assert structure.facts_of(f, params={"alpha": Interval(0.0, 1.0)}).C == 1.0
     assert structure.facts_of(f, params={"alpha": 0.25}).C == 0.25
-    assert structure.facts_of(f, params={"alpha": ir.Parameter(name="alpha", lower=0.0)}).curvature == "convex"
+    assert (
+        structure.facts_of(f, params={"alpha": ir.Parameter(name="alpha", lower=0.0)}).curvature == "convex"
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------------- nets
+# --------------------------------------------------------------------------------------------- nets
 NET = """
 dim d;
 data D : table(x: real[d], y: {{-1, 1}});
@@ -369,7 +392,10 @@ gap: abs(E[i ~ D] s(w; i.x)) <= 0.1;
 
 def test_nets() -> None:
     plain = structure.analyse(problem(NET.format(assume="")))
-    assert plain.objective.curvature == plain.constraints["gap"].curvature == "unknown" and not plain.objective.smooth
+    assert (
+        plain.objective.curvature == plain.constraints["gap"].curvature == "unknown"
+        and not plain.objective.smooth
+    )
     assumed = structure.analyse(problem(NET.format(assume=" assume smooth")))
     assert assumed.objective.curvature == "weakly convex" and assumed.objective.smooth
     assert assumed.objective.below.standing == assumed.objective.differentiable.standing == Standing.ASSUMED
@@ -380,7 +406,9 @@ def test_nets() -> None:
     assert convex.see(convex.problem.constraints[0].body).curvature == "unknown", "abs of a convex function"
 
 
-@pytest.mark.parametrize("activation, curvature", [("elu", "weakly convex"), ("silu", "weakly convex"), ("relu", "unknown")])
+@pytest.mark.parametrize(
+    "activation, curvature", [("elu", "weakly convex"), ("silu", "weakly convex"), ("relu", "unknown")]
+)
 def test_bound_nets(activation: str, curvature: str) -> None:
     import torch
 
@@ -408,7 +436,8 @@ def test_domains_that_are_not_proved_are_said() -> None:
 @pytest.mark.parametrize("value", [-2.0, -0.5, 1 / 3, 0.5, 1.0, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize("base", ["u", "p", "h", "l", "u - v"])
 def test_an_exponent_that_is_a_parameter_claims_no_more_than_its_value(base: str, value: float) -> None:
-    """What is found of all exponents holds of the one that is given: of whole ones below 0 too, of small ones at 0."""
+    """What is found of all exponents holds of the one that is given: of whole ones below 0 too, of
+    small ones at 0."""
     model = problem(f"{PREAMBLE}\nparam e default {value};\nminimize f: ({base})^e;")
     found = structure.analyse(model, Bound(problem=model, params={"e": np.array(value)})).objective
     written = facts(f"({base})^{value}" if value >= 0 else f"({base})^({value})")
@@ -425,5 +454,10 @@ def test_norms_and_sums_by_other_words_are_convex(text: str) -> None:
 
 def test_geometric_means_over_a_set() -> None:
     """Of three elements, K's: the third root, not the second."""
-    found = {"s[j])^(1/3)": "concave", "s[j] * p)^(1/6)": "concave", "s[j])^(1/2)": "unknown", "(s[j] - 1))^(1/3)": "unknown"}
+    found = {
+        "s[j])^(1/3)": "concave",
+        "s[j] * p)^(1/6)": "concave",
+        "s[j])^(1/2)": "unknown",
+        "(s[j] - 1))^(1/3)": "unknown",
+    }
     assert {text: facts(f"(prod[j in K] {text}").curvature for text in found} == found

@@ -1,4 +1,5 @@
-"""What the analysis claims of random expressions holds at random points; what CVXPY proves convex is proved here too."""
+"""What the analysis claims of random expressions holds at random points; what CVXPY proves convex is
+proved here too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What textbooks know of products, powers and averages: each rule with its claim, and the claim at random points."""
+"""What textbooks know of products, powers and averages: each rule with its claim, and the claim at
+random points."""
 
 from __future__ import annotations
 
@@ -69,7 +70,9 @@ REFUSED = [
 DRAWN = {
     "E[e ~ normal(0, 1)] abs(u - e)": lambda at: 2 * _density(at["u"]) + at["u"] * (2 * _below(at["u"]) - 1),
     "E[e ~ normal(0, 1)] pos(log1pexp(u) + 2 * e)": lambda at: _hinge(float(np.logaddexp(0, at["u"])), 2.0),
-    "E[e ~ normal(0, 1)] max(u - e, v + e)": lambda at: float(at["v"]) + _hinge(float(at["u"] - at["v"]), 2.0),
+    "E[e ~ normal(0, 1)] max(u - e, v + e)": lambda at: (
+        float(at["v"]) + _hinge(float(at["u"] - at["v"]), 2.0)
+    ),
     "E[e ~ uniform(0, 1)] pos(u - e)": lambda at: np.clip(at["u"], 0, 1) ** 2 / 2 + max(at["u"] - 1, 0),
 }
 KEPT = ["E[e ~ normal(0, 1)] abs(u * e)", "E[e ~ normal(0, 1)] abs(u)", "E[e ~ normal(0, a)] abs(u - e)",
@@ -92,7 +95,10 @@ def refuted(text: str, seed: int = 0) -> list[str]:
     """Claims of an expression, by its text and with data, that random points refute."""
     problem, expr = expression(text)
     bound, rng = data(problem, seed), np.random.default_rng(seed)
-    known = [structure.facts_of(expr, problem=problem), structure.facts_of(expr, problem=problem, bound=bound)]
+    known = [
+        structure.facts_of(expr, problem=problem),
+        structure.facts_of(expr, problem=problem, bound=bound),
+    ]
 
     def f(at: dict) -> float:
         return float(value(expr, at, bound))
@@ -144,7 +150,7 @@ def test_an_entropy_is_not_smooth_at_0() -> None:
 
 
 def _density(x: float) -> float:
-    return exp(-float(x) ** 2 / 2) / sqrt(2 * pi)
+    return exp(-(float(x) ** 2) / 2) / sqrt(2 * pi)
 
 
 def _below(x: float) -> float:

@@ -37,7 +37,10 @@ var w[d];
 minimize max[k in G] (E[z ~ D | z.g == k] dot(w, z.x)) + sumsq(w);
 """
 
-ARRAY = "model m; set A; data c : real[A]; data R : table(r: real[A]); var x[A]; minimize dot(c, x) + E[z ~ R] dot(z.r, x)^2;"
+ARRAY = (
+    "model m; set A; data c : real[A]; data R : table(r: real[A]); var x[A]; minimize dot(c, x) + "
+    "E[z ~ R] dot(z.r, x)^2;"
+)
 FAMILY = """
 model m; dim d; set K;
 data S[k in K] : table(x: real[d], y: real);

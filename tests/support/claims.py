@@ -75,7 +75,8 @@ def claims(found: Facts, f: Callable, rng: np.random.Generator) -> list[str]:
 
 
 def smoothness(found: Facts, f: Callable, pairs: list, names: list[str]) -> list[str]:
-    """Pair tests of the gradient, and a hunt for kinks along segments by bisection on the larger change of the slope."""
+    """Pair tests of the gradient, and a hunt for kinks along segments by bisection on the larger
+    change of the slope."""
     wrong = []
     for x, y in pairs:
         start, end = flat(x, names), flat(y, names)
@@ -101,10 +102,14 @@ def smoothness(found: Facts, f: Callable, pairs: list, names: list[str]) -> list
             else:
                 a, left = m, middle
         jump = np.linalg.norm(right - left)
-        # Between points 1e-4 apart, a slope may change by the largest curvature around; a kink changes it by a fixed amount.
-        curved = np.linalg.norm(gradient(f, shifted(x, (a - 3e-4) * (end - start), names), names, 1e-6) - left)
+        # Between points 1e-4 apart, a slope may change by the largest curvature around; a kink
+        # changes it by a fixed amount.
+        curved = np.linalg.norm(
+            gradient(f, shifted(x, (a - 3e-4) * (end - start), names), names, 1e-6) - left
+        )
         if np.isfinite(jump) and jump > 0.02 * scale and jump > 20 * curved + 1e-3 * scale:
-            # Where an intermediate value is next to underflow, differences say nothing: those of two lengths disagree.
+            # Where an intermediate value is next to underflow, differences say nothing: those of
+            # two lengths disagree.
             again = [gradient(f, shifted(x, end_at * (end - start), names), names, 1e-5) for end_at in (a, b)]
             if max(np.linalg.norm(again[0] - left), np.linalg.norm(again[1] - right)) < 0.1 * jump:
                 wrong.append(f"differentiable: slope jumps by {jump}")
@@ -118,14 +123,18 @@ def made(problem: ir.Problem, seed: int) -> ir.Expr:
 
 
 def tried(problem: ir.Problem, seed: int) -> tuple[ir.Expr, list[str], list[Facts]]:
-    """A random expression, the claims about it that random points refute, and its facts: by the text alone, and with data."""
+    """A random expression, the claims about it that random points refute, and its facts: by the text
+    alone, and with data."""
     expr, bound, rng = made(problem, seed), data(problem, seed), np.random.default_rng(seed)
 
     def f(at: dict) -> float:
         with np.errstate(all="ignore"):
             return float(value(expr, at, bound))
 
-    known = [structure.facts_of(expr, problem=problem), structure.facts_of(expr, problem=problem, bound=bound)]
+    known = [
+        structure.facts_of(expr, problem=problem),
+        structure.facts_of(expr, problem=problem, bound=bound),
+    ]
     known = [found for found in known if not found.domain]
     return expr, [wrong for found in known for wrong in claims(found, f, rng)], known
 

@@ -1,4 +1,5 @@
-"""Random places, a torch evaluator of formulas in the modelling language, and the book of declared fields that tests check."""
+"""Random places, a torch evaluator of formulas in the modelling language, and the book of declared
+fields that tests check."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ from fccomodel.library import atoms
 from fccomodel.library.atoms import Interval
 
 torch.set_num_threads(1)
-OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+}
 #: where to take parameters from, by name
 PARAMETERS = {
     "a": (2.2, 4.0),
@@ -31,7 +39,8 @@ ENDS = (-math.inf, -6.0, -2.5, -1.0, -0.4, 0.0, 0.0, 0.3, 1.0, 2.5, 6.0, math.in
 
 
 class Book:
-    """Which fields of a record some test checks; ``missing`` are those that none does, but for a ``Domain``'s own."""
+    """Which fields of a record some test checks; ``missing`` are those that none does, but for a
+    ``Domain``'s own."""
 
     def __init__(self, *records: type):
         self.declared = {field.name for record in records for field in fields(record)}
@@ -49,7 +58,9 @@ class Book:
         return self.declared - self.checked - {field.name for field in fields(atoms.Domain)}
 
 
-def torch_value(atom: atoms.Atom, args: Iterable[torch.Tensor], shapes: tuple = (), numbers: tuple = ()) -> torch.Tensor:
+def torch_value(
+    atom: atoms.Atom, args: Iterable[torch.Tensor], shapes: tuple = (), numbers: tuple = ()
+) -> torch.Tensor:
     """The atom's torch text on tensors; ``numbers`` (not None) stand in the text as Python numbers."""
     args = tuple(args)
     numbers = numbers or (None,) * len(args)
@@ -105,17 +116,26 @@ def place(rng: np.random.Generator, inside: Interval | None, *, avoid_zero: bool
     """A random interval of the domain, with special or random ends."""
     domain = inside or Interval()
     while True:
-        ends = sorted(float(rng.choice(ENDS)) if rng.random() < 0.7 else float(rng.normal(0, 3)) for _ in range(2))
+        ends = sorted(
+            float(rng.choice(ENDS)) if rng.random() < 0.7 else float(rng.normal(0, 3)) for _ in range(2)
+        )
         low, high = max(ends[0], domain.lo), min(ends[1], domain.hi)
         open_low = low == domain.lo and domain.lo_open
-        if low < high and abs(high - low) > 1e-3 and not (avoid_zero and low <= 0 <= high and rng.random() < 0.8):
+        if (
+            low < high
+            and abs(high - low) > 1e-3
+            and not (avoid_zero and low <= 0 <= high and rng.random() < 0.8)
+        ):
             return Interval(low, high, open_low or low == -math.inf, high == math.inf)
 
 
 def points(rng: np.random.Generator, where: Interval, count: int | tuple[int, ...]) -> np.ndarray:
     """Members of an interval, near its ends too."""
     low, high = max(where.lo, -30.0), min(where.hi, 30.0)
-    low, high = min(low, high - 1), max(high, low + 1) if where.lo == -math.inf or where.hi == math.inf else high
+    low, high = (
+        min(low, high - 1),
+        max(high, low + 1) if where.lo == -math.inf or where.hi == math.inf else high,
+    )
     low, high = max(low, where.lo), min(high, where.hi)
     drawn = low + (high - low) * rng.beta(0.7, 0.7, size=count)
     near = np.clip(rng.normal(0, 1.5, size=count), low, high)

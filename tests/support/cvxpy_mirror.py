@@ -31,10 +31,17 @@ def parameters() -> dict[str, Any]:
     """The declared params, of which only the signs are known."""
     import cvxpy as cp
 
-    return {"a": cp.Parameter(nonneg=True), "b": cp.Parameter(pos=True), "c": cp.Parameter(), "n": cp.Parameter(nonpos=True)}
+    return {
+        "a": cp.Parameter(nonneg=True),
+        "b": cp.Parameter(pos=True),
+        "c": cp.Parameter(),
+        "n": cp.Parameter(nonpos=True),
+    }
 
 
-def counterpart(expr: ir.Expr, bound: Bound, names: Mapping[str, Any], env: Mapping[int, int] | None = None) -> Any:
+def counterpart(
+    expr: ir.Expr, bound: Bound, names: Mapping[str, Any], env: Mapping[int, int] | None = None
+) -> Any:
     """The same expression in CVXPY, with the data's numbers in place of what ``names`` does not have."""
     import cvxpy as cp
 
@@ -44,9 +51,13 @@ def counterpart(expr: ir.Expr, bound: Bound, names: Mapping[str, Any], env: Mapp
             return names[name]
         case ir.Const() | ir.Param() | ir.Column():
             return np.asarray(value(expr, {}, bound, env))
-        case ir.Apply(op="dot", args=(ir.Apply(op="matmul", args=(ir.Param(name=name), v)), other)) if v is other:
+        case ir.Apply(op="dot", args=(ir.Apply(op="matmul", args=(ir.Param(name=name), v)), other)) if (
+            v is other
+        ):
             return _form(cp, counterpart(v, bound, names, env), bound.arrays[name])
-        case ir.Apply(op="dot", args=(other, ir.Apply(op="matmul", args=(ir.Param(name=name), v)))) if v is other:
+        case ir.Apply(op="dot", args=(other, ir.Apply(op="matmul", args=(ir.Param(name=name), v)))) if (
+            v is other
+        ):
             return _form(cp, counterpart(v, bound, names, env), bound.arrays[name])
         case ir.Apply(op="div", args=(ir.Apply(op="sumsq" | "square", args=(top,)), bottom)):
             a, b = (counterpart(e, bound, names, env) for e in (top, bottom))
@@ -109,12 +120,17 @@ def _mirror(cp: Any, op: str, *args: Any) -> Any:
         "norm_fro": lambda a: cp.norm(a, "fro"),
         "norm_nuc": cp.normNuc,
         "kl": lambda a, b: cp.sum(cp.rel_entr(a, b)),
-        "chi2": lambda a, b: sum(cp.quad_over_lin(a[k] - b[k], b[k]) for k in range(SIZE)) if b.is_nonneg() else _none(),
+        "chi2": lambda a, b: (
+            sum(cp.quad_over_lin(a[k] - b[k], b[k]) for k in range(SIZE)) if b.is_nonneg() else _none()
+        ),
         "tanh": cp.nlp.tanh,
         "sigmoid": lambda a: (1 + cp.nlp.tanh(a / 2)) / 2,
         "normcdf": cp.nlp.normcdf,
         "erf": lambda a: 2 * cp.nlp.normcdf(np.sqrt(2) * a) - 1,
-    } | {name: getattr(cp, name) for name in ("abs exp log log1p sqrt pos square entr norm1 norm2 sum mean").split()}
+    } | {
+        name: getattr(cp, name)
+        for name in ("abs exp log log1p sqrt pos square entr norm1 norm2 sum mean").split()
+    }
     if op == "inv" and u.is_nonneg():
         return cp.inv_pos(u)
     if op == "div":
@@ -127,7 +143,8 @@ def _mirror(cp: Any, op: str, *args: Any) -> Any:
     return plain.get(op, _none)(*args)
 
 
-#: functions that CVXPY calls smooth though their slope or curvature grows without bounds at the edge of their domain
+#: functions that CVXPY calls smooth though their slope or curvature grows without bounds at the
+#: edge of their domain
 EDGES = frozenset({"sqrt", "log", "log1p", "entr", "pow", "inv", "div", "kl"})
 
 
@@ -141,9 +158,11 @@ def undefined(expr: object) -> bool:
 
 @dataclass
 class Compared:
-    """How many expressions both tools know, how many CVXPY proves convex or concave, and what is proved by one alone.
+    """How many expressions both tools know, how many CVXPY proves convex or concave, and what is
+    proved by one alone.
 
-    dnlp   how many more it calls linearizable (smooth maps of smooth arguments), and here are weakly convex or concave
+    dnlp   how many more it calls linearizable (smooth maps of smooth arguments), and here are
+           weakly convex or concave
     """
 
     both: int = 0
@@ -156,13 +175,16 @@ class Compared:
 def compared(problem: ir.Problem, seeds: range, *, signs: bool = False, compact: bool = False) -> Compared:
     """Random expressions under both analyses.
 
-    signs    nothing is known of params and data but signs: expressions without columns and arrays, CVXPY parameters
+    signs    nothing is known of params and data but signs: expressions without columns and arrays,
+             CVXPY parameters
     compact  every variable is bounded, so that what CVXPY calls linearizable convex is weakly convex
     """
     result, names = Compared(), variables() | (parameters() if signs else {})
     for seed in seeds:
         expr, bound = made(problem, seed), data(problem, seed)
-        if signs and any(isinstance(e, ir.Column) or isinstance(e, ir.Param) and e.shape for e in ir.walk(expr)):
+        if signs and any(
+            isinstance(e, ir.Column) or isinstance(e, ir.Param) and e.shape for e in ir.walk(expr)
+        ):
             continue
         try:
             with np.errstate(all="ignore"):

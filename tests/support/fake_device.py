@@ -1,13 +1,16 @@
-"""Emitted programs on a device that is not there: its tensors are fake, with shapes and a device of their own, and no numbers.
+"""Emitted programs on a device that is not there: its tensors are fake, with shapes and a device of
+their own, and no numbers.
 
-A tensor left on the host fails where it meets others, within a step at once; so do numbers that the host reads or sends there,
-and shapes that go by numbers. Elsewhere a read number is made up, and noted by the function of the program that reads it. The
-device is torch's for backends that others add, so that gradients are those of autograd, and no build for a GPU is needed; a
-process that has it should do nothing else.
+A tensor left on the host fails where it meets others, within a step at once; so do numbers that the
+host reads or sends there, and shapes that go by numbers. Elsewhere a read number is made up, and
+noted by the function of the program that reads it. The device is torch's for backends that others
+add, so that gradients are those of autograd, and no build for a GPU is needed; a process that has
+it should do nothing else.
 
     python tests/support/fake_device.py 'NAME' 'NAME|LINE'...
 
-prints a line of JSON for each case of ``emitted_models``, or of one with a line more at the end of its gradient.
+prints a line of JSON for each case of ``emitted_models``, or of one with a line more at the end of
+its gradient.
 """
 
 from __future__ import annotations
@@ -39,8 +42,10 @@ WAITS = {
     "accelerated_step": "APG's line search, by passes over all rows: the values decide how far it goes",
     "linearised_step": "the line search of the prox-linear method, by passes over all rows",
     "subproblem": "its subproblem, solved until the gradient is small",
-    "weight": "ICPPAC's step size goes by the sum of the multipliers, and so do the proximal maps, which take it as a number",
-    "multiplier": "ICPPAC adds the squared distance to the centre to each constraint, up to the middle between its ends",
+    "weight": "ICPPAC's step size goes by the sum of the multipliers, and so do the proximal maps, which "
+    "take it as a number",
+    "multiplier": "ICPPAC adds the squared distance to the centre to each constraint, up to the middle "
+    "between its ends",
 }
 #: Operations whose result is a number on the host; of those that are True, a truth value.
 READS = dict.fromkeys(("aten::_local_scalar_dense", "aten::item"), False)
@@ -49,7 +54,11 @@ READS |= dict.fromkeys(("aten::is_nonzero", "aten::equal", "aten::allclose"), Tr
 SENDS = (torch.tensor, torch.as_tensor, torch.Tensor.new_tensor)
 #: the device, and why it cannot be had, or ""
 DEVICE = "pretend"
-MISSING = "" if hasattr(backend_registration, "_setup_privateuseone_for_python_backend") else "torch is older than 2.10"
+MISSING = (
+    ""
+    if hasattr(backend_registration, "_setup_privateuseone_for_python_backend")
+    else "torch is older than 2.10"
+)
 
 
 class OnTheHost(Exception):
@@ -67,10 +76,12 @@ def frames(text: str) -> Iterator[types.FrameType]:
 
 @dataclass
 class Device:
-    """A program's text by its file name, the numbers that its functions read, and the parts of steps that are running.
+    """A program's text by its file name, the numbers that its functions read, and the parts of steps
+    that are running.
 
-    ``caller``: the functions that asked for a gradient, which autograd makes in threads of its own; ``captured``: what runs is
-    captured as a graph, all of it; ``uncaptured``: why no graph takes the steps.
+    ``caller``: the functions that asked for a gradient, which autograd makes in threads of its own;
+    ``captured``: what runs is captured as a graph, all of it; ``uncaptured``: why no graph takes
+    the steps.
     """
 
     text: str
@@ -93,7 +104,8 @@ class Device:
         self.reads[names[0]] += 1
 
     def stepping(self) -> bool:
-        """Whether a part of a step runs; arrays of sets move to the device once, as a start or a finish is projected."""
+        """Whether a part of a step runs; arrays of sets move to the device once, as a start or a
+        finish is projected."""
         names = [name.partition(":")[0] for name in self.names()]
         once = names[:1] == ["alike"] and not {"gradient", "advance"} & {*names}
         return self.captured or (any(name in self.step for name in names) and not once)
@@ -118,7 +130,13 @@ class Reads(TorchDispatchMode):
         if name in READS:
             if args[0].device.type != "cpu":
                 self.device.read("a number is read")
-            return True if READS[name] or args[0].dtype == torch.bool else 0.5 if args[0].is_floating_point() else 0
+            return (
+                True
+                if READS[name] or args[0].dtype == torch.bool
+                else 0.5
+                if args[0].is_floating_point()
+                else 0
+            )
         if name in ("aten::nonzero", "aten::nonzero_numpy"):
             self.device.read("a shape depends on numbers")
             found = args[0].new_zeros((args[0].numel(), args[0].dim()), dtype=torch.long)
@@ -139,7 +157,8 @@ class Reads(TorchDispatchMode):
 
 
 class Sends(TorchFunctionMode):
-    """Numbers of Python come to the device by way of the host, within a step not at all; who asks for a gradient is kept."""
+    """Numbers of Python come to the device by way of the host, within a step not at all; who asks for
+    a gradient is kept."""
 
     def __init__(self, device: Device):
         super().__init__()
@@ -194,7 +213,8 @@ def pretended(device: Device) -> Iterator[None]:
 
 
 def captured(solver: Any, tensors: Mapping[str, torch.Tensor], device: Device) -> None:
-    """Some steps as the ``cuda-graph`` backend captures them, by batches that move w one by one and together."""
+    """Some steps as the ``cuda-graph`` backend captures them, by batches that move w one by one and
+    together."""
     program = types.SimpleNamespace(text="", data=tensors, modules=vars(solver).get("MODULES", {}))
 
     class Once:
@@ -210,12 +230,16 @@ def captured(solver: Any, tensors: Mapping[str, torch.Tensor], device: Device) -
         given, first = several.example(), len(several.fixed(several.data))
         for pooled in {several.pooled, False}:
             call = cuda_graph.Captured(several, Once)
-            call.captured(given[:first], given[first:], len(several.moving(several.state, several.state.w)), pooled)
+            call.captured(
+                given[:first], given[first:], len(several.moving(several.state, several.state.w)), pooled
+            )
     except Unfit as unfit:
         device.uncaptured = str(unfit)
 
 
-def parts_of(solver: Any, tensors: Mapping[str, torch.Tensor], device: Device) -> Iterator[tuple[str, Callable[[], Any]]]:
+def parts_of(
+    solver: Any, tensors: Mapping[str, torch.Tensor], device: Device
+) -> Iterator[tuple[str, Callable[[], Any]]]:
     """What a program does, by name; each part goes on from those before it."""
     made, on, dtype = solver.SOLVER, DEVICE, torch.float32
     now = types.SimpleNamespace()
@@ -271,9 +295,16 @@ def parts_of(solver: Any, tensors: Mapping[str, torch.Tensor], device: Device) -
         yield "restore", lambda: made.restore(made, now.found, now.found.exact, passes=4)
 
 
-def outcome(solver: Any, tensors: Mapping[str, torch.Tensor], text: str, last: str = "") -> tuple[dict[str, str], Device]:
-    """What failed of each part, up to the ``last``, of a program that was compiled as the file ``text``; who reads numbers."""
-    own = [part.__name__ for part in (solver.SOLVER.update, getattr(solver.SOLVER, "advance", None)) if part is not None]
+def outcome(
+    solver: Any, tensors: Mapping[str, torch.Tensor], text: str, last: str = ""
+) -> tuple[dict[str, str], Device]:
+    """What failed of each part, up to the ``last``, of a program that was compiled as the file
+    ``text``; who reads numbers."""
+    own = [
+        part.__name__
+        for part in (solver.SOLVER.update, getattr(solver.SOLVER, "advance", None))
+        if part is not None
+    ]
     device, said = Device(text=text, step=(*STEP, *own)), {}
     with pretended(device), solver.no_grad():
         fake = {name: torch.empty_like(x) for name, x in tensors.items()}
@@ -296,7 +327,11 @@ def tried(name: str, line: str = "") -> dict[str, Any]:
 
     program = make(name).program
     head, gradient, rest = program.text.partition("def gradient(")
-    text = program.text if not line else head + gradient + rest.replace("    return ", f"    {line}\n    return ", 1)
+    text = (
+        program.text
+        if not line
+        else head + gradient + rest.replace("    return ", f"    {line}\n    return ", 1)
+    )
     solver = types.ModuleType("solver")
     vars(solver)["MODULES"] = {kept: one.module for kept, one in program.modules.items()}
     exec(compile(text, "solver.py", "exec", dont_inherit=True), vars(solver))  # noqa: S102

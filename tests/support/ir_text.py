@@ -1,4 +1,5 @@
-"""A typed problem as text, for comparisons in tests: one line per declaration, binders numbered in the order they are met."""
+"""A typed problem as text, for comparisons in tests: one line per declaration, binders numbered in the
+order they are met."""
 
 from collections.abc import Callable
 
@@ -20,7 +21,8 @@ SYMBOLS |= {"eq": "==", "ne": "!=", "and": "and", "or": "or"}
 
 
 class Printer:
-    """Prints expressions; the same binder has the same name everywhere: its own, with a number where that is taken."""
+    """Prints expressions; the same binder has the same name everywhere: its own, with a number where
+    that is taken."""
 
     def __init__(self) -> None:
         self.known: dict[ir.Binder, str] = {}
@@ -46,7 +48,11 @@ class Printer:
     def __call__(self, node: ir.Expr) -> str:
         match node:
             case ir.Const():
-                return f"{node.value:g}" if not node.shape else f"{node.value:g}[{', '.join(map(str, node.shape))}]"
+                return (
+                    f"{node.value:g}"
+                    if not node.shape
+                    else f"{node.value:g}[{', '.join(map(str, node.shape))}]"
+                )
             case ir.Label():
                 return f'"{node.text}"'
             case ir.Size():
@@ -69,7 +75,9 @@ class Printer:
                 return f"{node.op}({', '.join(map(self, node.args))})"
             case ir.Reduce():
                 options = ", ".join(f"{name} = {self(value)}" for name, value in node.options.items())
-                head = node.kind + (f"({options})" if options else "") + self.bound(node.binders, node.condition)
+                head = (
+                    node.kind + (f"({options})" if options else "") + self.bound(node.binders, node.condition)
+                )
                 return f"{head} {self(node.body)}"
         raise TypeError(type(node))
 

@@ -1,4 +1,5 @@
-"""Where things lie: the checkout, its examples and golden texts, and the larger data sets beside it, which may be absent."""
+"""Where things lie: the checkout, its examples and golden texts, and the larger data sets beside it,
+which may be absent."""
 
 from pathlib import Path
 

@@ -52,7 +52,10 @@ def evaluate(node: ir.Expr, hole: ir.Expr, u: np.ndarray) -> np.ndarray:
                 atom = atoms.get(part.op)
                 assert isinstance(atom, atoms.ScalarAtom)
                 args = [values[id(a)] for a in part.args]
-                spans = [atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval() for a in part.args]
+                spans = [
+                    atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval()
+                    for a in part.args
+                ]
                 for limit, arg in zip(atom.domains(*spans), args, strict=False):
                     if limit is not None:
                         outside |= (arg < limit.lo) | (arg > limit.hi) | (limit.lo_open & (arg == limit.lo))
@@ -61,7 +64,8 @@ def evaluate(node: ir.Expr, hole: ir.Expr, u: np.ndarray) -> np.ndarray:
 
 
 def least(phi: Callable[[np.ndarray], np.ndarray], around: float, reach: float) -> tuple[float, float]:
-    """The minimum of phi and where it is: a grid, refined about its best point, then golden sections of what is left."""
+    """The minimum of phi and where it is: a grid, refined about its best point, then golden sections
+    of what is left."""
     low, high = around - reach, around + reach
     for _ in range(6):
         v = np.linspace(low, high, 2001)
@@ -76,7 +80,7 @@ def least(phi: Callable[[np.ndarray], np.ndarray], around: float, reach: float) 
     return float(values.min()), float(v[int(np.argmin(values))])
 
 
-# -------------------------------------------------------------------------------------------------- random scalar functions
+# -------------------------------------------------------------------------- random scalar functions
 def random_scalar(rng: np.random.Generator, depth: int = 3) -> ir.Expr:
     """A composition of scalar atoms of one number; not every one has a prox."""
     if depth == 0:
@@ -102,7 +106,9 @@ def random_scalar(rng: np.random.Generator, depth: int = 3) -> ir.Expr:
             return call(str(rng.choice(["exp", "log1pexp", "elu", "silu", "sigmoid", "log1p"])), inner)
         case 12:
             return call("neg", call(str(rng.choice(["log", "sqrt", "entr", "logsigmoid"])), inner))
-    return call(*[("scad", inner, 3.7, number(0.2, 1)), ("mcp", inner, 2.5, number(0.2, 1))][int(rng.integers(2))])
+    return call(
+        *[("scad", inner, 3.7, number(0.2, 1)), ("mcp", inner, 2.5, number(0.2, 1))][int(rng.integers(2))]
+    )
 
 
 def scalars(rng: np.random.Generator, count: int) -> Iterator[tuple[ir.Expr, Proximal]]:
@@ -116,22 +122,33 @@ def scalars(rng: np.random.Generator, count: int) -> Iterator[tuple[ir.Expr, Pro
 
 
 def atoms_of_one_number() -> dict[str, ir.Expr]:
-    """Every scalar atom as a function of its first argument, and the negatives of those that are not convex; also of powers."""
+    """Every scalar atom as a function of its first argument, and the negatives of those that are not
+    convex; also of powers."""
     found: dict[str, ir.Expr] = {}
     for name, atom in atoms.all().items():
         free = [a for a in atom.arguments if a not in atom.parameters]
-        if not isinstance(atom, atoms.ScalarAtom) or atom.internal or atom.boolean or len(free) != 1 or atom.variadic:
+        if (
+            not isinstance(atom, atoms.ScalarAtom)
+            or atom.internal
+            or atom.boolean
+            or len(free) != 1
+            or atom.variadic
+        ):
             continue
         made = call(name, T, *PARAMETERS.get(name, (0.5,) * len(atom.parameters)))
         found |= {name: made, f"-{name}": call("neg", made)}
     found |= {f"u^{p:g}": call("pow", T, p) for p in (1.5, 2, 3, 4, -1, -2)}
-    found |= {"u log u": call("neg", call("entr", T)), "1/u": call("div", 1, T), "max(u, 0.5)": call("max", T, 0.5)}
+    found |= {
+        "u log u": call("neg", call("entr", T)),
+        "1/u": call("div", 1, T),
+        "max(u, 0.5)": call("max", T, 0.5),
+    }
     return found
 
 
 def scalar_errors(node: ir.Expr, f: Proximal, points: np.ndarray) -> dict[str, float]:
-    """Largest errors of prox (excess of its objective over the least), envelope and conjugate, relative to 1 + |value|; and of
-    what must hold of any prox: Moreau's identity, Fenchel-Young."""
+    """Largest errors of prox (excess of its objective over the least), envelope and conjugate,
+    relative to 1 + |value|; and of what must hold of any prox: Moreau's identity, Fenchel-Young."""
     import torch
 
     low, high = getattr(f, "low", -inf), getattr(f, "high", inf)
@@ -164,9 +181,10 @@ def scalar_errors(node: ir.Expr, f: Proximal, points: np.ndarray) -> dict[str, f
     return errors
 
 
-# -------------------------------------------------------------------------------------------------- random vector functions
+# -------------------------------------------------------------------------- random vector functions
 def random_vector(rng: np.random.Generator) -> tuple[ir.Expr, tuple[ir.Hole, ...], Callable]:
-    """A function of a vector: its expression, its holes (one array, or several numbers), and the same in CVXPY."""
+    """A function of a vector: its expression, its holes (one array, or several numbers), and the same
+    in CVXPY."""
     import cvxpy as cp
 
     number = lambda low, high: round(float(rng.uniform(low, high)), 3)  # noqa: E731
@@ -239,7 +257,8 @@ def random_vector(rng: np.random.Generator) -> tuple[ir.Expr, tuple[ir.Hole, ...
 def vector_errors(
     f: Proximal, twin: Callable, n: int, rng: np.random.Generator, lams: tuple[float, ...] = LAMBDAS
 ) -> dict[str, float]:
-    """As ``scalar_errors``, against CVXPY; the prox by its objective's excess, which may be negative where CVXPY is worse."""
+    """As ``scalar_errors``, against CVXPY; the prox by its objective's excess, which may be negative
+    where CVXPY is worse."""
     import cvxpy as cp
     import torch
 
@@ -254,7 +273,9 @@ def vector_errors(
         best, t = float(problem.value), torch.tensor(x)
         p = f.prox(t, lam)
         mine = float(f.value(p)) + float((p - t).square().sum()) / (2 * lam)
-        errors["value"] = max(errors["value"], abs(float(f.value(t)) - float(twin(cp.Constant(x)).value)) / (1 + abs(best)))
+        errors["value"] = max(
+            errors["value"], abs(float(f.value(t)) - float(twin(cp.Constant(x)).value)) / (1 + abs(best))
+        )
         errors["prox"] = max(errors["prox"], (mine - best) / (1 + abs(best)))
         errors["envelope"] = max(errors["envelope"], abs(float(f.envelope(t, lam)) - mine) / (1 + abs(best)))
         y = f.slope(t, lam)

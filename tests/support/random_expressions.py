@@ -49,7 +49,8 @@ EDGED = ("p", "h", "l", "q", "r")
 
 
 def base(compact: bool = False) -> ir.Problem:
-    """The declarations that random expressions refer to; ``compact``: every variable has the bounds of its box."""
+    """The declarations that random expressions refer to; ``compact``: every variable has the bounds of
+    its box."""
     both = {name: f" >= {lo}, <= {hi}" for name, (lo, hi) in BOXES.items()}
     ends = {name: both[name] if compact else "" for name in ("u", "v", "w", "M")}
     ends |= {name: f", <= {BOXES[name][1]}" if compact else "" for name in ("p", "l", "q")}
@@ -72,7 +73,11 @@ def data(problem: ir.Problem, seed: int) -> Bound:
     root, other = rng.normal(size=(2, SIZE, SIZE))
     arrays = {"A": root @ root.T, "B": other + other.T}
     return Bound(
-        problem=problem, tables=tables, arrays=arrays, params={k: np.float64(x) for k, x in params.items()}, dims={"d": SIZE}
+        problem=problem,
+        tables=tables,
+        arrays=arrays,
+        params={k: np.float64(x) for k, x in params.items()},
+        dims={"d": SIZE},
     )
 
 
@@ -86,8 +91,10 @@ def point(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return where
 
 
-# -------------------------------------------------------------------------------------------------------------- evaluator
-def value(expr: ir.Expr, at: Mapping[str, np.ndarray], bound: Bound, env: Mapping[int, int] | None = None) -> Any:
+# ---------------------------------------------------------------------------------------- evaluator
+def value(
+    expr: ir.Expr, at: Mapping[str, np.ndarray], bound: Bound, env: Mapping[int, int] | None = None
+) -> Any:
     """The value at a point, by definition: one row at a time, atoms by their NumPy references."""
     env = env or {}
     match expr:
@@ -104,13 +111,16 @@ def value(expr: ir.Expr, at: Mapping[str, np.ndarray], bound: Bound, env: Mappin
             assert atom is not None
             return atom.value(*(value(a, at, bound, env) for a in args))
         case ir.Reduce(kind=kind, binders=(binder,), body=body, options=options):
-            members = np.array([value(body, at, bound, {**env, id(binder): row}) for row in range(ROWS)], dtype=float)
+            members = np.array(
+                [value(body, at, bound, {**env, id(binder): row}) for row in range(ROWS)], dtype=float
+            )
             return REDUCTIONS[kind](members, {name: value(o, at, bound, env) for name, o in options.items()})
     raise TypeError(type(expr))
 
 
 def _tail(members: np.ndarray, tail: float) -> float:
-    """The mean of the largest ``tail`` part: min over s of s + mean [e - s]_+ / tail, attained at a member."""
+    """The mean of the largest ``tail`` part: min over s of s + mean [e - s]_+ / tail, attained at a
+    member."""
     return min(s + np.mean(np.maximum(members - s, 0)) / tail for s in members)
 
 
@@ -125,14 +135,18 @@ REDUCTIONS = {
     "cvar": lambda e, o: _tail(e, o["tail"]),
     "topk": lambda e, o: np.mean(np.sort(e)[-int(o["k"]) :]),
     "logmeanexp": lambda e, o: (
-        o["theta"] * (np.max(e / o["theta"]) + np.log(np.mean(np.exp(e / o["theta"] - np.max(e / o["theta"])))))
+        o["theta"]
+        * (np.max(e / o["theta"]) + np.log(np.mean(np.exp(e / o["theta"] - np.max(e / o["theta"])))))
     ),
     "pmean": lambda e, o: np.mean(e ** o["p"]) ** (1 / o["p"]),
 }
 UNARY = tuple(
     name
     for name, atom in atoms.all().items()
-    if isinstance(atom, atoms.ScalarAtom) and atom.arguments == ("u",) and not atom.boolean and not atom.internal
+    if isinstance(atom, atoms.ScalarAtom)
+    and atom.arguments == ("u",)
+    and not atom.boolean
+    and not atom.internal
 )
 PARAMETRIC = {
     "huber": (0.8,),
@@ -167,13 +181,17 @@ class Generator:
             return self.apply(op, self.scalar(depth - 1, binder))
         if roll < 0.47:
             op = rng.choice(list(PARAMETRIC))
-            return self.apply(op, self.scalar(depth - 1, binder), *(ir.Const(value=x) for x in PARAMETRIC[op]))
+            return self.apply(
+                op, self.scalar(depth - 1, binder), *(ir.Const(value=x) for x in PARAMETRIC[op])
+            )
         if roll < 0.53:
             return self.apply("pow", self.scalar(depth - 1, binder), ir.Const(value=rng.choice(POWERS)))
         if roll < 0.78:
             op = rng.choice(["add", "add", "sub", "mul", "mul", "div", "max", "min"])
             return self.apply(
-                op, self.scalar(depth - 1, binder), self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder)
+                op,
+                self.scalar(depth - 1, binder),
+                self.scalar(depth - rng.choice([1, 1, 2]) if depth > 1 else 0, binder),
             )
         if roll < 0.86:
             op = rng.choice(["norm1", "norm2", "norminf", "sumsq", "sum", "mean", "logsumexp", "dot"])
@@ -191,16 +209,24 @@ class Generator:
         match rng.choice(["form", "form", "over", "divergence", "matrix", "matrix", "normcdf"]):
             case "form":
                 v = self.vector(depth - 2, binder)
-                turned = ir.Apply(op="matmul", args=(ir.Param(name=rng.choice("AAB"), shape=("d", "d")), v), shape=("d",))
+                turned = ir.Apply(
+                    op="matmul", args=(ir.Param(name=rng.choice("AAB"), shape=("d", "d")), v), shape=("d",)
+                )
                 form = self.apply("dot", *((v, turned) if rng.random() < 0.5 else (turned, v)))
                 return form if rng.random() < 0.6 else self.apply("neg", form)
             case "over":
                 top = self.apply("sumsq", self.vector(depth - 2, binder))
                 top = self.apply("square", self.scalar(depth - 2, binder)) if rng.random() < 0.5 else top
-                bottom = [ir.Var(name="l"), self.apply("sqrt", ir.Var(name="l")), self.scalar(max(depth - 2, 0), binder)]
+                bottom = [
+                    ir.Var(name="l"),
+                    self.apply("sqrt", ir.Var(name="l")),
+                    self.scalar(max(depth - 2, 0), binder),
+                ]
                 return self.apply("div", top, rng.choice(bottom))
             case "divergence":
-                near = ir.Apply(op="add", args=(ir.Const(value=1.0), self.vector(depth - 2, None)), shape=("d",))
+                near = ir.Apply(
+                    op="add", args=(ir.Const(value=1.0), self.vector(depth - 2, None)), shape=("d",)
+                )
                 q = ir.Var(name="q", shape=("d",))
                 return self.apply(rng.choice(["kl", "chi2"]), *((q, q) if rng.random() < 0.3 else (q, near)))
             case "normcdf":
@@ -211,7 +237,11 @@ class Generator:
         """An expression with two rows and two columns."""
         rng, shape = self.rng, ("d", "d")
         if depth <= 0 or rng.random() < 0.3:
-            return ir.Var(name="M", shape=shape) if rng.random() < 0.8 else ir.Param(name=rng.choice("AB"), shape=shape)
+            return (
+                ir.Var(name="M", shape=shape)
+                if rng.random() < 0.8
+                else ir.Param(name=rng.choice("AB"), shape=shape)
+            )
         first = self.matrix(depth - 1)
         match rng.choice(["add", "sub", "transpose", "matmul", "outer", "entrywise", "mul"]):
             case "add" | "sub" as op:
@@ -222,7 +252,9 @@ class Generator:
                 args = (ir.Param(name=rng.choice("AB"), shape=shape), first)
                 return ir.Apply(op="matmul", args=args if rng.random() < 0.5 else args[::-1], shape=shape)
             case "outer":
-                return ir.Apply(op="outer", args=(self.vector(depth - 1, None), self.vector(depth - 1, None)), shape=shape)
+                return ir.Apply(
+                    op="outer", args=(self.vector(depth - 1, None), self.vector(depth - 1, None)), shape=shape
+                )
             case "transpose":
                 return ir.Apply(op="transpose", args=(first,), shape=shape)
         return ir.Apply(op=rng.choice(["abs", "square", "exp", "neg", "pos"]), args=(first,), shape=shape)
@@ -232,10 +264,16 @@ class Generator:
         rng, shape = self.rng, ("d",)
         w = ir.Var(name=rng.choice(VECTORS), shape=shape)
         if depth <= 0 or rng.random() < 0.3:
-            return w if binder is None or rng.random() < 0.7 else ir.Column(binder=binder, name="x", shape=shape)
+            return (
+                w if binder is None or rng.random() < 0.7 else ir.Column(binder=binder, name="x", shape=shape)
+            )
         roll = rng.random()
         if roll < 0.25:
-            return ir.Apply(op="concat", args=(self.scalar(depth - 1, binder), self.scalar(depth - 1, binder)), shape=shape)
+            return ir.Apply(
+                op="concat",
+                args=(self.scalar(depth - 1, binder), self.scalar(depth - 1, binder)),
+                shape=shape,
+            )
         if roll < 0.5:
             return ir.Apply(
                 op=rng.choice(["exp", "abs", "tanh", "square", "pos", "neg", "sigmoid"]),
@@ -249,7 +287,9 @@ class Generator:
         if roll < 0.8:
             args = (self.vector(depth - 1, binder), self.scalar(depth - 1, binder))
             return ir.Apply(
-                op=rng.choice(["add", "mul", "sub", "max"]), args=args if rng.random() < 0.5 else args[::-1], shape=shape
+                op=rng.choice(["add", "mul", "sub", "max"]),
+                args=args if rng.random() < 0.5 else args[::-1],
+                shape=shape,
             )
         args = (self.vector(depth - 1, binder), self.vector(depth - 1, binder))
         return ir.Apply(op=rng.choice(["add", "sub", "mul", "min"]), args=args, shape=shape)
@@ -257,8 +297,13 @@ class Generator:
     def leaf(self, binder: ir.Binder | None) -> ir.Expr:
         rng = self.rng
         if binder is not None and rng.random() < 0.6:
-            score = ir.Apply(op="dot", args=(ir.Var(name="w", shape=("d",)), ir.Column(binder=binder, name="x", shape=("d",))))
-            return score if rng.random() < 0.6 else self.apply("sub", ir.Column(binder=binder, name="t"), score)
+            score = ir.Apply(
+                op="dot",
+                args=(ir.Var(name="w", shape=("d",)), ir.Column(binder=binder, name="x", shape=("d",))),
+            )
+            return (
+                score if rng.random() < 0.6 else self.apply("sub", ir.Column(binder=binder, name="t"), score)
+            )
         if rng.random() < 0.2:
             return self.constant(binder)
         return ir.Var(name=rng.choice(SCALARS))
@@ -268,14 +313,37 @@ class Generator:
         if binder is not None and rng.random() < 0.5:
             return ir.Column(binder=binder, name=rng.choice(["y", "t"]))
         return (
-            ir.Param(name=rng.choice("abcn")) if rng.random() < 0.5 else ir.Const(value=rng.choice([-2.0, -1.0, 0.5, 1.0, 3.0]))
+            ir.Param(name=rng.choice("abcn"))
+            if rng.random() < 0.5
+            else ir.Const(value=rng.choice([-2.0, -1.0, 0.5, 1.0, 3.0]))
         )
 
     def reduction(self, depth: int) -> ir.Expr:
         rng = self.rng
-        kind = rng.choice(["E", "E", "E", "mean", "sum", "max", "min", "variance", "cvar", "topk", "logmeanexp", "pmean", "prod"])
+        kind = rng.choice(
+            [
+                "E",
+                "E",
+                "E",
+                "mean",
+                "sum",
+                "max",
+                "min",
+                "variance",
+                "cvar",
+                "topk",
+                "logmeanexp",
+                "pmean",
+                "prod",
+            ]
+        )
         binder = ir.Binder(name="z", kind="~", domain=self.rows)
-        given = {"cvar": ("tail", 0.45), "topk": ("k", 2.0), "logmeanexp": ("theta", 0.6), "pmean": ("p", 3.0)}.get(kind)
+        given = {
+            "cvar": ("tail", 0.45),
+            "topk": ("k", 2.0),
+            "logmeanexp": ("theta", 0.6),
+            "pmean": ("p", 3.0),
+        }.get(kind)
         options = {} if given is None else {given[0]: ir.Const(value=given[1])}
         return ir.Reduce(kind=kind, binders=(binder,), body=self.scalar(depth - 1, binder), options=options)
 

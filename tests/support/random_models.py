@@ -10,7 +10,8 @@ from fccomodel.language import syntax as s
 AT = Span(start=0, end=0)
 NAMES = ("w", "x", "alpha", "score", "z_1", "mean_of", "E1", "index_", "st")
 INDICES = ("i", "j", "my_k")
-# Binding strength of each kind of expression; `REDUCED` ends in a reduction's body, so that nothing can follow it.
+# Binding strength of each kind of expression; `REDUCED` ends in a reduction's body, so that nothing
+# can follow it.
 OR, AND, NOT, COMPARED, RANGED, SUM, REDUCED, PRODUCT, SIGNED, POWER, ATOM = range(11)
 
 
@@ -36,7 +37,11 @@ class Generator:
             if leaf == 0:
                 text = r.choice(("0", "1", "2.5", "1e-4", "3E+2", "007"))
                 return s.Number(value=float(text), text=text, span=AT)
-            return s.Name(id=self.name(), span=AT) if leaf == 1 else s.String(value=r.choice(("a", "", "a;b]#")), span=AT)
+            return (
+                s.Name(id=self.name(), span=AT)
+                if leaf == 1
+                else s.String(value=r.choice(("a", "", "a;b]#")), span=AT)
+            )
 
         def inner() -> s.Expr:
             return self.expr(r.randrange(depth))
@@ -68,7 +73,9 @@ class Generator:
     def call(self, inner) -> s.Call:
         r = self.random
         args = self.some(inner, 0, 3)
-        keywords = tuple(s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3)))
+        keywords = tuple(
+            s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3))
+        )
         many = len(args) + len(keywords)
         semicolon = r.randint(1, len(args)) if args and many > 1 and r.random() < 0.3 else None
         if semicolon == many:
@@ -81,15 +88,22 @@ class Generator:
         form = r.randrange(4)
         if form == 0:
             return s.Reduce(kind=r.choice(("E", "variance", "prob")), body=inner(), span=AT)
-        kind = r.choice(("E", "mean", "sum", "prod", "max", "min", "variance", "prob", "cvar", "topk", "logmeanexp"))
+        kind = r.choice(
+            ("E", "mean", "sum", "prod", "max", "min", "variance", "prob", "cvar", "topk", "logmeanexp")
+        )
         if form == 1:
             return s.Reduce(kind=kind, body=inner(), subscript=r.choice(INDICES), span=AT)
-        keywords = tuple(s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3)))
+        keywords = tuple(
+            s.Keyword(name=name, value=inner(), span=AT) for name in r.sample(NAMES, r.randrange(3))
+        )
         return s.Reduce(kind=kind, body=inner(), indexing=self.indexing(depth), keywords=keywords, span=AT)
 
     def binder(self, depth: int) -> s.Binder:
         return s.Binder(
-            name=self.name(), kind=self.random.choice(("in", "~")), domain=self.expr(self.random.randrange(depth)), span=AT
+            name=self.name(),
+            kind=self.random.choice(("in", "~")),
+            domain=self.expr(self.random.randrange(depth)),
+            span=AT,
         )
 
     def indexing(self, depth: int = 2) -> s.Indexing:
@@ -103,10 +117,14 @@ class Generator:
         shape = self.some(lambda: self.expr(1), 0, 2)
         if self.random.random() < 0.5:
             return s.TypeExpr(name=self.random.choice(("real", "int", "G")), shape=shape, span=AT)
-        return s.TypeExpr(values=s.SetLiteral(items=self.some(lambda: self.expr(1), 1, 3), span=AT), shape=shape, span=AT)
+        return s.TypeExpr(
+            values=s.SetLiteral(items=self.some(lambda: self.expr(1), 1, 3), span=AT), shape=shape, span=AT
+        )
 
     def field(self) -> s.FieldDecl:
-        return s.FieldDecl(name=self.random.choice((*NAMES, "default", "E", "set")), type=self.type(), span=AT)
+        return s.FieldDecl(
+            name=self.random.choice((*NAMES, "default", "E", "set")), type=self.type(), span=AT
+        )
 
     def declaration(self) -> s.Statement:
         r, name = self.random, self.name()
@@ -114,23 +132,33 @@ class Generator:
         if kind == 0:
             return s.DimDecl(names=self.some(self.name, 1, 3), span=AT)
         if kind == 1:
-            return s.SetDecl(name=name, family=self.maybe(self.indexing), value=self.maybe(lambda: self.expr(3)), span=AT)
+            return s.SetDecl(
+                name=name, family=self.maybe(self.indexing), value=self.maybe(lambda: self.expr(3)), span=AT
+            )
         if kind == 2:
-            return s.DataDecl(name=name, family=self.maybe(self.indexing), fields=self.some(self.field, 1, 3), span=AT)
+            return s.DataDecl(
+                name=name, family=self.maybe(self.indexing), fields=self.some(self.field, 1, 3), span=AT
+            )
         if kind == 3:
             return s.DataDecl(name=name, family=self.maybe(self.indexing), type=self.type(), span=AT)
         if kind == 4:
             shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
-            return s.ParamDecl(name=name, shape=shape, bounds=bounds, default=self.maybe(lambda: self.expr(2)), span=AT)
+            return s.ParamDecl(
+                name=name, shape=shape, bounds=bounds, default=self.maybe(lambda: self.expr(2)), span=AT
+            )
         if kind == 5:
             return s.ConstDecl(name=name, value=self.expr(2), span=AT)
         if kind == 6:
-            assume = self.some(lambda: r.choice((s.Name(id="smooth", span=AT), self.call(lambda: self.expr(1)))), 0, 2)
+            assume = self.some(
+                lambda: r.choice((s.Name(id="smooth", span=AT), self.call(lambda: self.expr(1)))), 0, 2
+            )
             assume = tuple(a for a in assume if isinstance(a, s.Name) or a.func in NAMES)
             return s.NetDecl(name=name, input=self.type(), output=self.type(), assume=assume, span=AT)
         if kind == 7:
             shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
-            return s.VarDecl(name=name, shape=shape, bounds=bounds, value=self.maybe(lambda: self.expr(2)), span=AT)
+            return s.VarDecl(
+                name=name, shape=shape, bounds=bounds, value=self.maybe(lambda: self.expr(2)), span=AT
+            )
         if kind == 8:
             return s.DefDecl(name=name, params=self.some(self.name, 1, 3), body=self.expr(4), span=AT)
         if kind == 9:
@@ -153,20 +181,30 @@ class Generator:
 
     def model(self) -> s.Model:
         index = s.IndexDecl(
-            binders=tuple(s.Binder(name=i, kind="in", domain=s.Name(id="I", span=AT), span=AT) for i in INDICES), span=AT
+            binders=tuple(
+                s.Binder(name=i, kind="in", domain=s.Name(id="I", span=AT), span=AT) for i in INDICES
+            ),
+            span=AT,
         )
         objective = s.Objective(
-            sense=self.random.choice(("minimize", "maximize")), body=self.expr(5), label=self.maybe(self.name), span=AT
+            sense=self.random.choice(("minimize", "maximize")),
+            body=self.expr(5),
+            label=self.maybe(self.name),
+            span=AT,
         )
         statements = [s.ModelDecl(name="m", span=AT), index, *self.some(self.declaration, 1, 6), objective]
         if self.random.random() < 0.7:
-            statements += [s.SubjectTo(span=AT), *self.some(self.constraint, 1, 3), *self.some(self.declaration, 0, 2)]
+            statements += [
+                s.SubjectTo(span=AT),
+                *self.some(self.constraint, 1, 3),
+                *self.some(self.declaration, 0, 2),
+            ]
         if self.random.random() < 0.5:
             statements.append(s.Options(items=self.options(0), span=AT))
         return s.Model(statements=tuple(statements), span=AT)
 
 
-# ------------------------------------------------------------------------------------------------------------------- text
+# --------------------------------------------------------------------------------------------- text
 def text(e: s.Expr, level: int = OR) -> str:
     """An expression's text, in brackets where its place binds more tightly than ``level``."""
     shown, own = _text(e)
@@ -184,7 +222,11 @@ def _text(e: s.Expr) -> tuple[str, int]:
         case s.Unary(op="not"):
             return f"not {text(e.arg, NOT)}", NOT
         case s.Unary():
-            return (e.op + text(e.arg, REDUCED), REDUCED) if _reduces(e.arg) else (e.op + text(e.arg, SIGNED), SIGNED)
+            return (
+                (e.op + text(e.arg, REDUCED), REDUCED)
+                if _reduces(e.arg)
+                else (e.op + text(e.arg, SIGNED), SIGNED)
+            )
         case s.Binary(op="or"):
             return f"{text(e.left, OR)} or {text(e.right, AND)}", OR
         case s.Binary(op="and"):

@@ -13,10 +13,20 @@ from fccomodel.language.parse import parse
 from support.random_models import AT, statement, text
 
 LINEAR = ("E", "mean", "sum")
-NORMS = {"norm1": 1, "norm2": 1, "norminf": 1, "norm_fro": 1, "norm_nuc": 1, "group_norm": 1, "abs": 1, "pos": 1, "sumsq": 2}
+NORMS = {
+    "norm1": 1,
+    "norm2": 1,
+    "norminf": 1,
+    "norm_fro": 1,
+    "norm_nuc": 1,
+    "group_norm": 1,
+    "abs": 1,
+    "pos": 1,
+    "sumsq": 2,
+}
 
 
-# ------------------------------------------------------------------------------------------------------------- small pieces
+# ------------------------------------------------------------------------------------- small pieces
 def number(value: float) -> s.Number:
     return s.Number(value=value, text=f"{value:g}", span=AT)
 
@@ -53,7 +63,7 @@ def names_in(node: Any) -> set[str]:
     return own.union(*(names_in(getattr(node, f.name)) for f in dataclasses.fields(node) if f.name != "span"))
 
 
-# ---------------------------------------------------------------------------------------------------------------- the model
+# ---------------------------------------------------------------------------------------- the model
 class Rewriting:
     """One model, rewritten step by step.
 
@@ -64,7 +74,9 @@ class Rewriting:
         self.random = Random(seed)
         self.statements = list(parse(Source(text=model)).statements)
         self.sizes = sizes or {}
-        self.shapes = {v.name: tuple(text(n) for n in v.shape) for v in self.statements if isinstance(v, s.VarDecl)}
+        self.shapes = {
+            v.name: tuple(text(n) for n in v.shape) for v in self.statements if isinstance(v, s.VarDecl)
+        }
         self.fresh = 0
         self.steps: list[str] = []
 
@@ -161,7 +173,7 @@ def put(node: Any, path: Path, new: Any) -> Any:
     return dataclasses.replace(node, **{first: put(getattr(node, first), tuple(rest), new)})
 
 
-# --------------------------------------------------------------------------------------------------- sums, products, signs
+# ---------------------------------------------------------------------------- sums, products, signs
 def commuted(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """a + b = b + a, a b = b a"""
     return binary(e.op, e.right, e.left) if isinstance(e, s.Binary) and e.op in ("+", "*") else None
@@ -198,7 +210,9 @@ def twice_negative(r: Rewriting, e: s.Expr) -> s.Expr | None:
 def distributed(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """k (a + b) = k a + k b"""
     match e:
-        case s.Binary(op="*", left=s.Number() | s.Name() as k, right=s.Binary(op="+" | "-" as op, left=a, right=b)):
+        case s.Binary(
+            op="*", left=s.Number() | s.Name() as k, right=s.Binary(op="+" | "-" as op, left=a, right=b)
+        ):
             return binary(op, binary("*", k, a), binary("*", k, b))
     return None
 
@@ -207,7 +221,9 @@ def factored(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """k a + k b = k (a + b);  a + b = 2 (a / 2 + b / 2)"""
     match e:
         case s.Binary(
-            op="+" | "-" as op, left=s.Binary(op="*", left=k, right=a), right=s.Binary(op="*", left=same, right=b)
+            op="+" | "-" as op,
+            left=s.Binary(op="*", left=k, right=a),
+            right=s.Binary(op="*", left=same, right=b),
         ) if k == same:
             return binary("*", k, binary(op, a, b))
         case s.Binary(op="+" | "-" as op, left=a, right=b):
@@ -240,9 +256,10 @@ def neutral(r: Rewriting, e: s.Expr) -> s.Expr | None:
     return binary("+", e, number(0)) if r.random.random() < 0.5 else binary("*", number(1), e)
 
 
-# ---------------------------------------------------------------------------------------------------- functions and squares
+# ---------------------------------------------------------------------------- functions and squares
 def homogeneous(r: Rewriting, e: s.Expr) -> s.Expr | None:
-    """norm(u) = norm(2 u) / 2, sumsq(u) = sumsq(2 u) / 4, max(a, b) = max(2 a, 2 b) / 2, E[z] a = (E[z] 2 a) / 2"""
+    """norm(u) = norm(2 u) / 2, sumsq(u) = sumsq(2 u) / 4, max(a, b) = max(2 a, 2 b) / 2, E[z] a =
+    (E[z] 2 a) / 2"""
     c = number(2)
     match e:
         case s.Call(func=func, args=(u, *rest)) if func in NORMS:
@@ -257,7 +274,9 @@ def homogeneous(r: Rewriting, e: s.Expr) -> s.Expr | None:
 def turned(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """norm(a - b) = norm(b - a), abs(u) = abs(-u)"""
     match e:
-        case s.Call(func=func, args=(s.Binary(op="-", left=a, right=b), *rest)) if func in NORMS and func != "pos":
+        case s.Call(func=func, args=(s.Binary(op="-", left=a, right=b), *rest)) if (
+            func in NORMS and func != "pos"
+        ):
             return call(func, binary("-", b, a), *rest)
         case s.Call(func=func, args=(u, *rest)) if func in NORMS and func != "pos":
             return call(func, negative(u), *rest)
@@ -275,9 +294,12 @@ def square(r: Rewriting, e: s.Expr) -> s.Expr | None:
 
 
 def norm_of_variable(r: Rewriting, e: s.Expr) -> s.Expr | None:
-    """sumsq(w) = dot(w, w) = norm2(w)^2 = sum(w^2) = sum[i in d] w[i]^2 = w[1]^2 + ... + w[d]^2, and norms alike"""
+    """sumsq(w) = dot(w, w) = norm2(w)^2 = sum(w^2) = sum[i in d] w[i]^2 = w[1]^2 + ... + w[d]^2, and
+    norms alike"""
     match e:
-        case s.Call(func="sumsq" | "norm1" | "norminf" as func, args=(s.Name(id=w),)) if len(r.shapes.get(w, ())) == 1:
+        case s.Call(func="sumsq" | "norm1" | "norminf" as func, args=(s.Name(id=w),)) if (
+            len(r.shapes.get(w, ())) == 1
+        ):
             return r.random.choice(list(_ways(r, func, w)))
         case s.Call(func="norm2", args=(u,)):
             return call("sqrt", call("sumsq", u))
@@ -323,12 +345,15 @@ def largest(r: Rewriting, e: s.Expr) -> s.Expr | None:
     return None
 
 
-# ---------------------------------------------------------------------------------------------------------- sums over sets
+# ----------------------------------------------------------------------------------- sums over sets
 def nested(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """R[i, j] a = R[i] R[j] a, of sums and means and the largest"""
     match e:
         case s.Reduce(
-            kind="E" | "mean" | "sum" | "max", keywords=(), indexing=s.Indexing(binders=(first, *rest), condition=None), body=body
+            kind="E" | "mean" | "sum" | "max",
+            keywords=(),
+            indexing=s.Indexing(binders=(first, *rest), condition=None),
+            body=body,
         ) if rest:
             inner = dataclasses.replace(e, indexing=s.Indexing(binders=tuple(rest), span=AT))
             return dataclasses.replace(e, indexing=s.Indexing(binders=(first,), span=AT), body=inner)
@@ -336,14 +361,18 @@ def nested(r: Rewriting, e: s.Expr) -> s.Expr | None:
             kind=kind, keywords=(), indexing=s.Indexing(binders=outer, condition=None),
             body=s.Reduce(kind=same, keywords=(), indexing=s.Indexing(binders=inner_binders, condition=None), body=body),
         ) if kind == same and kind in ("E", "mean", "sum", "max"):  # fmt: skip
-            return dataclasses.replace(e, indexing=s.Indexing(binders=(*outer, *inner_binders), span=AT), body=body)
+            return dataclasses.replace(
+                e, indexing=s.Indexing(binders=(*outer, *inner_binders), span=AT), body=body
+            )
     return None
 
 
 def split(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """E[z] (a + b) = E[z] a + E[z] b"""
     match e:
-        case s.Reduce(kind=kind, keywords=(), indexing=s.Indexing(), body=s.Binary(op="+" | "-" as op, left=a, right=b)):
+        case s.Reduce(
+            kind=kind, keywords=(), indexing=s.Indexing(), body=s.Binary(op="+" | "-" as op, left=a, right=b)
+        ):
             if kind in LINEAR:
                 return binary(op, dataclasses.replace(e, body=a), dataclasses.replace(e, body=b))
     return None
@@ -352,8 +381,18 @@ def split(r: Rewriting, e: s.Expr) -> s.Expr | None:
 def joined(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """E[z] a + E[z] b = E[z] (a + b);  E[z] a + b = E[z] (a + b)"""
     match e:
-        case s.Binary(op="+" | "-" as op, left=s.Reduce(kind=kind, keywords=(), indexing=s.Indexing() as one, body=a), right=b):
-            if isinstance(b, s.Reduce) and b.kind == kind and b.indexing == one and not b.keywords and kind in LINEAR:
+        case s.Binary(
+            op="+" | "-" as op,
+            left=s.Reduce(kind=kind, keywords=(), indexing=s.Indexing() as one, body=a),
+            right=b,
+        ):
+            if (
+                isinstance(b, s.Reduce)
+                and b.kind == kind
+                and b.indexing == one
+                and not b.keywords
+                and kind in LINEAR
+            ):
                 return dataclasses.replace(e.left, body=binary(op, a, b.body))
             if kind in ("E", "mean") and names_in(b).isdisjoint(x.name for x in one.binders):
                 return dataclasses.replace(e.left, body=binary(op, a, b))
@@ -363,22 +402,28 @@ def joined(r: Rewriting, e: s.Expr) -> s.Expr | None:
 def drawn_or_listed(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """E[z ~ D] a = mean[z in D] a, over tables"""
     tables = {x.name for x in r.statements if isinstance(x, s.DataDecl) and x.fields is not None}
-    tables |= {x.name for x in r.statements if isinstance(x, s.SetDecl) and isinstance(x.value, s.SetComprehension)}
+    tables |= {
+        x.name for x in r.statements if isinstance(x, s.SetDecl) and isinstance(x.value, s.SetComprehension)
+    }
     match e:
         case s.Reduce(kind="E" | "mean" as kind, keywords=(), indexing=s.Indexing(binders=binders)):
             if all(isinstance(b.domain, s.Name) and b.domain.id in tables for b in binders):
                 other = ("mean", "in") if kind == "E" else ("E", "~")
                 moved = tuple(dataclasses.replace(b, kind=other[1]) for b in binders)
-                return dataclasses.replace(e, kind=other[0], indexing=dataclasses.replace(e.indexing, binders=moved))
+                return dataclasses.replace(
+                    e, kind=other[0], indexing=dataclasses.replace(e.indexing, binders=moved)
+                )
     return None
 
 
-# --------------------------------------------------------------------------------------------------------- whole statements
+# --------------------------------------------------------------------------------- whole statements
 def named_part(r: Rewriting) -> bool:
     """A part of the objective that binds all it uses gets a name."""
     k = r.objective
     objective = r.statements[k]
-    inside = [p for p in below(objective.body, ("body",)) if not isinstance(at(objective, p), s.Number | s.Name)]
+    inside = [
+        p for p in below(objective.body, ("body",)) if not isinstance(at(objective, p), s.Number | s.Name)
+    ]
     r.random.shuffle(inside)
     for path in inside:
         part = at(objective, path)
@@ -392,15 +437,23 @@ def named_part(r: Rewriting) -> bool:
 
 
 def _bound(node: Any) -> set[str]:
-    return {b.name for b in node.indexing.binders} if isinstance(node, s.Reduce) and node.indexing is not None else set()
+    return (
+        {b.name for b in node.indexing.binders}
+        if isinstance(node, s.Reduce) and node.indexing is not None
+        else set()
+    )
 
 
 def function_of_part(r: Rewriting) -> bool:
     """A part becomes a function's value: f(a), f(u) = u."""
     word = r.new_name("same")
-    done = r.somewhere(lambda r, e: call(word, e) if isinstance(e, s.Call | s.Reduce) and not _calls(e, "same") else None)
+    done = r.somewhere(
+        lambda r, e: call(word, e) if isinstance(e, s.Call | s.Reduce) and not _calls(e, "same") else None
+    )
     if done:
-        first = next(k for k, x in enumerate(r.statements) if isinstance(x, s.LetDecl | s.DefDecl | s.Objective))
+        first = next(
+            k for k, x in enumerate(r.statements) if isinstance(x, s.LetDecl | s.DefDecl | s.Objective)
+        )
         r.statements.insert(first, s.DefDecl(name=word, params=("u",), body=name("u"), span=AT))
     return done
 
@@ -433,7 +486,9 @@ def opposite_sense(r: Rewriting) -> bool:
 
 def constraint_otherwise(r: Rewriting) -> bool:
     """a <= b as a - b <= 0, b >= a, 2 a <= 2 b, -a >= -b"""
-    places = [k for k, x in enumerate(r.statements) if isinstance(x, s.Constraint) and len(x.relation.operands) == 2]
+    places = [
+        k for k, x in enumerate(r.statements) if isinstance(x, s.Constraint) and len(x.relation.operands) == 2
+    ]
     if not places:
         return False
     k = r.random.choice(places)

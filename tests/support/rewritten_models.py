@@ -44,13 +44,18 @@ BODIES = {
     "tail_of_groups": RISK + "minimize cvar(tail = 0.5)[k in G] risk[k] + mu * sumsq(w);",
     "worst_group": RISK + "minimize max[k in G] risk[k] + lam * norm1(w);",
     "pairs": "minimize E[p ~ P, n ~ N] sqhinge(1 - dot(w, p.x) + dot(w, n.x)) + mu * sumsq(w);",
-    "risk_sets": "minimize mean[i in P] log(E[j ~ D | j.time >= i.time] exp(dot(w, j.x) - dot(w, i.x))) + lam * norm1(w);",
-    "composition_and_mean": "minimize mean[i in P] (log(1 + E[j ~ N] exp(dot(w, j.x) - dot(w, i.x))) + mu * sumsq(w));",
+    "risk_sets": "minimize mean[i in P] log(E[j ~ D | j.time >= i.time] exp(dot(w, j.x) - dot(w, i.x))) "
+    "+ lam * norm1(w);",
+    "composition_and_mean": "minimize mean[i in P] (log(1 + E[j ~ N] exp(dot(w, j.x) - dot(w, i.x))) + "
+    "mu * sumsq(w));",
     "absolute_gap": f"minimize {LOSS} + mu * sumsq(w);\nsubject to\n"
     "  gap: abs(E[z ~ D | z.a == 0] tanh(dot(w, z.x)) - E[z ~ D | z.a == 1] tanh(dot(w, z.x))) <= 0.05;",
-    "kink_of_a_mean": "minimize abs(E[z ~ P] dot(w, z.x) - 1) + max(E[z ~ N] dot(w, z.x), 0.5 * sum(w), 0) + mu * sumsq(w);",
-    "return_and_risk": "minimize 0.5 * variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x) + lam * norm1(w) + mu * norm2(w)^2;",
-    "square_of_a_mean": "minimize (E[z ~ D] dot(w, z.x) - 1)^2 + sum[k in K] (E[z ~ D | z.b == k] tanh(dot(w, z.x)))^2\n"
+    "kink_of_a_mean": "minimize abs(E[z ~ P] dot(w, z.x) - 1) + max(E[z ~ N] dot(w, z.x), 0.5 * sum(w), "
+    "0) + mu * sumsq(w);",
+    "return_and_risk": "minimize 0.5 * variance[z ~ D] dot(w, z.x) - E[z ~ D] dot(w, z.x) + lam * "
+    "norm1(w) + mu * norm2(w)^2;",
+    "square_of_a_mean": "minimize (E[z ~ D] dot(w, z.x) - 1)^2 + sum[k in K] (E[z ~ D | z.b == k] "
+    "tanh(dot(w, z.x)))^2\n"
     "    + lam * norm1(w) + mu * dot(w, w);",
 }
 MODELS = {name: HEAD + body for name, body in BODIES.items()}
@@ -72,18 +77,30 @@ def plan(problem: ir.Problem, bound: Bound) -> Plan:
 
 
 def summary(made: Plan, bound: Bound) -> dict[str, Any]:
-    """What decides how a problem is solved: the algorithm, proxes, projections, blocks, envelopes, and what has none."""
+    """What decides how a problem is solved: the algorithm, proxes, projections, blocks, envelopes, and
+    what has none."""
 
     def value(node: ir.Expr | None) -> Any:
-        return None if node is None else np.round(np.broadcast_to(interpret.evaluate(bound, node, {}).numpy(), (3,)), 9).tolist()
+        return (
+            None
+            if node is None
+            else np.round(np.broadcast_to(interpret.evaluate(bound, node, {}).numpy(), (3,)), 9).tolist()
+        )
 
     normal = made.normal
     blocks = sorted((t.label, t.kind, t.n, t.d1, t.depth) for t in normal.terms if t.kind != "deterministic")
-    numbers = {(p.variable, p.name): (np.round(list(p.coefficients.values()), 12).tolist(), value(p.centre)) for p in normal.prox}
+    numbers = {
+        (p.variable, p.name): (np.round(list(p.coefficients.values()), 12).tolist(), value(p.centre))
+        for p in normal.prox
+    }
     sets = [
-        (name, s.family, [value(a) for a in s.args], value(s.centre)) for name, v in normal.variables.items() for s in v.sets
+        (name, s.family, [value(a) for a in s.args], value(s.centre))
+        for name, v in normal.variables.items()
+        for s in v.sets
     ]
-    envelopes = sorted((type(s.function).__name__, s.inner, s.penalty.label if s.penalty else "") for s in normal.smoothed)
+    envelopes = sorted(
+        (type(s.function).__name__, s.inner, s.penalty.label if s.penalty else "") for s in normal.smoothed
+    )
     return {
         "algorithm": made.algorithm, "promise": made.promise.name if made.promise else "", "prox": numbers, "sets": sets,
         "blocks": blocks, "envelopes": envelopes, "kept": len(normal.kept),
@@ -91,7 +108,7 @@ def summary(made: Plan, bound: Bound) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# -------------------------------------------------------------------------------------------------------- one meaning, one plan
+# ---------------------------------------------------------------------------- one meaning, one plan
 @cache
 def original(name: str) -> tuple[ir.Problem, Bound, dict[str, Any]]:
     """A model as it is written above, with its plan."""
@@ -104,8 +121,12 @@ def compare(name: str, text: str, seed: int) -> list[str]:
     problem, bound, expected = original(name)
     new, again = bind(text)
     at = {"w": torch.tensor(np.random.default_rng(seed).normal(size=3))}
-    one, other = (float(interpret.evaluate(b, p.objective.expr, at)) for p, b in ((problem, bound), (new, again)))
+    one, other = (
+        float(interpret.evaluate(b, p.objective.expr, at)) for p, b in ((problem, bound), (new, again))
+    )
     other = other if new.objective.sense == "minimize" else -other
     apart = [] if abs(one - other) <= 1e-9 * (1 + abs(one)) else [f"value: {one} and {other}"]
     found = summary(plan(new, again), again)
-    return apart + [f"{part}: {expected[part]} and {found[part]}" for part in expected if expected[part] != found[part]]
+    return apart + [
+        f"{part}: {expected[part]} and {found[part]}" for part in expected if expected[part] != found[part]
+    ]

@@ -2,10 +2,11 @@
 
     python examples/papers/continual_learning/run.py [--seeds 0 1 2] [--steps 3000]
 
-The paper fine-tunes CLIP on driving images. Here: scikit-learn's digits, a network of 32 ELUs that maps an image to 16 numbers,
-fixed random vectors as the classes' texts. The old model has learned the classes 0 to 6; the target task is the classes 7 to 9;
-the constraints say that the logistic loss on each old class may not rise. rho is chosen on seed 0, of both from {1, 10} (the
-paper tunes it too), lam of SONEX from {0.1, 0.3}.
+The paper fine-tunes CLIP on driving images. Here: scikit-learn's digits, a network of 32 ELUs that
+maps an image to 16 numbers, fixed random vectors as the classes' texts. The old model has learned
+the classes 0 to 6; the target task is the classes 7 to 9; the constraints say that the logistic
+loss on each old class may not rise. rho is chosen on seed 0, of both from {1, 10} (the paper tunes
+it too), lam of SONEX from {0.1, 0.3}.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ def main() -> None:
     images, digits = load_digits(return_X_y=True)
     texts = np.random.default_rng(0).standard_normal((10, 16))
     texts /= np.sqrt((texts**2).sum(1, keepdims=True) + 1e-6)
-    x, c, t = torch.tensor(images / 16, dtype=torch.float32), torch.tensor(digits), torch.tensor(texts, dtype=torch.float32)
+    x, c, t = (
+        torch.tensor(images / 16, dtype=torch.float32),
+        torch.tensor(digits),
+        torch.tensor(texts, dtype=torch.float32),
+    )
     train, test = (torch.tensor(rows) for rows in common.split(len(c), 0.7, 0))
     model, table = fccomodel.compile(MODEL), []
 
@@ -70,7 +75,9 @@ def main() -> None:
             old, new = train[c[train] < OLD], train[c[train] >= OLD]
             start = old_model(x[old], c[old], t, seed)
             with torch.no_grad():
-                loss = torch.nn.functional.cross_entropy(logits(start, x[old], t), c[old], reduction="none") - np.log(10)
+                loss = torch.nn.functional.cross_entropy(
+                    logits(start, x[old], t), c[old], reduction="none"
+                ) - np.log(10)
                 before = [float(loss[c[old] == k].mean()) for k in range(OLD)]
                 accuracies = [accuracy(start, test, True), accuracy(start, test, False)]
             tables: dict[str, Any] = {
@@ -78,10 +85,14 @@ def main() -> None:
                 "O": {"x": x[old].numpy(), "t": texts[c[old]], "k": c[old].numpy()}, "old": dict(enumerate(before)),
             }  # fmt: skip
             bound = model.bind(data=tables, nets={"e": start}, params={"tau": TAU})
-            found = common.attempt(bound, algorithm=name, seed=seed, budget=f"{args.steps}it", **OPTIONS.get(name, {}))
+            found = common.attempt(
+                bound, algorithm=name, seed=seed, budget=f"{args.steps}it", **OPTIONS.get(name, {})
+            )
             if isinstance(found, str):
                 break
-            torch.nn.utils.vector_to_parameters(torch.tensor(found.variables["w"], dtype=torch.float32), start.parameters())
+            torch.nn.utils.vector_to_parameters(
+                torch.tensor(found.variables["w"], dtype=torch.float32), start.parameters()
+            )
             with torch.no_grad():
                 figures.append([
                     found.objective, max(0.0, *found.constraints.values()),
@@ -92,7 +103,15 @@ def main() -> None:
             table.append([name, found])
             continue
         table.append([name, *(common.spread(v, 4) for v in list(zip(*figures, strict=True)))])
-    columns = ["algorithm", "contrastive loss", "violation", "new, before", "old, before", "new, after", "old, after"]
+    columns = [
+        "algorithm",
+        "contrastive loss",
+        "violation",
+        "new, before",
+        "old, before",
+        "new, after",
+        "old, after",
+    ]
     common.show("Continual learning on digits: test accuracy in % of new and old classes", columns, table)
 
 

@@ -12,8 +12,8 @@ SINGLE = ["Unmarried", "Not-in-family", "Own-child"]
 
 
 def adult(folder: Path) -> pd.DataFrame:
-    """Columns ``x`` (123 binary features, Platt's encoding), ``y`` (income above 50K), ``g`` (group) and ``split``; groups
-    of fewer than 50 rows are left out (alexr-2025, appendix G.1.1)."""
+    """Columns ``x`` (123 binary features, Platt's encoding), ``y`` (income above 50K), ``g`` (group)
+    and ``split``; groups of fewer than 50 rows are left out (alexr-2025, appendix G.1.1)."""
     people, features = read(folder, "adult.parquet"), read(folder, "a9a.parquet")
     names = [c for c in features.columns if c.startswith("f")]
     group = (

@@ -2,8 +2,9 @@
 
     python examples/papers/group_dro_net/run.py [--seeds 0 1 2] [--steps 8000]
 
-The paper trains pretrained image and text models (Camelyon17, Amazon, CelebA), which are not to be had here: a network of two
-layers of 64 ELUs on Adult's 83 groups instead, the worst 15% of them; 8 groups and 32 rows of each in a step.
+The paper trains pretrained image and text models (Camelyon17, Amazon, CelebA), which are not to be
+had here: a network of two layers of 64 ELUs on Adult's 83 groups instead, the worst 15% of them; 8
+groups and 32 rows of each in a step.
 """
 
 from __future__ import annotations

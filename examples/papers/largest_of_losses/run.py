@@ -2,8 +2,9 @@
 
     python examples/papers/largest_of_losses/run.py [--passes 50] [--sets phishing covtype reuters]
 
-Objective after so many passes over the data, batches of N/32 rows, for HSCG, the stochastic compositional gradient method and
-the prox-linear method. rcv1 and url are not to be had: reuters stands in for them; covtype is a sixth of the rows.
+Objective after so many passes over the data, batches of N/32 rows, for HSCG, the stochastic
+compositional gradient method and the prox-linear method. rcv1 and url are not to be had: reuters
+stands in for them; covtype is a sixth of the rows.
 """
 
 from __future__ import annotations
@@ -58,7 +59,11 @@ def reuters(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 def main() -> None:
     parser = common.arguments(
-        __doc__, passes=50, seed=0, algorithms=["hscg", "scgd", "prox_linear"], sets=["phishing", "covtype", "reuters"]
+        __doc__,
+        passes=50,
+        seed=0,
+        algorithms=["hscg", "scgd", "prox_linear"],
+        sets=["phishing", "covtype", "reuters"],
     )
     args = parser.parse_args()
     model, table = fccomodel.compile(MODEL), []
@@ -68,15 +73,29 @@ def main() -> None:
         x, y = read(args.data)
         bound, n = model.bind(D={"x": x, "y": y}), len(y)
         for algorithm in args.algorithms:
-            options = {"algorithm": algorithm, "seed": args.seed, "inner_batch": n // 32} | OPTIONS.get(algorithm, {})
-            tried = {eta: bound.solve(budget=f"{10 * n}oracles", eta=eta, **options) for eta in STEPS.get(algorithm, ())}
+            options = {"algorithm": algorithm, "seed": args.seed, "inner_batch": n // 32} | OPTIONS.get(
+                algorithm, {}
+            )
+            tried = {
+                eta: bound.solve(budget=f"{10 * n}oracles", eta=eta, **options)
+                for eta in STEPS.get(algorithm, ())
+            }
             if tried:
                 options["eta"] = min(tried, key=lambda eta: tried[eta].objective)
             result = bound.solve(budget=f"{args.passes * n}oracles", **options)
             curve = [f"{common.at(result.history, passes * n):.4f}" for passes in SHOWN]
-            table.append([f"{read.__name__}, {algorithm}", f"{options.get('eta', '')}", *curve, f"{result.objective:.4f}"])
+            table.append(
+                [
+                    f"{read.__name__}, {algorithm}",
+                    f"{options.get('eta', '')}",
+                    *curve,
+                    f"{result.objective:.4f}",
+                ]
+            )
             print(*table[-1], sep=" | ", flush=True)
-    common.show("The largest of four losses", ["", "eta", *[f"after {p} passes" for p in SHOWN], "at the end"], table)
+    common.show(
+        "The largest of four losses", ["", "eta", *[f"after {p} passes" for p in SHOWN], "at the end"], table
+    )
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
     python examples/papers/nca/run.py [--rows 4000] [--splits 3] [--steps 5000]
 
-90% of the rows to train on, 10% to test, batches of 64: 32 rows, for each 16 others of its class and 16 of the other classes; a
-projection to 16 dimensions; step and gamma chosen, one after the other, on a tenth of the first split's training rows, the step
-divided by ten at half and at three quarters of the run; the last iterate. The paper shows curves.
+90% of the rows to train on, 10% to test, batches of 64: 32 rows, for each 16 others of its class
+and 16 of the other classes; a projection to 16 dimensions; step and gamma chosen, one after the
+other, on a tenth of the first split's training rows, the step divided by ten at half and at three
+quarters of the run; the last iterate. The paper shows curves.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ import fccomodel  # noqa: E402
 MODEL = Path(__file__).with_name("nca.fcco")
 BATCH = 32
 ETA = (10.0, 30.0, 100.0)
-#: the estimates fall by orders of magnitude as A grows, so that gamma is large; MOAP, whose gamma is in units of B1 / n, scales
-#: the sampled values by n / B1
+#: the estimates fall by orders of magnitude as A grows, so that gamma is large; MOAP, whose gamma
+#: is in units of B1 / n, scales the sampled values by n / B1
 GRID = {
     "sox": {"eta": ETA, "gamma": (0.9, 0.5)},
     "soap": {"eta": ETA, "gamma": (0.9, 0.5)},
@@ -62,10 +63,16 @@ def main() -> None:
         options = {name: values[0] for name, values in GRID[name].items()} | given
         if name == "moap":
             options["gamma"] *= BATCH / len(rows)
-        options |= {"step": "momentum" if name in MOMENTUM else "plain", "outer_batch": BATCH, "inner_batch": BATCH // 2}
+        options |= {
+            "step": "momentum" if name in MOMENTUM else "plain",
+            "outer_batch": BATCH,
+            "inner_batch": BATCH // 2,
+        }
         options |= {"schedule": "decay", "budget": f"{args.steps}it", "stage": args.steps, "seed": seed}
         found = common.attempt(bound, algorithm=name, **options)
-        return np.full((16, x.shape[1]), np.nan) if isinstance(found, str) else found.variables["A"]  # a step that is too large
+        return (
+            np.full((16, x.shape[1]), np.nan) if isinstance(found, str) else found.variables["A"]
+        )  # a step that is too large
 
     table = []
     for name in args.algorithms:
@@ -80,7 +87,10 @@ def main() -> None:
             train, test = common.split(len(c), 0.9, seed)
             A = run(train, name, seed, **chosen)
             losses.append([loss(A, x[rows], c[rows]) for rows in (train, test)])
-            print(f"{name}, split {seed}: {chosen}, train {losses[-1][0]:.4f}, test {losses[-1][1]:.4f}", flush=True)
+            print(
+                f"{name}, split {seed}: {chosen}, train {losses[-1][0]:.4f}, test {losses[-1][1]:.4f}",
+                flush=True,
+            )
         values = ", ".join(f"{key} {value:g}" for key, value in chosen.items())
         table.append([name, *(common.spread(values) for values in zip(*losses, strict=True)), values])
     title = f"NCA on {args.rows} rows of usps: minus the chance of a neighbour of the same class"

@@ -2,10 +2,11 @@
 
     python examples/papers/partial_auc/run.py [--seeds 0 1 2] [--calls 1e6]
 
-Covtype (a sixth of the paper's rows), 99.5% of the positives removed, 75% to train on; a linear model; 16 positives and 16
-negatives in each step, the same oracle calls (losses of a pair at one point) for every method, steps that fall linearly with
-the budget, the first chosen by the train objective of a run with a seed of its own. The paper shows curves of the partial AUC
-on the held-out rows.
+Covtype (a sixth of the paper's rows), 99.5% of the positives removed, 75% to train on; a linear
+model; 16 positives and 16 negatives in each step, the same oracle calls (losses of a pair at one
+point) for every method, steps that fall linearly with the budget, the first chosen by the train
+objective of a run with a seed of its own. The paper shows curves of the partial AUC on the held-out
+rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ import fccomodel  # noqa: E402
 MODEL = Path(__file__).with_name("partial_auc.fcco")
 GRID = {"eta": (0.02, 0.1, 0.5, 2.0)}
 #: no theorem covers SOX, MSVR and BSGD on a non-smooth f; one stage of whatever length
-OPTIONS = {"outer_batch": 16, "inner_batch": 16, "stage": 10**9, "longest": 10**9, "unverified": True, "polish": False}
+OPTIONS = {
+    "outer_batch": 16,
+    "inner_batch": 16,
+    "stage": 10**9,
+    "longest": 10**9,
+    "unverified": True,
+    "polish": False,
+}
 STEPS = {"sox": "momentum", "sonex": "momentum"}
 TUNING = 100
 
@@ -38,7 +46,12 @@ def partial_auc(scores: np.ndarray, positive: np.ndarray, alpha: float) -> float
 
 def main() -> None:
     parser = common.arguments(
-        __doc__, seeds=[0, 1, 2], calls=1e6, tuning=2e5, algorithms=["alexr", "sonex", "sox", "msvr", "bsgd"], alphas=[0.5, 0.75]
+        __doc__,
+        seeds=[0, 1, 2],
+        calls=1e6,
+        tuning=2e5,
+        algorithms=["alexr", "sonex", "sox", "msvr", "bsgd"],
+        alphas=[0.5, 0.75],
     )
     args = parser.parse_args()
     frame = common.read(args.data, "covtype_sample93k.parquet")

@@ -2,8 +2,9 @@
 
     python examples/papers/pnorm_push/run.py [--dataset ijcnn1] [--splits 5] [--steps 20000]
 
-90% of the rows to train on, 10% to test, five random splits; B1 = B2 = 32; a step chosen from the paper's grid on a tenth of the
-training rows, divided by ten at half and at three quarters of the run; the last iterate. The outer mean is over the positives.
+90% of the rows to train on, 10% to test, five random splits; B1 = B2 = 32; a step chosen from the
+paper's grid on a tenth of the training rows, divided by ten at half and at three quarters of the
+run; the last iterate. The outer mean is over the positives.
 """
 
 from __future__ import annotations
@@ -21,8 +22,18 @@ import fccomodel  # noqa: E402
 
 MODEL = Path(__file__).with_name("pnorm_push.fcco")
 PAPER = {
-    "ijcnn1": {"sox": "0.128 ± 0.002", "soap": "0.128 ± 0.002", "moap": "0.147 ± 0.001", "bsgd": "0.202 ± 0.001"},
-    "covtype": {"sox": "0.516 ± 0.003", "soap": "0.523 ± 0.004", "moap": "0.559 ± 0.011", "bsgd": "0.625 ± 0.018"},
+    "ijcnn1": {
+        "sox": "0.128 ± 0.002",
+        "soap": "0.128 ± 0.002",
+        "moap": "0.147 ± 0.001",
+        "bsgd": "0.202 ± 0.001",
+    },
+    "covtype": {
+        "sox": "0.516 ± 0.003",
+        "soap": "0.523 ± 0.004",
+        "moap": "0.559 ± 0.011",
+        "bsgd": "0.625 ± 0.018",
+    },
 }
 GRID = (1e-3, 1e-2, 1e-1)
 #: SGD-type steps
@@ -36,8 +47,9 @@ BATCH = 32
 
 
 def load(folder: Path, dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels (-1, 1). ijcnn1: the 49,990 rows that LIBSVM calls ijcnn1 (train and val parts). covtype: class 2
-    against the rest, features scaled to [0, 1], a sixth of the rows of the paper's file."""
+    """Features and labels (-1, 1). ijcnn1: the 49,990 rows that LIBSVM calls ijcnn1 (train and val
+    parts). covtype: class 2 against the rest, features scaled to [0, 1], a sixth of the rows of the
+    paper's file."""
     if dataset == "ijcnn1":
         frame = common.read(folder, "ijcnn1.parquet").query("split != 'test'")
         return frame[[f"f{k}" for k in range(1, 23)]].to_numpy(float), frame["label"].to_numpy()
@@ -55,7 +67,9 @@ def loss(w: np.ndarray, x: np.ndarray, y: np.ndarray) -> tuple[float, np.ndarray
 
 
 def main() -> None:
-    parser = common.arguments(__doc__, dataset="ijcnn1", splits=5, steps=20_000, algorithms=["sox", "soap", "moap", "bsgd"])
+    parser = common.arguments(
+        __doc__, dataset="ijcnn1", splits=5, steps=20_000, algorithms=["sox", "soap", "moap", "bsgd"]
+    )
     args = parser.parse_args()
     x, y = load(args.data, args.dataset)
     model = fccomodel.compile(MODEL)
@@ -65,18 +79,27 @@ def main() -> None:
     def run(rows: np.ndarray, algorithm: str, eta: float, seed: int) -> np.ndarray:
         bound = model.bind(D={"x": x[rows], "y": y[rows]})
         batches = {"outer_batch": BATCH, "inner_batch": BATCH}
-        options = OPTIONS[algorithm] | {"schedule": "decay", "eta": eta, "budget": f"{args.steps}it", "seed": seed}
+        options = OPTIONS[algorithm] | {
+            "schedule": "decay",
+            "eta": eta,
+            "budget": f"{args.steps}it",
+            "seed": seed,
+        }
         if algorithm == "moap":  # it scales the sampled values by n / B1
             options["gamma"] = BATCH / np.sum(y[rows] == 1)
         found = common.attempt(bound, algorithm=algorithm, **options, **batches)
-        return np.full(x.shape[1], np.nan) if isinstance(found, str) else found.variables["w"]  # a step that is too large
+        return (
+            np.full(x.shape[1], np.nan) if isinstance(found, str) else found.variables["w"]
+        )  # a step that is too large
 
     for seed in range(args.splits):
         train, test = common.split(len(y), 0.9, seed)
         if not chosen:
             fit, held = common.split(len(train), 0.9, 100)
             for name in args.algorithms:
-                scores = [loss(run(train[fit], name, eta, seed), x[train[held]], y[train[held]])[0] for eta in GRID]
+                scores = [
+                    loss(run(train[fit], name, eta, seed), x[train[held]], y[train[held]])[0] for eta in GRID
+                ]
                 chosen[name] = GRID[int(np.argmin(np.nan_to_num(scores, nan=np.inf)))]
                 print(f"{name}: step {chosen[name]:g}", flush=True)
         best = minimize(loss, np.zeros(x.shape[1]), args=(x[train], y[train]), jac=True, method="L-BFGS-B")
@@ -88,8 +111,24 @@ def main() -> None:
         excess = np.max(np.array(values) / found["full batch"] - 1) if name != "full batch" else 0.0
         eta = f"{chosen[name]:g}" if name in chosen else ""
         own = [f"{v:.4f}" for v in values]
-        rows.append([name, PAPER[args.dataset].get(name, ""), common.spread(values), *own, f"{100 * excess:+.1f}%", eta])
-    columns = ["algorithm", "paper", "here", *[f"split {k}" for k in range(args.splits)], "most above full batch", "step"]
+        rows.append(
+            [
+                name,
+                PAPER[args.dataset].get(name, ""),
+                common.spread(values),
+                *own,
+                f"{100 * excess:+.1f}%",
+                eta,
+            ]
+        )
+    columns = [
+        "algorithm",
+        "paper",
+        "here",
+        *[f"split {k}" for k in range(args.splits)],
+        "most above full batch",
+        "step",
+    ]
     common.show(f"p-norm push, {args.dataset}, test loss", columns, rows, "The splits are not the paper's.")
 
 

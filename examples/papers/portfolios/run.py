@@ -3,7 +3,8 @@
     python examples/papers/portfolios/run.py [--figure ascvrg|hscg] [--first 0] [--sets 21] [--longer 1]
         [--algorithms ascvrg apg ...]
 
-Gradients of single samples, divided by the number of days, until the objective is within 1e-4 and 1e-8 of its optimum.
+Gradients of single samples, divided by the number of days, until the objective is within 1e-4 and
+1e-8 of its optimum.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ MODEL = Path(__file__).with_name("portfolio.fcco")
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A figure's setting: the model's parameters, the gaps to reach, rows of a batch for n days; by algorithm the passes over
-    the data, options, and the grid that they are chosen from by the objective after ``trial`` passes."""
+    """A figure's setting: the model's parameters, the gaps to reach, rows of a batch for n days; by
+    algorithm the passes over the data, options, and the grid that they are chosen from by the
+    objective after ``trial`` passes."""
 
     params: dict[str, float]
     gaps: tuple[float, float]
@@ -42,7 +44,9 @@ class Figure:
 FALLING = {"eta": (0.1, 0.05, 0.01)}
 #: of the trials of hscg-2020, appendix D, those that are of the size of 1 / L here
 TRIALS = {"eta": (1, 0.5, 0.1, 0.05)}
-EPOCHS = TRIALS | {"stage": (8, 24, 72)}  # one, three and nine passes of batches (Theorem 4.1 and CIVR: one, begun on all rows)
+EPOCHS = TRIALS | {
+    "stage": (8, 24, 72)
+}  # one, three and nine passes of batches (Theorem 4.1 and CIVR: one, begun on all rows)
 EIGHT = {"look": 8}  # the objective after every pass or two
 SAME = EIGHT | {"growth": 1.0, "gain": 1e-9}
 FIGURES = {
@@ -68,11 +72,19 @@ FIGURES = {
 
 
 def sets(folder: Path) -> dict[str, np.ndarray]:
-    """The 21 panels of daily returns in percent, by name; missing returns are -99.99, as in the authors' files."""
-    small, large = common.read(folder, "ff25_developed_daily.parquet"), common.read(folder, "ff100_us_daily.parquet")
+    """The 21 panels of daily returns in percent, by name; missing returns are -99.99, as in the
+    authors' files."""
+    small, large = (
+        common.read(folder, "ff25_developed_daily.parquet"),
+        common.read(folder, "ff100_us_daily.parquet"),
+    )
     found = {f"100 portfolios {key}": part for key, part in large.groupby("sort", observed=True)}
-    found |= {f"{region} {sort}": part for (region, sort), part in small.groupby(["region", "sort"], observed=True)}
-    return {key: part.filter(regex=r"^ME\d+_Q\d+$").fillna(-99.99).to_numpy(float) for key, part in found.items()}
+    found |= {
+        f"{region} {sort}": part for (region, sort), part in small.groupby(["region", "sort"], observed=True)
+    }
+    return {
+        key: part.filter(regex=r"^ME\d+_Q\d+$").fillna(-99.99).to_numpy(float) for key, part in found.items()
+    }
 
 
 def optimum(returns: np.ndarray, rho: float, lam: float) -> float:
@@ -98,12 +110,20 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="*", help="of the figure's; all of them unless given")
     args = parser.parse_args()
     figure, model, table = FIGURES[args.figure], fccomodel.compile(MODEL), []
-    wanted = {name: args.longer * passes for name, passes in figure.passes.items() if name in (args.algorithms or figure.passes)}
+    wanted = {
+        name: args.longer * passes
+        for name, passes in figure.passes.items()
+        if name in (args.algorithms or figure.passes)
+    }
     for name, returns in list(sets(args.data).items())[args.first : args.first + args.sets]:
         bound, n = model.bind(R={"r": returns}, params=figure.params), len(returns)
         least, cells = optimum(returns, **figure.params), [name]
         for algorithm, passes in wanted.items():
-            options = {"algorithm": algorithm, "seed": args.seed, "precision": "float64"} | figure.options.get(algorithm, {})
+            options = {
+                "algorithm": algorithm,
+                "seed": args.seed,
+                "precision": "float64",
+            } | figure.options.get(algorithm, {})
             options |= {} if algorithm == "apg" else {"inner_batch": figure.batch(n)}
             options |= tuned(bound, figure.grids.get(algorithm, {}), figure.trial * n, **options)
             history = bound.solve(budget=f"{passes * n}oracles", **options).history

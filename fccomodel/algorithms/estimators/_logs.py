@@ -7,7 +7,9 @@ from fccomodel.core.lazy import torch
 
 def log_weight(x):
     """log x of a weight x >= 0."""
-    return math.log(x) if x > 0 else -math.inf
+    if x > 0:
+        return math.log(x)
+    return -math.inf
 
 
 def log_average(old, g, gamma):
@@ -16,10 +18,12 @@ def log_average(old, g, gamma):
 
 
 def log_corrected(old, g, g_prev, gamma, gamma_prime):
-    """The logarithm of gamma e^g + m, where m = (1 - gamma) e^old + gamma' (e^g - e^g_prev) is what is remembered.
+    """The logarithm of gamma e^g + m, where m = (1 - gamma) e^old + gamma' (e^g - e^g_prev) is what is
+    remembered.
 
-    Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as the batch did. In one step the
-    result falls no further than to the smallest number of its precision, from e^g or from what is remembered.
+    Where the correction would make m negative, m = (1 - gamma) e^old e^(g - g_prev): it falls as
+    the batch did. In one step the result falls no further than to the smallest number of its
+    precision, from e^g or from what is remembered.
     """
     kept = old + log_weight(1 - gamma)
     top = torch.maximum(kept, g)

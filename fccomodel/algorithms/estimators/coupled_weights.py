@@ -7,7 +7,8 @@ __all__ = ["couple", "gradient_by", "needs_previous", "track"]
 
 
 def couple(q, members, index, t, tau, alpha):
-    """q_i <- q_i + t_i / (n tau) for the sampled members alone, then onto {0 <= q <= 1 / (alpha n), sum q = 1}; their q.
+    """q_i <- q_i + t_i / (n tau) for the sampled members alone, then onto {0 <= q <= 1 / (alpha n),
+    sum q = 1}; their q.
 
     So n q_i, the y_i of ALEXR in [0, 1 / alpha], moves by t_i / tau, whatever the number n of members.
     """

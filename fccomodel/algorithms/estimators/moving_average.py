@@ -21,7 +21,8 @@ def track(u, index, g, h):
 def track_log(u, index, g, h):
     """``track`` where u and g are known by their logarithms.
 
-    Returns log max(u_i, gamma g_i) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is at most 1 / gamma.
+    Returns log max(u_i, gamma g_i) of the previous u_i: so g_i / u_i, the weight of a block's
+    gradient, is at most 1 / gamma.
     """
     old = u[index]
     old = torch.where(old.isnan(), g, old)

@@ -23,8 +23,9 @@ def track(u, index, g, g_prev, h):
 def track_log(u, index, g, g_prev, h):
     """``track`` where u, g are known by their logarithms: see ``log_corrected``.
 
-    Returns log max(u_i, g_i min(gamma, 0.1)) of the previous u_i: so g_i / u_i, the weight of a block's gradient, is bounded; by
-    10 at least, since corrections make estimates smaller than their samples more often than averages are.
+    Returns log max(u_i, g_i min(gamma, 0.1)) of the previous u_i: so g_i / u_i, the weight of a
+    block's gradient, is bounded; by 10 at least, since corrections make estimates smaller than
+    their samples more often than averages are.
     """
     old = u[index]
     old = torch.where(old.isnan(), g, old)

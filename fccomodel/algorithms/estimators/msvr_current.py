@@ -1,4 +1,5 @@
-"""MSVR used as soon as it is updated: the dual of ALEXR2, whose gradients have samples of their own (its Algorithm 2)."""
+"""MSVR used as soon as it is updated: the dual of ALEXR2, whose gradients have samples of their own
+(its Algorithm 2)."""
 
 from fccomodel.algorithms.estimators._logs import log_corrected
 from fccomodel.core.lazy import torch
@@ -8,7 +9,8 @@ gradient_by = "new"
 
 
 def track(u, index, g, g_prev, h):
-    """u_i <- (1 - gamma) u_i + gamma g_i(z_k) + gamma' (g_i(z_k) - g_i(z_{k-1})), one batch at both points; the *new* u_i.
+    """u_i <- (1 - gamma) u_i + gamma g_i(z_k) + gamma' (g_i(z_k) - g_i(z_{k-1})), one batch at both
+    points; the *new* u_i.
 
     At the first visit u_i = g_i.
     """

@@ -1,4 +1,5 @@
-"""The moving average of the whole vector g, of which the sampled blocks are a scaled sparse estimate (MOAP; sox-2022, (3))."""
+"""The moving average of the whole vector g, of which the sampled blocks are a scaled sparse estimate
+(MOAP; sox-2022, (3))."""
 
 from fccomodel.algorithms.estimators._logs import log_weight
 from fccomodel.core.lazy import torch
@@ -9,7 +10,8 @@ gradient_by = "new"
 
 
 def track(u, index, g, h, share):
-    """u_i <- (1 - gamma) u_i + gamma (n / B1) g_i for the sampled blocks, u_i <- (1 - gamma) u_i for all others.
+    """u_i <- (1 - gamma) u_i + gamma (n / B1) g_i for the sampled blocks, u_i <- (1 - gamma) u_i for
+    all others.
 
     ``share`` is n / B1. At the first visit u_i = g_i.
     """

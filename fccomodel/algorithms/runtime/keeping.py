@@ -1,7 +1,9 @@
-"""What the loops of a program call ``keep``: the state of a run goes into files as it goes, and comes back.
+"""What the loops of a program call ``keep``: the state of a run goes into files as it goes, and comes
+back.
 
-The emitter copies it: plain torch and the standard library. A program by itself writes ``FileKeeper``'s files; a run inside
-Python (``fccomodel.execution.checkpoints.keeper``) has files, messages and errors of its own.
+The emitter copies it: plain torch and the standard library. A program by itself writes
+``FileKeeper``'s files; a run inside Python (``fccomodel.execution.checkpoints.keeper``) has files,
+messages and errors of its own.
 """
 
 from __future__ import annotations
@@ -21,17 +23,27 @@ from fccomodel.core.lazy import torch
 
 
 class Keeper:
-    """Writes the state of a run every so many seconds, once a person asks to stop, on SIGTERM, and where steps end.
+    """Writes the state of a run every so many seconds, once a person asks to stop, on SIGTERM, and
+    where steps end.
 
-    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back; ``ended(stage, outcome)`` is
-    told what a stage came to, and ``outcome(stage, ...)`` gives it. ``spent`` are the seconds that the run took before, and
-    ``left`` is the state by stages that it goes on from, until it is put back.
+    ``keep(stage, run)`` is called wherever a state is whole; ``again(stage, run)`` puts one back;
+    ``ended(stage, outcome)`` is told what a stage came to, and ``outcome(stage, ...)`` gives it.
+    ``spent`` are the seconds that the run took before, and ``left`` is the state by stages that it
+    goes on from, until it is put back.
 
-    A state is everything that changes in a run, and what is made of the program, its data and the seed is made anew.
+    A state is everything that changes in a run, and what is made of the program, its data and the
+    seed is made anew.
     """
 
     def __init__(self, folder, every, left=None, spent=0.0, step=0):
-        self.folder, self.every, self.left, self.spent, self.step, self.first = folder, every, left or {}, spent, step, step
+        self.folder, self.every, self.left, self.spent, self.step, self.first = (
+            folder,
+            every,
+            left or {},
+            spent,
+            step,
+            step,
+        )
         self.began, self.base, self.outcomes = time.perf_counter(), 0, {}
         self.due = self.began + every
         self.stopping = self.terminated = False
@@ -54,12 +66,18 @@ class Keeper:
             return
         due, stopping, ending = self.word(stage)
         if due or stopping or ending or reason not in ("", "interrupted"):
-            self.step = self.base + run.count if isinstance(run.count, int) and stage != "restore" else self.base
+            if isinstance(run.count, int) and stage != "restore":
+                self.step = self.base + run.count
+            else:
+                self.step = self.base
             self.write(stage, run)
             self.due = time.perf_counter() + self.every
         self.stopping = stopping
         if ending:
-            print(f"terminated at step {self.step:,}: the checkpoint in {self.folder} goes on from there", file=sys.stderr)
+            print(
+                f"terminated at step {self.step:,}: the checkpoint in {self.folder} goes on from there",
+                file=sys.stderr,
+            )
             raise SystemExit(128 + signal.SIGTERM)
 
     def word(self, stage=""):
@@ -81,7 +99,9 @@ class Keeper:
     def ended(self, stage, outcome):
         """What a stage came to, unless a person ended it, is part of all states from here on."""
         if outcome.status != "interrupted":
-            held = SimpleNamespace(**{name: value for name, value in vars(outcome).items() if name != "exact"})
+            held = SimpleNamespace(
+                **{name: value for name, value in vars(outcome).items() if name != "exact"}
+            )
             self.base, self.outcomes = outcome.iterations, self.packed(held, f"after {stage}")
 
     def outcome(self, stage, solver, data, device, exact=None):
@@ -105,17 +125,24 @@ class Keeper:
 
 
 def put_back(held, into, made):
-    """What ``held`` says, in the objects that ``into`` has: others hold them too. ``made``: what stands for each object of it."""
+    """What ``held`` says, in the objects that ``into`` has: others hold them too. ``made``: what
+    stands for each object of it."""
     if id(held) in made:
         return made[id(held)]
     if isinstance(held, torch.Generator):
         into = held if into is None else into
         into.set_state(held.get_state())
     elif isinstance(held, list):
-        into = into if isinstance(into, list) else []
+        if isinstance(into, list):
+            into = into
+        else:
+            into = []
         into[:] = [put_back(x, None, made) for x in held]
     elif isinstance(held, dict) or hasattr(held, "__dict__") and not torch.is_tensor(held):
-        into = into if type(into) is type(held) else copy.copy(held)
+        if type(into) is type(held):
+            into = into
+        else:
+            into = copy.copy(held)
         made[id(held)] = into
         entries, there = (x if isinstance(x, dict) else vars(x) for x in (held, into))
         entries = {key: put_back(x, there.get(key), made) for key, x in entries.items()}
@@ -128,7 +155,8 @@ def put_back(held, into, made):
 
 
 class FileKeeper(Keeper):
-    """One with a folder that has the last two states, ``000007/state.pt`` beside a manifest, each written beside and renamed.
+    """One with a folder that has the last two states, ``000007/state.pt`` beside a manifest, each
+    written beside and renamed.
 
     identity   what the program, its data and settings are known by, by name: a state of others is refused
     classes    what a state has of beside numbers, texts, lists and tensors; nothing else is unpickled
@@ -141,7 +169,9 @@ class FileKeeper(Keeper):
 
     def states(self):
         """The states in the folder, the last one first."""
-        return sorted((p for p in self.folder.glob("[0-9]*") if p.name.isdecimal()), key=lambda p: -int(p.name))
+        return sorted(
+            (p for p in self.folder.glob("[0-9]*") if p.name.isdecimal()), key=lambda p: -int(p.name)
+        )
 
     def newest(self):
         """The last whole state, the seconds and the steps before it; None where there is none."""
@@ -153,17 +183,25 @@ class FileKeeper(Keeper):
                 whole = False
             if not whole:
                 continue
-            if differing := [name for name, known in self.identity.items() if manifest["identity"].get(name) != known]:
-                raise SystemExit(f"error[F0817] checkpoint: {place} is of another run: {', '.join(differing)}; see --fresh")
+            if differing := [
+                name for name, known in self.identity.items() if manifest["identity"].get(name) != known
+            ]:
+                raise SystemExit(
+                    f"error[F0817] checkpoint: {place} is of another run: {', '.join(differing)}; see --fresh"
+                )
             with torch.serialization.safe_globals(self.classes):
-                return torch.load(place / "state.pt", weights_only=True), manifest["seconds"], manifest["step"]
+                return (
+                    torch.load(place / "state.pt", weights_only=True),
+                    manifest["seconds"],
+                    manifest["step"],
+                )
         if self.states():
             raise SystemExit(f"error[F0817] checkpoint: what is in {self.folder} is damaged; see --fresh")
         return None
 
     def write(self, stage, run):
-        """One more state, whole or not at all, and those before the last two are removed; where that fails the run goes on, and
-        says so, unless it is about to be ended."""
+        """One more state, whole or not at all, and those before the last two are removed; where that
+        fails the run goes on, and says so, unless it is about to be ended."""
         places = self.states()
         number = f"{1 + max((int(place.name) for place in places), default=0):06d}"
         new = self.folder / f".{number}.{os.getpid()}"
@@ -177,8 +215,12 @@ class FileKeeper(Keeper):
             os.replace(new, self.folder / number)
         except (OSError, RuntimeError) as error:  # torch's word for a disk that is full is the latter
             if self.terminated:
-                raise SystemExit(f"error[F0806] output: no checkpoint could be written in {self.folder}: {error}") from None
-            print(f"no checkpoint could be written in {self.folder}: {error}; the run goes on", file=sys.stderr)
+                raise SystemExit(
+                    f"error[F0806] output: no checkpoint could be written in {self.folder}: {error}"
+                ) from None
+            print(
+                f"no checkpoint could be written in {self.folder}: {error}; the run goes on", file=sys.stderr
+            )
             places = []
         finally:
             shutil.rmtree(new, ignore_errors=True)
@@ -187,8 +229,9 @@ class FileKeeper(Keeper):
 
 
 def kept(keeper, arguments, identity, settings):
-    """What keeps a run's state in the folder that the command line names, None where it names none; ``--fresh``: what is there is
-    left aside. A run goes on from the state of the same program (``identity``), data, seed, precision and backend alone."""
+    """What keeps a run's state in the folder that the command line names, None where it names none;
+    ``--fresh``: what is there is left aside. A run goes on from the state of the same program
+    (``identity``), data, seed, precision and backend alone."""
     if arguments.checkpoint is None:
         return None
     first = os.environ.get("RANK", "0") == "0"

@@ -1,7 +1,8 @@
-"""What a program of several ranks does together: each rank makes the same draws, works on its share, and sums go over all.
+"""What a program of several ranks does together: each rank makes the same draws, works on its share,
+and sums go over all.
 
-A rank is a process of ``torch.distributed``; without it there is one, and everything is its own. The emitter copies what a
-program of ranks calls.
+A rank is a process of ``torch.distributed``; without it there is one, and everything is its own.
+The emitter copies what a program of ranks calls.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from fccomodel.algorithms.runtime.keeping import FileKeeper
 
 
 class Ranks:
-    """The ranks of a program, and what they said to each other: ``calls``, and ``sent`` bytes of numbers that were summed.
+    """The ranks of a program, and what they said to each other: ``calls``, and ``sent`` bytes of
+    numbers that were summed.
 
-    A word goes round after every ``pace`` times that they ask whether to end, ``asked`` times since the last, when it was
+    A word goes round after every ``pace`` times that they ask whether to end, ``asked`` times since
+    the last, when it was
     ``said``: so does what each of them wishes, by ``wish()``, and all have ``heard`` what any does.
 
-    ``together``: all ranks go the same way at the moment; then passes over tables of ``least`` numbers and more are shared.
+    ``together``: all ranks go the same way at the moment; then passes over tables of ``least``
+    numbers and more are shared.
     """
 
     least = 1 << 20
@@ -40,11 +44,15 @@ class Ranks:
 
     @property
     def count(self):
-        return torch.distributed.get_world_size() if self.there else 1
+        if self.there:
+            return torch.distributed.get_world_size()
+        return 1
 
     @property
     def rank(self):
-        return torch.distributed.get_rank() if self.there else 0
+        if self.there:
+            return torch.distributed.get_rank()
+        return 0
 
     def add(self, x):
         """The sum of all ranks' numbers, in their place."""
@@ -58,7 +66,8 @@ RANKS = Ranks()
 
 
 def joined(device):
-    """Makes this process one of those that torchrun, or a launcher like it, started; its own device where there are several."""
+    """Makes this process one of those that torchrun, or a launcher like it, started; its own device
+    where there are several."""
     if "RANK" not in os.environ or "MASTER_ADDR" not in os.environ:
         return device
     if device == "cuda":
@@ -112,7 +121,9 @@ class Apart(torch.autograd.Function):
 
 def over_ranks(x):
     """The sum of all ranks' parts of a value."""
-    return Added.apply(x) if torch.is_grad_enabled() and x.requires_grad else RANKS.add(x.contiguous().clone())
+    if torch.is_grad_enabled() and x.requires_grad:
+        return Added.apply(x)
+    return RANKS.add(x.contiguous().clone())
 
 
 def in_parts(w):
@@ -127,7 +138,8 @@ def once(x):
 
 
 def owned(places):
-    """Which of some drawn blocks this rank owns, as places in the draw: block i belongs to rank i modulo their number."""
+    """Which of some drawn blocks this rank owns, as places in the draw: block i belongs to rank i
+    modulo their number."""
     return (places % RANKS.count == RANKS.rank).nonzero().squeeze(-1)
 
 
@@ -152,8 +164,8 @@ def net_scored(net, w, rows):
 
 
 def gathered(values, rows):
-    """``values(rows)``, one for each row: each rank makes those of its share, and has all; of few rows, and where ranks do not go
-    the same way, every rank makes its own."""
+    """``values(rows)``, one for each row: each rank makes those of its share, and has all; of few
+    rows, and where ranks do not go the same way, every rank makes its own."""
     if not RANKS.together or RANKS.count == 1 or rows.numel() < RANKS.least:
         return values(rows)
     part = slice(len(rows) * RANKS.rank // RANKS.count, len(rows) * (RANKS.rank + 1) // RANKS.count)
@@ -177,17 +189,24 @@ def joint(solve):
 
 
 def brought(x, dim, ids):
-    """Makes x whole: entries along ``dim`` (those at ``ids``, in this order, where given) as their owners have them."""
+    """Makes x whole: entries along ``dim`` (those at ``ids``, in this order, where given) as their
+    owners have them."""
     if RANKS.count > 1:
-        ids = torch.arange(x.shape[dim], device=x.device) if ids is None else ids
-        own, total = ids[RANKS.rank :: RANKS.count], x.new_zeros((*x.shape[:dim], len(ids), *x.shape[dim + 1 :]))
+        if ids is None:
+            ids = torch.arange(x.shape[dim], device=x.device)
+        else:
+            ids = ids
+        own, total = (
+            ids[RANKS.rank :: RANKS.count],
+            x.new_zeros((*x.shape[:dim], len(ids), *x.shape[dim + 1 :])),
+        )
         total[(slice(None),) * dim + (slice(RANKS.rank, None, RANKS.count),)] = x.index_select(dim, own)
         x.index_copy_(dim, ids, RANKS.add(total))
 
 
 def wholly(take_steps, owners):
-    """``take_steps``, after which every rank has all estimates and centres as their owners do; ``owners``: by name, along which
-    dim they are kept, and at which ids."""
+    """``take_steps``, after which every rank has all estimates and centres as their owners do;
+    ``owners``: by name, along which dim they are kept, and at which ids."""
 
     def taken(run, solver, data, *more):
         reason = take_steps(run, solver, data, *more)
@@ -206,8 +225,8 @@ def whole_state(run, data, owners):
 
 
 class KeeperOfAll(FileKeeper):
-    """That of one rank. All keep their state at the same step, by the word that goes round (``agreed``): rank 0 writes it, with
-    estimates as their owners have them, and reads it for all."""
+    """That of one rank. All keep their state at the same step, by the word that goes round
+    (``agreed``): rank 0 writes it, with estimates as their owners have them, and reads it for all."""
 
     data: SimpleNamespace
     owners: dict = {}
@@ -237,13 +256,16 @@ def by_rank_0(priced):
 
     def agreed(work):
         result, seconds = priced(work)
-        return result, float(RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64)))
+        return result, float(
+            RANKS.add(torch.tensor(seconds if RANKS.rank == 0 else 0.0, dtype=torch.float64))
+        )
 
     return agreed
 
 
 def agreed(ending):
-    """``ending``, by one word of all ranks: the clock of any of them ends the run of all, and so does a person.
+    """``ending``, by one word of all ranks: the clock of any of them ends the run of all, and so does
+    a person.
 
     It goes round every so many calls, as rank 0 finds to take about a twentieth of a second.
     """
@@ -256,10 +278,20 @@ def agreed(ending):
             RANKS.asked += 1
             if RANKS.asked >= RANKS.pace:
                 word, each = alone(count, calls), max(time.perf_counter() - RANKS.said, 1e-6) / RANKS.asked
-                pace = min(max(1.0, 0.05 / each), 256.0) if RANKS.rank == 0 else 0.0
-                said = torch.tensor([pace, word == "interrupted", word != "", *RANKS.wish()], dtype=torch.float64)
+                if RANKS.rank == 0:
+                    pace = min(max(1.0, 0.05 / each), 256.0)
+                else:
+                    pace = 0.0
+                said = torch.tensor(
+                    [pace, word == "interrupted", word != "", *RANKS.wish()], dtype=torch.float64
+                )
                 pace, stopped, over, *wishes = RANKS.add(said).tolist()
-                RANKS.asked, RANKS.pace, RANKS.said, RANKS.heard = 0, int(pace), time.perf_counter(), tuple(map(bool, wishes))
+                RANKS.asked, RANKS.pace, RANKS.said, RANKS.heard = (
+                    0,
+                    int(pace),
+                    time.perf_counter(),
+                    tuple(map(bool, wishes)),
+                )
                 if stopped or over:
                     work.timed = work.timed or not stopped
                     return "interrupted" if stopped else "the time is used up"

@@ -1,7 +1,8 @@
 """The command ``fccomodel``: one file per command, each with its arguments and what it does.
 
-Exit status: 0 done; 1 ``format --check`` found a file that is not in the canonical layout; 2 something is wrong with what was
-given (each finding with its code, on standard error); 130 interrupted twice.
+Exit status: 0 done; 1 ``format --check`` found a file that is not in the canonical layout; 2
+something is wrong with what was given (each finding with its code, on standard error); 130
+interrupted twice.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "DEBUG", "command", "main", "parser"]
 
-#: New objects after which Python looks for cycles in a command; its own figure, some hundreds, costs a third of the imports.
+#: New objects after which Python looks for cycles in a command; its own figure, some hundreds,
+#: costs a third of the imports.
 NEW_OBJECTS = 100_000
 #: Packages that list, on the terminal, the objects of theirs that are left when the process ends.
 LOUD = {"duckdb"}
 
 
 def command() -> int:
-    """:func:`main` as the whole of a process. Its objects end with it: Python need not look through them first."""
+    """:func:`main` as the whole of a process. Its objects end with it: Python need not look through
+    them first."""
     gc.set_threshold(NEW_OBJECTS)
     try:
         return importlib.import_module(f"{__name__}._main").main()

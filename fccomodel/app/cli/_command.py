@@ -20,7 +20,8 @@ class Command:
     run        does it, and returns the exit status
     detail     what its own help adds to the summary
     examples   commands that its own help shows
-    ranks      in processes that torchrun starts, all do it ``together``, the first does it ``alone``, or it is ``refused``
+    ranks      in processes that torchrun starts, all do it ``together``, the first does it
+               ``alone``, or it is ``refused``
     """
 
     name: str

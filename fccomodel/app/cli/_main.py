@@ -40,9 +40,24 @@ from fccomodel.execution.errors import of_one_process
 __all__ = ["COMMANDS", "DEBUG", "main"]
 
 COMMANDS = (
-    new, check, explain, solve, sweep, compare, emit, evaluate, report, format, latex, mock_data, prepare, atoms, algorithms,
-    options, completion,
-)  # fmt: skip
+    new,
+    check,
+    explain,
+    solve,
+    sweep,
+    compare,
+    emit,
+    evaluate,
+    report,
+    format,
+    latex,
+    mock_data,
+    prepare,
+    atoms,
+    algorithms,
+    options,
+    completion,
+)
 DEBUG = "FCCOMODEL_DEBUG"
 #: seconds that a process leaves another one to say why they end
 SAYING = 1.0
@@ -87,7 +102,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         _end_output()
         return DONE
     except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
-        if isinstance(error, OSError) and error.filename is None:  # of a stream, not of a file: the disk behind it is full
+        if (
+            isinstance(error, OSError) and error.filename is None
+        ):  # of a stream, not of a file: the disk behind it is full
             _end_output()
             show([errors.output_not_written(error)], None)
             return BAD_INPUT
@@ -106,8 +123,8 @@ def _aside() -> tuple[Any, Any]:
 
 
 def _to_speak(streams: tuple[Any, Any]) -> bool:
-    """Whether this process says what is wrong, which the launched ones say once; the others wait until it is said, since their
-    launcher ends all with the first."""
+    """Whether this process says what is wrong, which the launched ones say once; the others wait until
+    it is said, since their launcher ends all with the first."""
     if not process.launched():
         return True
     from fccomodel.execution.ranks import first_to_speak
@@ -130,7 +147,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="fccomodel",
         allow_abbrev=False,
-        description="Write a composed stochastic optimisation problem as mathematics; get a solver, an answer and a KKT report.",
+        description="Write a composed stochastic optimisation problem as mathematics; get a solver, an "
+        "answer and a KKT report.",
         epilog=EPILOG,
         formatter_class=_Help,
     )
@@ -154,4 +172,6 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         self._action_max_length = 14  # argparse leaves the indentation of subcommands out of account
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return super()._fill_text(text, width, indent) if "\n" in text else textwrap.fill(text, width)
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return textwrap.fill(text, width)

@@ -1,4 +1,5 @@
-"""The arguments that several commands take, and what becomes of them: a model, its binding, options, a plan."""
+"""The arguments that several commands take, and what becomes of them: a model, its binding, options, a
+plan."""
 
 from __future__ import annotations
 
@@ -16,12 +17,22 @@ from fccomodel.core.diagnostics import refuse
 Into = argparse.ArgumentParser | argparse._ArgumentGroup
 #: options that have an argument of their own
 NAMED = (
-    "algorithm", "unverified", "polish", "tol", "seed", "device", "precision", "backend", "budget", "holdout", "margin",
+    "algorithm",
+    "unverified",
+    "polish",
+    "tol",
+    "seed",
+    "device",
+    "precision",
+    "backend",
+    "budget",
+    "holdout",
+    "margin",
     "population",
-)  # fmt: skip
+)
 
 
-# ----------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 def model(to: Into) -> None:
     to.add_argument("model", metavar="MODEL", help="a .fcco file; - reads standard input")
 
@@ -35,7 +46,9 @@ def optional_name(to: Into) -> None:
 
 
 def verbose(to: Into) -> None:
-    to.add_argument("-v", "--verbose", action="store_true", help="the whole report: assumptions, practice, every option")
+    to.add_argument(
+        "-v", "--verbose", action="store_true", help="the whole report: assumptions, practice, every option"
+    )
 
 
 def quiet(to: Into, text: str = "no lint notes") -> None:
@@ -47,52 +60,114 @@ def as_json(to: Into, text: str = "print JSON") -> None:
 
 
 def showing(to: Into) -> None:
-    to.add_argument("--show", action="append", default=[], metavar="NAME", help="report the value of this `let` too (repeatable)")
+    to.add_argument(
+        "--show",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="report the value of this `let` too (repeatable)",
+    )
 
 
 def data(to: Into) -> None:
-    to.add_argument("--data-dir", type=Path, metavar="DIR", help="the folder that file names in the binding start from")
-    to.add_argument("--data", action="append", default=[], metavar="NAME=FILE", help="bind a table or an array (repeatable)")
     to.add_argument(
-        "--net", action="append", default=[], metavar="NAME=SPEC", help='"s=mlp(64, 64, activation=elu)" or s=nets.py:Mlp'
+        "--data-dir", type=Path, metavar="DIR", help="the folder that file names in the binding start from"
+    )
+    to.add_argument(
+        "--data",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="bind a table or an array (repeatable)",
+    )
+    to.add_argument(
+        "--net",
+        action="append",
+        default=[],
+        metavar="NAME=SPEC",
+        help='"s=mlp(64, 64, activation=elu)" or s=nets.py:Mlp',
     )
     to.add_argument("--allow-python", action="store_true", help="run the Python file that a --net names")
 
 
 def binding(to: argparse.ArgumentParser) -> None:
     group = to.add_argument_group("binding")
-    group.add_argument("--bind", type=Path, metavar="FILE", help="a binding file (TOML): sources, columns, encoding")
+    group.add_argument(
+        "--bind", type=Path, metavar="FILE", help="a binding file (TOML): sources, columns, encoding"
+    )
     data(group)
-    group.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)")
+    group.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)"
+    )
 
 
 def solving(to: argparse.ArgumentParser, *, many: bool = False) -> Into:
     """The options of a run, or of many runs."""
     group = to.add_argument_group("solving")
     if not many:
-        group.add_argument("--algorithm", metavar="NAME", help="in place of the one chosen; race: a few start, the best goes on")
-        group.add_argument("--seed", type=options.value_of, metavar="S", help="of every random choice (default 0)")
+        group.add_argument(
+            "--algorithm",
+            metavar="NAME",
+            help="in place of the one chosen; race: a few start, the best goes on",
+        )
+        group.add_argument(
+            "--seed", type=options.value_of, metavar="S", help="of every random choice (default 0)"
+        )
     group.add_argument("--device", metavar="auto|cpu|cuda", help="where to run (default auto)")
-    group.add_argument("--precision", metavar="float32|float64", help="of the steps; reports are always float64")
-    group.add_argument("--backend", metavar="NAME", help="what runs steps: auto (default), eager, traced, compiled, cuda-graph")
-    group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
-    group.add_argument("--tol", type=options.value_of, metavar="X", help="KKT residual to stop at (default 1e-6)")
-    group.add_argument("--no-polish", dest="polish", action="store_false", default=None, help="no finish by passes over all rows")
     group.add_argument(
-        "--unverified", action="store_true", default=None, help="run even where no algorithm's theorem covers the model"
+        "--precision", metavar="float32|float64", help="of the steps; reports are always float64"
     )
-    group.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="any other option of the algorithm")
+    group.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="what runs steps: auto (default), eager, traced, compiled, cuda-graph",
+    )
+    group.add_argument("--budget", metavar="60s|5000it|1e6oracles", help="time, iterations or oracle calls")
+    group.add_argument(
+        "--tol", type=options.value_of, metavar="X", help="KKT residual to stop at (default 1e-6)"
+    )
+    group.add_argument(
+        "--no-polish",
+        dest="polish",
+        action="store_false",
+        default=None,
+        help="no finish by passes over all rows",
+    )
+    group.add_argument(
+        "--unverified",
+        action="store_true",
+        default=None,
+        help="run even where no algorithm's theorem covers the model",
+    )
+    group.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other option of the algorithm",
+    )
     return group
 
 
 def starting(to: Into) -> None:
-    to.add_argument("--start", type=Path, metavar="DIR", help="begin at the answer in this folder, of this model or one like it")
+    to.add_argument(
+        "--start",
+        type=Path,
+        metavar="DIR",
+        help="begin at the answer in this folder, of this model or one like it",
+    )
 
 
 def keeping(to: Into) -> None:
     """Where the state is kept."""
-    group = to.add_argument_group("checkpoints") if isinstance(to, argparse.ArgumentParser) else to
-    where = "keep the state in this folder, and go on from there after a kill; SIGTERM writes it, and ends with status 143"
+    if isinstance(to, argparse.ArgumentParser):
+        group = to.add_argument_group("checkpoints")
+    else:
+        group = to
+    where = (
+        "keep the state in this folder, and go on from there after a kill; SIGTERM writes it, and "
+        "ends with status 143"
+    )
     group.add_argument("--checkpoint", type=Path, metavar="DIR", help=where)
     group.add_argument("--every", metavar="TIME", help="how often (default 60s)")
     group.add_argument("--fresh", action="store_true", help="begin anew, whatever the folder has")
@@ -103,20 +178,26 @@ def population(to: argparse.ArgumentParser) -> None:
     group = to.add_argument_group("new rows")
     judged = "judge the answer by rows left out: \"split == 'test'\", or 0.2 of them"
     group.add_argument("--holdout", type=options.value_of, metavar="EXPR|SHARE", help=judged)
-    tightened = "tighten constraints on expectations over rows so that all hold for new rows with this confidence: 0.95"
+    tightened = (
+        "tighten constraints on expectations over rows so that all hold for new rows with this "
+        "confidence: 0.95"
+    )
     group.add_argument("--margin", type=options.value_of, metavar="CONFIDENCE", help=tightened)
-    gap = "an interval of the optimality gap for new rows, by answers on resampled ones, in so much time (60s)"
+    gap = (
+        "an interval of the optimality gap for new rows, by answers on resampled ones, in so much time (60s)"
+    )
     group.add_argument("--population", metavar="TIME", help=gap)
 
 
-# -------------------------------------------------------------------------------------------------- what becomes of them
+# ----------------------------------------------------------------------------- what becomes of them
 def plan(args: argparse.Namespace) -> pipeline.Planned:
     """From the command line to a plan."""
     return pipeline.plan(*given(args))
 
 
 def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding, options.Origins]:
-    """The model, its binding and the options that the command line names; lint notes are printed on the way."""
+    """The model, its binding and the options that the command line names; lint notes are printed on
+    the way."""
     named = _named(args)
     binding = pipeline.Binding(
         spec=args.bind,
@@ -133,7 +214,8 @@ def given(args: argparse.Namespace) -> tuple[pipeline.Compiled, pipeline.Binding
 
 
 def _named(args: argparse.Namespace) -> dict[str, Any]:
-    """The options given by ``--option`` and by arguments of their own, which must not contradict each other."""
+    """The options given by ``--option`` and by arguments of their own, which must not contradict each
+    other."""
     given = files.pairs(getattr(args, "option", []), "--option")
     values: dict[str, Any] = {name: options.value_of(text) for name, text in given.items()}
     for name in NAMED:

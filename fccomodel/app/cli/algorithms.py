@@ -14,7 +14,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.optional_name(to)
     shared.as_json(to)
     to.add_argument("--model", metavar="MODEL", help="a .fcco file: how it meets each requirement")
-    to.add_argument("--variants", action="store_true", help="the forms that the papers give, and the state of each here")
+    to.add_argument(
+        "--variants", action="store_true", help="the forms that the papers give, and the state of each here"
+    )
     shared.binding(to)
     shared.quiet(to)
 
@@ -41,8 +43,8 @@ algorithms = Command(
     summary="list the algorithms, or describe one: what it needs, gives, and where it is from",
     detail="With --model, what each would need there.",
     examples=(
-        'fccomodel algorithms sonex',
-        'fccomodel algorithms --model model.fcco --bind model.toml',
+        "fccomodel algorithms sonex",
+        "fccomodel algorithms --model model.fcco --bind model.toml",
     ),
     arguments=arguments,
     run=run,

@@ -19,8 +19,8 @@ atoms = Command(
     name="atoms",
     summary="list the functions of the language, or describe one",
     examples=(
-        'fccomodel atoms',
-        'fccomodel atoms log1pexp',
+        "fccomodel atoms",
+        "fccomodel atoms log1pexp",
     ),
     arguments=shared.optional_name,
     run=run,

@@ -44,8 +44,8 @@ check = Command(
     summary="check a model: syntax, names, shapes, domains",
     detail="Every error is reported at once.",
     examples=(
-        'fccomodel check model.fcco',
-        'fccomodel check models/a.fcco models/b.fcco --quiet',
+        "fccomodel check model.fcco",
+        "fccomodel check models/a.fcco models/b.fcco --quiet",
     ),
     arguments=arguments,
     run=run,

@@ -20,16 +20,32 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.model(to)
     shared.binding(to)
     group = shared.solving(to, many=True)
-    which = "which; with options of their own: \"sox(gamma=0.1),alexr\"; see `fccomodel algorithms`"
+    which = 'which; with options of their own: "sox(gamma=0.1),alexr"; see `fccomodel algorithms`'
     group.add_argument("--algorithms", required=True, metavar="A,B,C", help=which)
     group.add_argument("--seeds", default="5", metavar="N|S,S,..", help="how many, or which (default 5)")
-    group.add_argument("--jobs", type=int, metavar="N", help="processes (default: as many as there are processors)")
+    group.add_argument(
+        "--jobs", type=int, metavar="N", help="processes (default: as many as there are processors)"
+    )
     group = to.add_argument_group("judging")
-    group.add_argument("--tune", action="store_true", help="choose hyper-parameters from the papers' grids on held-out rows")
-    group.add_argument("--validation", metavar="EXPR|SHARE", help="those rows: \"split == 'val'\", or a share (default 0.2)")
-    group.add_argument("--test", metavar="EXPR", help="evaluate the answers on these rows too: \"split == 'test'\"")
-    group.add_argument("--reference", type=float, metavar="F", help="the known optimal value: adds the gap to it")
-    group.add_argument("--tolerance", type=float, default=1e-3, metavar="V", help="violation that counts as none (default 1e-3)")
+    group.add_argument(
+        "--tune", action="store_true", help="choose hyper-parameters from the papers' grids on held-out rows"
+    )
+    group.add_argument(
+        "--validation", metavar="EXPR|SHARE", help="those rows: \"split == 'val'\", or a share (default 0.2)"
+    )
+    group.add_argument(
+        "--test", metavar="EXPR", help="evaluate the answers on these rows too: \"split == 'test'\""
+    )
+    group.add_argument(
+        "--reference", type=float, metavar="F", help="the known optimal value: adds the gap to it"
+    )
+    group.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-3,
+        metavar="V",
+        help="violation that counts as none (default 1e-3)",
+    )
     shared.showing(group)
     shared.keeping(to)
     to.add_argument("--out", type=Path, metavar="DIR", help="write compare.json and compare.csv there")
@@ -83,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
 def _seeds(text: str) -> int | list[int]:
     """``5`` is how many; ``3,`` and ``0,1,7`` are which."""
     try:
-        return [int(part) for part in text.split(",") if part.strip()] if "," in text else int(text)
+        if "," in text:
+            return [int(part) for part in text.split(",") if part.strip()]
+        return int(text)
     except ValueError:
         raise FccoError([comparison_errors.not_seeds(text)]) from None
 
@@ -91,7 +109,10 @@ def _seeds(text: str) -> int | list[int]:
 def _share(text: str | None) -> str | float | None:
     """A number is a share of the rows, all else a condition on them."""
     try:
-        share = None if text is None else float(text)
+        if text is None:
+            share = None
+        else:
+            share = float(text)
     except ValueError:
         return text
     if share is not None and not 0 < share < 1:
@@ -102,9 +123,10 @@ def _share(text: str | None) -> str | float | None:
 compare = Command(
     name="compare",
     summary="run algorithms side by side on the same oracle budget",
-    detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are done. With --checkpoint a "
+    detail="Every value is computed from the problem as written. Ctrl-C ends with the runs that are "
+    "done. With --checkpoint a "
     "comparison that was killed goes on with the others. Under torchrun each run is one of all processes.",
-    examples=('fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2',),
+    examples=("fccomodel compare model.fcco --bind model.toml --algorithms sonex,alexr2",),
     arguments=arguments,
     run=run,
     ranks="together",

@@ -11,7 +11,8 @@ from fccomodel.app.cli._output import say
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 
-#: The options that take names of the model, and the statements that declare these; those after whose name a value comes.
+#: The options that take names of the model, and the statements that declare these; those after
+#: whose name a value comes.
 NAMES = {"why": "Constraint", "show": "LetDecl", "param": "ParamDecl", "data": "DataDecl", "net": "NetDecl"}
 ASSIGNED = ("param", "data", "net")
 #: What a shell asks for names by; no shell is called that.
@@ -19,7 +20,9 @@ ASKED = "names"
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
-    to.add_argument("shell", choices=("bash", "zsh", "fish", ASKED), metavar="SHELL", help="bash, zsh or fish")
+    to.add_argument(
+        "shell", choices=("bash", "zsh", "fish", ASKED), metavar="SHELL", help="bash, zsh or fish"
+    )
     to.add_argument("asked", nargs="*", help=argparse.SUPPRESS)
 
 
@@ -38,12 +41,14 @@ def _options() -> dict[str, list[str]]:
 
     (commands,) = (action for action in parser()._actions if isinstance(action, argparse._SubParsersAction))
     return {
-        name: [option for action in one._actions for option in action.option_strings] for name, one in commands.choices.items()
+        name: [option for action in one._actions for option in action.option_strings]
+        for name, one in commands.choices.items()
     }
 
 
 def _names(option: str, words: Iterable[str]) -> Iterator[str]:
-    """The names that may stand after an option: of the model among the words of the line, by its statements alone."""
+    """The names that may stand after an option: of the model among the words of the line, by its
+    statements alone."""
     if option == "algorithm":
         yield from _algorithms()
     model = next((word for word in words if word.endswith(".fcco")), None)
@@ -139,7 +144,10 @@ def _fish(options: Mapping[str, list[str]]) -> str:
         for option in known:
             asked = option.lstrip("-")
             more = f" -x -a '(fccomodel completion {ASKED} -- {asked} (commandline -opc) 2>/dev/null)'"
-            flag = f"-l {asked}" if option.startswith("--") else f"-s {asked}"
+            if option.startswith("--"):
+                flag = f"-l {asked}"
+            else:
+                flag = f"-s {asked}"
             lines.append(f"{inside} {flag}{more if asked in (*NAMES, 'algorithm') else ''}")
     return "\n".join(lines)
 
@@ -154,7 +162,8 @@ def _summaries() -> dict[str, str]:
 completion = Command(
     name="completion",
     summary="what a shell needs to complete commands, options and the names of a model",
-    detail="Of bash and zsh to be evaluated in the shell's startup file, of fish to be kept in its folder of completions.",
+    detail="Of bash and zsh to be evaluated in the shell's startup file, of fish to be kept in its "
+    "folder of completions.",
     examples=(
         'eval "$(fccomodel completion bash)"',
         "fccomodel completion fish > ~/.config/fish/completions/fccomodel.fish",

@@ -18,7 +18,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
-    to.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="the solver's file, say solver.py")
+    to.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="the solver's file, say solver.py"
+    )
     shared.quiet(to)
 
 
@@ -37,7 +39,7 @@ emit = Command(
     name="emit",
     summary="write the standalone solver: Python with torch alone",
     detail="Its data is written beside it: data.pt beside solver.py, a.data.pt beside a.py.",
-    examples=('fccomodel emit model.fcco --bind model.toml -o solver.py',),
+    examples=("fccomodel emit model.fcco --bind model.toml -o solver.py",),
     arguments=arguments,
     run=run,
 )

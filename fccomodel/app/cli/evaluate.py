@@ -14,7 +14,11 @@ from fccomodel.core import files
 def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument("result", type=Path, metavar="RESULT_DIR", help="a folder that `solve --out` wrote")
     shared.data(to)
-    to.add_argument("--where", metavar="EXPR", help="choose rows, in place of the binding's own `where`: \"split == 'test'\"")
+    to.add_argument(
+        "--where",
+        metavar="EXPR",
+        help="choose rows, in place of the binding's own `where`: \"split == 'test'\"",
+    )
     shared.showing(to)
     shared.as_json(to)
     shared.verbose(to)
@@ -46,9 +50,9 @@ evaluate = Command(
     summary="judge a stored answer, on other rows too",
     detail="Scaling, categories and groups are those that the answer was solved with.",
     examples=(
-        'fccomodel evaluate out',
-        'fccomodel evaluate out --where "split == \'test\'" --show auc',
-        'fccomodel evaluate out --data D=test.csv --json',
+        "fccomodel evaluate out",
+        "fccomodel evaluate out --where \"split == 'test'\" --show auc",
+        "fccomodel evaluate out --data D=test.csv --json",
     ),
     arguments=arguments,
     run=run,

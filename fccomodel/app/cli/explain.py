@@ -17,7 +17,9 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.binding(to)
     shared.solving(to)
     shared.as_json(to)
-    to.add_argument("--why", metavar="SUBJECT", help="the chain of rules behind `objective` or a constraint's label")
+    to.add_argument(
+        "--why", metavar="SUBJECT", help="the chain of rules behind `objective` or a constraint's label"
+    )
     shared.quiet(to)
 
 
@@ -42,12 +44,13 @@ def run(args: argparse.Namespace) -> int:
 explain = Command(
     name="explain",
     summary="show the structure found, its reasons, and the algorithm chosen",
-    detail="Works without data, and where nothing solves the model: it says then what is missing. Of an error's code "
+    detail="Works without data, and where nothing solves the model: it says then what is missing. Of an "
+    "error's code "
     "(`explain F0203`), the rules behind it.",
     examples=(
-        'fccomodel explain model.fcco --param mu=0.1',
-        'fccomodel explain model.fcco --bind model.toml --why misses',
-        'fccomodel explain F0203',
+        "fccomodel explain model.fcco --param mu=0.1",
+        "fccomodel explain model.fcco --bind model.toml --why misses",
+        "fccomodel explain F0203",
     ),
     arguments=arguments,
     run=run,

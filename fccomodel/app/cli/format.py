@@ -16,8 +16,12 @@ from fccomodel.core.quoting import visible
 def arguments(to: argparse.ArgumentParser) -> None:
     shared.models(to)
     how = to.add_mutually_exclusive_group()
-    how.add_argument("-w", "-i", "--write", "--in-place", dest="write", action="store_true", help="rewrite the files")
-    how.add_argument("--check", action="store_true", help="change nothing; exit status 1 where a file would change")
+    how.add_argument(
+        "-w", "-i", "--write", "--in-place", dest="write", action="store_true", help="rewrite the files"
+    )
+    how.add_argument(
+        "--check", action="store_true", help="change nothing; exit status 1 where a file would change"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,8 +47,8 @@ format = Command(
     name="format",
     summary="print a model in the canonical layout, comments kept",
     examples=(
-        'fccomodel format model.fcco --write',
-        'fccomodel format models/a.fcco --check',
+        "fccomodel format model.fcco --write",
+        "fccomodel format models/a.fcco --check",
     ),
     arguments=arguments,
     run=run,

@@ -15,9 +15,12 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.binding(to)
     shared.quiet(to)
     to.add_argument(
-        "--form", choices=("problem", "normal", "smoothed"), action="append",
-        help="as written, with a name for every tracked expectation, or with penalties and envelopes; given again for more (all)",
-    )  # fmt: skip
+        "--form",
+        choices=("problem", "normal", "smoothed"),
+        action="append",
+        help="as written, with a name for every tracked expectation, or with penalties and envelopes; "
+        "given again for more (all)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,7 +28,10 @@ def run(args: argparse.Namespace) -> int:
 
     compiled, binding, options = shared.given(args)
     wanted = args.form or list(latex.FORMS)
-    explained = pipeline.explain(compiled, binding, options) if set(wanted) - {"problem"} else None
+    if set(wanted) - {"problem"}:
+        explained = pipeline.explain(compiled, binding, options)
+    else:
+        explained = None
     say("\n".join(latex.written(compiled.problem, explained, which) for which in wanted).rstrip("\n"))
     return DONE
 
@@ -34,7 +40,7 @@ latex = Command(
     name="latex",
     summary="a model as LaTeX: as written, in normal form, smoothed",
     detail="The forms that solvers see are those of the algorithm that is chosen.",
-    examples=('fccomodel latex model.fcco --form problem',),
+    examples=("fccomodel latex model.fcco --form problem",),
     arguments=arguments,
     run=run,
 )

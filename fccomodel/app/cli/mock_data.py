@@ -14,7 +14,14 @@ from fccomodel.core import files
 
 def arguments(to: argparse.ArgumentParser) -> None:
     shared.model(to)
-    to.add_argument("-o", "--out", type=Path, default=Path(), metavar="DIR", help="the folder that they are written to (here)")
+    to.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        default=Path(),
+        metavar="DIR",
+        help="the folder that they are written to (here)",
+    )
     to.add_argument("--rows", type=int, default=200, metavar="N", help="of each table (200)")
     to.add_argument("--seed", type=int, default=0, metavar="S", help="of the draws (0)")
 
@@ -33,7 +40,7 @@ mock_data = Command(
     name="mock-data",
     summary="draw data of the declared types, with a binding file",
     detail="So that a model runs before there is data.",
-    examples=('fccomodel mock-data model.fcco -o mock',),
+    examples=("fccomodel mock-data model.fcco -o mock",),
     arguments=arguments,
     run=run,
 )

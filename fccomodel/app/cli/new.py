@@ -11,7 +11,9 @@ from fccomodel.app.cli._output import say
 
 def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument("template", nargs="?", metavar="TEMPLATE", help="one of the list that no template prints")
-    to.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where to write (default: a folder of its name)")
+    to.add_argument(
+        "folder", nargs="?", type=Path, metavar="DIR", help="where to write (default: a folder of its name)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,8 +36,8 @@ new = Command(
     summary="a model to begin with, with its binding and data",
     detail="Without a template, the list of them. Nothing that is there is written over.",
     examples=(
-        'fccomodel new',
-        'fccomodel new group-dro my-model',
+        "fccomodel new",
+        "fccomodel new group-dro my-model",
     ),
     arguments=arguments,
     run=run,

@@ -17,12 +17,21 @@ from fccomodel.core.diagnostics import refuse
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
-    to.add_argument("bind", type=Path, metavar="BIND", help="a binding file (TOML): sources, columns, encoding")
-    to.add_argument("--model", type=Path, metavar="FILE", help="the model (the .fcco file of the binding's name beside it)")
+    to.add_argument(
+        "bind", type=Path, metavar="BIND", help="a binding file (TOML): sources, columns, encoding"
+    )
+    to.add_argument(
+        "--model",
+        type=Path,
+        metavar="FILE",
+        help="the model (the .fcco file of the binding's name beside it)",
+    )
     to.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="the folder that is written")
     to.add_argument("--dtype", choices=["float32", "float64"], default="float32", help="of vectors (float32)")
     shared.data(to)
-    to.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)")
+    to.add_argument(
+        "--param", action="append", default=[], metavar="NAME=VALUE", help="set a parameter (repeatable)"
+    )
     shared.quiet(to, "no progress, no lint notes")
 
 
@@ -65,9 +74,12 @@ def _beside(bind: Path) -> Path:
 prepare = Command(
     name="prepare",
     summary="write a binding's tables as files that are mapped into memory",
-    detail="For data that do not fit it. Parquet files, several of them (part-*.parquet), csv files and queries "
-    "(duckdb:SELECT ..) are read in parts; every key of the binding is heeded, to the same numbers as in memory. A source that "
-    "changes later, and a damaged file, are refused when the folder is bound, by source = \"DIR\" or --data D=DIR.",
+    detail="For data that do not fit it. Parquet files, several of them (part-*.parquet), csv files and "
+    "queries "
+    "(duckdb:SELECT ..) are read in parts; every key of the binding is heeded, to the same "
+    "numbers as in memory. A source that "
+    'changes later, and a damaged file, are refused when the folder is bound, by source = "DIR" '
+    "or --data D=DIR.",
     examples=(
         "fccomodel prepare model.toml --out prepared",
         "fccomodel prepare model.toml --model other.fcco --dtype float64 --out prepared",

@@ -12,7 +12,9 @@ from fccomodel.core.files import write_text
 
 def arguments(to: argparse.ArgumentParser) -> None:
     to.add_argument("result", type=Path, metavar="RESULT_DIR", help="a folder that `solve --out` wrote")
-    to.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write it (default RESULT_DIR/report.html)")
+    to.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where to write it (default RESULT_DIR/report.html)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,8 +30,9 @@ def run(args: argparse.Namespace) -> int:
 report = Command(
     name="report",
     summary="a stored answer as one page for a browser",
-    detail="One file without network: mathematics, pictures, the KKT table, assumptions, how to run it again.",
-    examples=('fccomodel report out -o report.html',),
+    detail="One file without network: mathematics, pictures, the KKT table, assumptions, how to run it "
+    "again.",
+    examples=("fccomodel report out -o report.html",),
     arguments=arguments,
     run=run,
 )

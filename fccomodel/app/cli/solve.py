@@ -27,8 +27,15 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.population(to)
     shared.starting(to)
     shared.keeping(to)
-    to.add_argument("--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side")
-    to.add_argument("--out", type=Path, metavar="DIR", help="write result.json, variables.npz, solver.py and data.pt there")
+    to.add_argument(
+        "--sensitivity", action="store_true", help="how the optimum moves with each constraint's right side"
+    )
+    to.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="write result.json, variables.npz, solver.py and data.pt there",
+    )
     shared.as_json(to, "print result.json in place of the report")
     shared.verbose(to)
     shared.quiet(to, "no progress, no lint notes, and one line in place of the report")
@@ -56,7 +63,10 @@ def _run(args: argparse.Namespace, claimed: Claimed | None) -> int:
         with display.progress(display.terminal(sys.stderr), quiet=args.quiet) as progress:
             outcome = new_rows.solve(planned, progress, show=args.show, sensitive=args.sensitivity)
     try:
-        record = results.save(outcome, claimed) if claimed is not None else None
+        if claimed is not None:
+            record = results.save(outcome, claimed)
+        else:
+            record = None
     except FccoError:  # the answer is shown all the same
         _show(args, outcome, None)
         raise
@@ -77,7 +87,10 @@ def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str,
         if outcome.planned.plan.unverified:
             say(display.unverified(outcome.planned.plan))
         count = len(outcome.cautions)
-        cautions = f" ({count} caution{'s' * (count > 1)}: see the report)" if count else ""
+        if count:
+            cautions = f" ({count} caution{'s' * (count > 1)}: see the report)"
+        else:
+            cautions = ""
         say(f"{outcome.problem.name}: {outcome.report.objective:.6g}, {outcome.report.verdict}{cautions}")
     else:
         print_report(display.outcome(outcome, verbose=args.verbose))
@@ -86,13 +99,15 @@ def _show(args: argparse.Namespace, outcome: pipeline.Outcome, record: dict[str,
 solve = Command(
     name="solve",
     summary="solve a model and report on the answer",
-    detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once. With --checkpoint a run "
-    "that was killed goes on when it is started again. Under torchrun (torchrun --nproc-per-node 2 -m fccomodel solve ...) "
+    detail="The first Ctrl-C ends with the best point so far and its report; the second ends at once. "
+    "With --checkpoint a run "
+    "that was killed goes on when it is started again. Under torchrun (torchrun --nproc-per-node "
+    "2 -m fccomodel solve ...) "
     "processes share the steps, and the first reports.",
     examples=(
-        'fccomodel solve model.fcco --bind model.toml --budget 60s --out out',
-        'fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept',
-        'fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2',
+        "fccomodel solve model.fcco --bind model.toml --budget 60s --out out",
+        "fccomodel solve model.fcco --bind model.toml --budget 8h --checkpoint kept",
+        "fccomodel solve model.fcco --data D=a.parquet --show auc --holdout 0.2",
         'fccomodel solve model.fcco --bind model.toml --net "s=mlp(64, 64)"',
     ),
     arguments=arguments,

@@ -22,10 +22,16 @@ def arguments(to: argparse.ArgumentParser) -> None:
     shared.showing(to)
     shared.starting(to)
     group = to.add_argument_group("path of a regulariser's weight")
-    group.add_argument("--path", metavar="NAME", help="from the least value of this param at which zero is optimal, down")
+    group.add_argument(
+        "--path", metavar="NAME", help="from the least value of this param at which zero is optimal, down"
+    )
     group.add_argument("--count", type=int, default=50, metavar="N", help="values of the path (default 50)")
-    group.add_argument("--ratio", type=float, default=1e-3, metavar="R", help="of its last value to its first (default 1e-3)")
-    to.add_argument("--out", type=Path, metavar="DIR", help="write sweep.json, sweep.csv and each solve's folder there")
+    group.add_argument(
+        "--ratio", type=float, default=1e-3, metavar="R", help="of its last value to its first (default 1e-3)"
+    )
+    to.add_argument(
+        "--out", type=Path, metavar="DIR", help="write sweep.json, sweep.csv and each solve's folder there"
+    )
     to.add_argument("--plot", type=Path, metavar="FILE", help="draw the trade-off: .png, .svg or .pdf")
     shared.as_json(to, "print sweep.json in place of the table")
     shared.quiet(to, "no progress, no lint notes")
@@ -56,9 +62,13 @@ def run(args: argparse.Namespace) -> int:
             say(f"{done}/{count}  {at}: objective {point.outcome.report.objective:.6g}", sys.stderr)
 
     if args.path is not None:
-        found = sweeps.path(compiled, whole, bound, args.path, chosen, count=args.count, ratio=args.ratio, progress=told)
+        found = sweeps.path(
+            compiled, whole, bound, args.path, chosen, count=args.count, ratio=args.ratio, progress=told
+        )
     else:
-        found = sweeps.sweep(compiled, whole, bound, values, chosen, start=args.start, show=args.show, progress=told)
+        found = sweeps.sweep(
+            compiled, whole, bound, values, chosen, start=args.start, show=args.show, progress=told
+        )
     if args.out is not None:
         found.save(args.out)
     if args.plot is not None:
@@ -74,8 +84,9 @@ def run(args: argparse.Namespace) -> int:
 sweep = Command(
     name="sweep",
     summary="solve a model for several values of its params, each from the answer before",
-    detail="Several params, --param tau=0.1,0.05 --param mu=0.01,0.1, are combined. Ctrl-C keeps the values that are done.",
-    examples=('fccomodel sweep model.fcco --bind model.toml --param tau=0.1,0.05,0.02',),
+    detail="Several params, --param tau=0.1,0.05 --param mu=0.01,0.1, are combined. Ctrl-C keeps the "
+    "values that are done.",
+    examples=("fccomodel sweep model.fcco --bind model.toml --param tau=0.1,0.05,0.02",),
     arguments=arguments,
     run=run,
     ranks="refused",

@@ -1,4 +1,5 @@
-"""What to cite for an answer, as BibTeX: the papers of the algorithm and its theorem, what finished the run, this library."""
+"""What to cite for an answer, as BibTeX: the papers of the algorithm and its theorem, what finished
+the run, this library."""
 
 from __future__ import annotations
 
@@ -30,12 +31,16 @@ LIBRARY = """@software{{fccomodel,
 def papers() -> dict[str, str]:
     """Every entry by its key."""
     text = files("fccomodel.algorithms").joinpath("papers.bib").read_text(encoding="utf-8")
-    return {entry[1]: entry[0] for entry in re.finditer(r"@\w+\{([\w-]+),\n.*?^\}\n", text, flags=re.M | re.S)}
+    return {
+        entry[1]: entry[0] for entry in re.finditer(r"@\w+\{([\w-]+),\n.*?^\}\n", text, flags=re.M | re.S)
+    }
 
 
 def keys(theorem: str) -> list[str]:
     """The papers that the name of a theorem begins with."""
-    return [key for key in papers() if theorem.startswith(key)] + [key for name, key in NAMED.items() if theorem.startswith(name)]
+    return [key for key in papers() if theorem.startswith(key)] + [
+        key for name, key in NAMED.items() if theorem.startswith(name)
+    ]
 
 
 def cite(record: Mapping[str, Any]) -> str:
@@ -43,5 +48,8 @@ def cite(record: Mapping[str, Any]) -> str:
     algorithm = get(record["algorithm"])
     theorems = [*([algorithm.theorem] if algorithm is not None else []), record.get("theorem") or ""]
     wanted = dict.fromkeys(key for theorem in theorems for key in keys(theorem))
-    wanted |= {paper: None} if (paper := record.get("paper")) else {}
+    if paper := record.get("paper"):
+        wanted |= {paper: None}
+    else:
+        wanted |= {}
     return "\n".join([*(papers()[key] for key in wanted), LIBRARY.format(version=__version__)])

@@ -46,7 +46,14 @@ def write(made: Mock, problem_name: str, folder: Path) -> list[Path]:
     given = {name: value for name, value in made.data.items() if not isinstance(value, Mapping)}
     head = [f"{name} = {json.dumps(value.tolist())}" for name, value in given.items()]
     for section, values in {"params": made.params, "nets": made.nets, **made.spec}.items():
-        lines += [f"[{section}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""] if values else []
+        if values:
+            lines += [
+                f"[{section}]",
+                *(f"{name} = {json.dumps(value)}" for name, value in values.items()),
+                "",
+            ]
+        else:
+            lines += []
     binding = folder / f"{problem_name}.toml"
     files.write_text(binding, "\n".join([*head, *([""] if head else []), *lines]))
     return [*written, binding]
@@ -57,4 +64,8 @@ def _tables(data: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, np.ndar
     for name, columns in data.items():
         if isinstance(columns, Mapping):
             family = any(isinstance(part, Mapping) for part in columns.values())
-            yield from ((f"{name}.{member}", part) for member, part in columns.items()) if family else [(name, columns)]
+            yield from (
+                ((f"{name}.{member}", part) for member, part in columns.items())
+                if family
+                else [(name, columns)]
+            )

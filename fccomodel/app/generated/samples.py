@@ -1,4 +1,5 @@
-"""A small model for each thing that models name, made of what the library says of it: the ``example`` on its card."""
+"""A small model for each thing that models name, made of what the library says of it: the ``example``
+on its card."""
 
 from __future__ import annotations
 
@@ -23,21 +24,33 @@ def of_atom(atom: atoms.Atom) -> str:
     limits += [Interval()] * (len(names) - len(limits))
     varying = tuple(n not in atom.parameters for n in names)
     shape, value = _shape(atom, sum(varying))
-    size = f"[{', '.join(map(str, shape))}]" if shape else ""
+    if shape:
+        size = f"[{', '.join(map(str, shape))}]"
+    else:
+        size = ""
     poles = atom.poles(*limits)
     texts, declared = [], ""
     for k, (name, limit, free) in enumerate(zip(names, limits, varying, strict=True)):
         texts.append(name if free else f"{inside(limit, k):g}")
-        declared += f"var {name}{size} in {_box(limit, k in poles)}; " if free else ""
+        if free:
+            declared += f"var {name}{size} in {_box(limit, k in poles)}; "
+        else:
+            declared += ""
     call = _call(atom, tuple(texts))
     if value:
         return f"{declared}minimize {'norm_fro' if len(value) == 2 else 'sumsq'}({call});"
-    return f"{declared}{'maximize' if atom.curvature(*limits, varying=varying) == 'concave' else 'minimize'} {call};"
+    return (
+        f"{declared}{'maximize' if atom.curvature(*limits, varying=varying) == 'concave' else 'minimize'} "
+        f"{call};"
+    )
 
 
 def of_reduction(kind: reductions.Reduction) -> str:
     """Of a row's loss, or of a condition on it."""
-    option = f"({kind.option.name} = {kind.option.example})" if kind.option is not None else ""
+    if kind.option is not None:
+        option = f"({kind.option.name} = {kind.option.example})"
+    else:
+        option = ""
     binder = "[z ~ D]" if kind.binders == ("~",) else "[z in D]"
     body = "(z.x > 0)" if kind.condition else "square(w - z.x)"
     whole = f"{kind.name}{option}{binder} {body}"
@@ -74,7 +87,9 @@ def _call(atom: atoms.Atom, texts: tuple[str, ...]) -> str:
     if not atom.symbol:
         return f"{atom.name}({', '.join(texts)})"
     if len(texts) == 1:
-        return f"{atom.symbol} {texts[0]}" if atom.symbol.isalpha() else f"{atom.symbol}{texts[0]}"
+        if atom.symbol.isalpha():
+            return f"{atom.symbol} {texts[0]}"
+        return f"{atom.symbol}{texts[0]}"
     return f"{texts[0]} {atom.symbol} {texts[1]}"
 
 

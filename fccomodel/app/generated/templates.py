@@ -1,4 +1,5 @@
-"""Models to begin with: an example of the repository with its binding and data, copied to a folder of one's own."""
+"""Models to begin with: an example of the repository with its binding and data, copied to a folder of
+one's own."""
 
 from __future__ import annotations
 
@@ -12,9 +13,20 @@ from fccomodel.core.diagnostics import refuse
 from fccomodel.core.files import make_folder, write_text
 
 TEMPLATES = (
-    "fair_classifier", "neyman_pearson", "group_dro", "partial_auc", "cox", "portfolio", "newsvendor", "ranking",
-    "continual_learning", "multi_class", "farmer", "reserve", "safe_policy",
-)  # fmt: skip
+    "fair_classifier",
+    "neyman_pearson",
+    "group_dro",
+    "partial_auc",
+    "cox",
+    "portfolio",
+    "newsvendor",
+    "ranking",
+    "continual_learning",
+    "multi_class",
+    "farmer",
+    "reserve",
+    "safe_policy",
+)
 README = """# {name}
 
 {about}
@@ -43,7 +55,8 @@ def about(name: str) -> str:
 
 
 def write(template: str, folder: Path) -> list[Path]:
-    """Copy a template into a folder; the files written. F0805 for one that there is not, F0806 for a file that is there."""
+    """Copy a template into a folder; the files written. F0805 for one that there is not, F0806 for a
+    file that is there."""
     name = template.replace("-", "_")
     if name not in TEMPLATES:
         refuse(errors.no_template(template, list(known())))

@@ -1,4 +1,5 @@
-"""Models as estimators of scikit-learn: in a ``Pipeline``, under ``GridSearchCV``, with columns of groups by metadata routing."""
+"""Models as estimators of scikit-learn: in a ``Pipeline``, under ``GridSearchCV``, with columns of
+groups by metadata routing."""
 
 from __future__ import annotations
 
@@ -59,17 +60,19 @@ def _default(text: str) -> CompiledModel:
 class _Estimator(BaseEstimator):
     """What classifiers and regressors share.
 
-    model         a ``Model``, a text, or a file; None for a linear one. It has one table of rows, and scores them by a definition
+    model         a ``Model``, a text, or a file; None for a linear one. It has one table of rows,
+                  and scores them by a definition
                   ``score``, its only net or its only linear form of a row
-    params        numbers by name, of the model's ``param`` statements; a grid over them is ``{"params": [{"mu": 0.1}, ...]}``
+    params        numbers by name, of the model's ``param`` statements; a grid over them is
+                  ``{"params": [{"mu": 0.1}, ...]}``
     nets          modules by name, or texts such as ``"mlp(64, 64)"``
     features      the model's column of features; target: that of the target
     budget        ``"10s"``, ``"5000it"``, ``"1e6oracles"``; None for what the model's size asks for
     options       other options of ``solve``, by name
     random_state  the seed
 
-    After ``fit`` the answer is ``result_``, with its report; ``ConvergenceWarning`` where that says that it is no solution.
-    Features are taken as they are: scale them in a ``Pipeline``.
+    After ``fit`` the answer is ``result_``, with its report; ``ConvergenceWarning`` where that says
+    that it is no solution. Features are taken as they are: scale them in a ``Pipeline``.
     """
 
     def __init__(
@@ -95,7 +98,9 @@ class _Estimator(BaseEstimator):
             return _default(self._text())
         if isinstance(self.model, Model):
             return self.model.compiled
-        return self.model if isinstance(self.model, session.CompiledModel) else session.compile(self.model)
+        if isinstance(self.model, session.CompiledModel):
+            return self.model
+        return session.compile(self.model)
 
     def _text(self) -> str:
         """The model where none is given."""
@@ -104,7 +109,11 @@ class _Estimator(BaseEstimator):
     def _table(self) -> ir.Table:
         """The table with the features; F0816 where there is not just one."""
         tables = self._compiled().compiled.problem.tables
-        found = [table for table in tables.values() if self.features in table.columns and self.target in table.columns]
+        found = [
+            table
+            for table in tables.values()
+            if self.features in table.columns and self.target in table.columns
+        ]
         if len(found) != 1 or len(tables) != 1:
             refuse(errors.no_table_for_estimator(self.features, self.target, list(tables)))
         return found[0]
@@ -114,7 +123,9 @@ class _Estimator(BaseEstimator):
         bound = self._compiled().bind(data={self._table().name: columns}, params=self.params, nets=self.nets)
         own = {"seed": self.random_state, "budget": self.budget}
         own = {name: value for name, value in own.items() if value is not None}
-        result = bound.solve(**files.merged(("an argument of the estimator", own), ("in its `options`", self.options)))
+        result = bound.solve(
+            **files.merged(("an argument of the estimator", own), ("in its `options`", self.options))
+        )
         if not result.report.solved:
             warnings.warn(f"{result.report.verdict} (see its report)", ConvergenceWarning, stacklevel=3)
         return result
@@ -125,9 +136,14 @@ class _Estimator(BaseEstimator):
         if group is None:
             given = {}
         elif isinstance(group, Mapping) or hasattr(group, "columns"):
-            given = {str(name): group[name] for name in (group if isinstance(group, Mapping) else group.columns)}
+            given = {
+                str(name): group[name] for name in (group if isinstance(group, Mapping) else group.columns)
+            }
         else:
-            given = {others[0]: group} if len(others) == 1 else {"group": group}
+            if len(others) == 1:
+                given = {others[0]: group}
+            else:
+                given = {"group": group}
         if set(given) != set(others):
             refuse(errors.groups_of_estimator(list(given), others))
         return given
@@ -138,11 +154,13 @@ class _Estimator(BaseEstimator):
 
 
 class FCCOClassifier(ClassifierMixin, _Estimator):
-    """A classifier by a model whose target column names its classes, as two numbers or as a set of labels; by default logistic
-    regression, of more than two classes by the softmax of a linear form for each.
+    """A classifier by a model whose target column names its classes, as two numbers or as a set of
+    labels; by default logistic regression, of more than two classes by the softmax of a linear form
+    for each.
 
-    A model of two classes that meets more of them is solved for each class against the rest. After ``fit`` the answers are
-    ``results_``, which has one for each class then, and else only ``result_``.
+    A model of two classes that meets more of them is solved for each class against the rest. After
+    ``fit`` the answers are ``results_``, which has one for each class then, and else only
+    ``result_``.
 
     >>> from fccomodel import FCCOClassifier
     >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05}).set_fit_request(group=True)  # doctest: +SKIP
@@ -150,7 +168,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
     """
 
     def fit(self, X: Any, y: Any, group: Any = None) -> FCCOClassifier:
-        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a DataFrame)."""
+        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a
+        DataFrame)."""
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -171,8 +190,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return SOFTMAX if len(getattr(self, "classes_", ())) > 2 else LOGISTIC
 
     def _targets(self) -> np.ndarray:
-        """What stands for each class in the model's target, in their order: labels, or numbers; F0816 where these are neither as
-        many nor two."""
+        """What stands for each class in the model's target, in their order: labels, or numbers; F0816
+        where these are neither as many nor two."""
         problem, table, count = self._compiled().compiled.problem, self._table(), len(self.classes_)
         domain = table.columns[self.target].domain
         if isinstance(domain, ir.LabelSet) and not table.columns[self.target].shape:
@@ -186,7 +205,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return rows.score(self._compiled().compiled)
 
     def _scored(self, X: Any) -> np.ndarray:
-        """(rows,) of one score, or (rows, classes): F0816 where one score is to tell labels, or more than two classes, apart."""
+        """(rows,) of one score, or (rows, classes): F0816 where one score is to tell labels, or more
+        than two classes, apart."""
         given = self._rows(X)
         each = [result.decision_function(given) for result in self.results_]
         if len(each) > 1:
@@ -201,8 +221,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return scores[:, [place[member] for member in self._members.tolist()]]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """The model's scores, those of probabilities less 1/2: of two classes positive for the second of ``classes_``, of more
-        (rows, classes)."""
+        """The model's scores, those of probabilities less 1/2: of two classes positive for the second
+        of ``classes_``, of more (rows, classes)."""
         scores = self._scored(X)
         if scores.ndim == 2 and len(self.classes_) == 2:
             return scores[:, 1] - scores[:, 0]
@@ -218,12 +238,17 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
 
     @available_if(_probable)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Of the default model, and of models whose score is a probability: that of each class, (rows, classes); of a model for
-        each class they are divided by their sum."""
+        """Of the default model, and of models whose score is a probability: that of each class, (rows,
+        classes); of a model for each class they are divided by their sum."""
         scores = self._scored(X)
         if self.model is None:
-            scores = softmax(scores, axis=1) if scores.ndim == 2 else expit(scores)
-        return scores / scores.sum(1, keepdims=True) if scores.ndim == 2 else np.column_stack([1 - scores, scores])
+            if scores.ndim == 2:
+                scores = softmax(scores, axis=1)
+            else:
+                scores = expit(scores)
+        if scores.ndim == 2:
+            return scores / scores.sum(1, keepdims=True)
+        return np.column_stack([1 - scores, scores])
 
 
 class FCCORegressor(RegressorMixin, _Estimator):
@@ -234,7 +259,8 @@ class FCCORegressor(RegressorMixin, _Estimator):
     """
 
     def fit(self, X: Any, y: Any, group: Any = None) -> FCCORegressor:
-        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a DataFrame)."""
+        """Solve the model. ``group``: the model's other column, or several by name (a mapping or a
+        DataFrame)."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self.result_ = self._solve(X, np.asarray(y, float), group)
         return self

@@ -37,19 +37,28 @@ def _parser() -> _Arguments:
 
 
 def fcco(shell: Any, line: str, cell: str) -> Any:
-    """The text of a model in a cell: ``NAME`` is the ``Model``, with ``--bind FILE`` the model with its data; with ``--solve`` it
-    is solved, and ``NAME_result`` is the result. F0805 where the line is not understood; errors stand at the cell's lines."""
+    """The text of a model in a cell: ``NAME`` is the ``Model``, with ``--bind FILE`` the model with
+    its data; with ``--solve`` it is solved, and ``NAME_result`` is the result. F0805 where the line
+    is not understood; errors stand at the cell's lines."""
     try:
         args = _parser().parse_args(shlex.split(line))
     except ValueError as error:  # an open quote
         refuse(errors.cell_arguments(str(error), USAGE))
     if not args.name.isidentifier():
         refuse(errors.cell_arguments(f"`{args.name}` is no name", USAGE))
-    model = Model.read(Source(text=f"\n{cell}", name=f"%%fcco {args.name}"))  # the first line of the cell is that of the magic
-    made: Any = model.check() if args.bind is None else model.bind(spec=args.bind)
+    model = Model.read(
+        Source(text=f"\n{cell}", name=f"%%fcco {args.name}")
+    )  # the first line of the cell is that of the magic
+    made: Any
+    if args.bind is None:
+        made = model.check()
+    else:
+        made = model.bind(spec=args.bind)
     shell.user_ns[args.name] = made
     if not args.solve:
         return made
-    given = {name: value for name, value in (("budget", args.budget), ("seed", args.seed)) if value is not None}
+    given = {
+        name: value for name, value in (("budget", args.budget), ("seed", args.seed)) if value is not None
+    }
     shell.user_ns[f"{args.name}_result"] = result = made.solve(**given)
     return result

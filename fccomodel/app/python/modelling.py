@@ -36,9 +36,30 @@ if TYPE_CHECKING:
     from fccomodel.app.python.session import BoundModel, CompiledModel, Explanation, Result
 
 __all__ = [
-    "Model", "array", "between", "chain", "column", "const", "dim", "draw", "grid", "index", "integer", "iterate", "labels",
-    "literal", "net", "param", "params", "real", "sampler", "subscript", "table", "values", "var",
-]  # fmt: skip
+    "Model",
+    "array",
+    "between",
+    "chain",
+    "column",
+    "const",
+    "dim",
+    "draw",
+    "grid",
+    "index",
+    "integer",
+    "iterate",
+    "labels",
+    "literal",
+    "net",
+    "param",
+    "params",
+    "real",
+    "sampler",
+    "subscript",
+    "table",
+    "values",
+    "var",
+]
 
 
 def names() -> frozenset[str]:
@@ -54,7 +75,8 @@ def __getattr__(name: str) -> Any:
 
 
 class Model(Shown, Notation):
-    """A model written in Python, statement by statement: an attribute for each declaration, calls for objective and constraints.
+    """A model written in Python, statement by statement: an attribute for each declaration, calls for
+    objective and constraints.
 
     >>> import fccomodel as fc
     >>> from fccomodel import E, dot, log1pexp, real, sumsq
@@ -73,16 +95,18 @@ class Model(Shown, Notation):
     minimize risk: E[z ~ D] log1pexp(-z.y * dot(w, z.x)) + 0.01 * sumsq(w);
     <BLANKLINE>
 
-    A formula has no value until the model is solved, so that ``if``, ``and``, ``or``, ``not`` and chains of comparisons are
-    refused: conditions are joined by ``&``, ``|``, ``~`` and stand in ``D.where(D.y == 1)``; a chain is ``between(a, e, b)``.
-    Errors of ``check``, ``bind``, ``explain`` and ``solve`` show the lines and columns of Python.
+    A formula has no value until the model is solved, so that ``if``, ``and``, ``or``, ``not`` and
+    chains of comparisons are refused: conditions are joined by ``&``, ``|``, ``~`` and stand in
+    ``D.where(D.y == 1)``; a chain is ``between(a, e, b)``. Errors of ``check``, ``bind``,
+    ``explain`` and ``solve`` show the lines and columns of Python.
     """
 
     _compiled: CompiledModel | None = None
 
     @classmethod
     def parse(cls, text_or_path: str | Path) -> Model:
-        """The model of a file, or of a text (a string with a line break or a ``;``); its comments become ``doc``."""
+        """The model of a file, or of a text (a string with a line break or a ``;``); its comments
+        become ``doc``."""
         model: Model = cls.read(files.model_source(text_or_path))
         return model
 
@@ -92,7 +116,8 @@ class Model(Shown, Notation):
 
     @property
     def compiled(self) -> CompiledModel:
-        """The checked model, as ``fccomodel.compile`` gives it of a file; raises FccoError with every error found."""
+        """The checked model, as ``fccomodel.compile`` gives it of a file; raises FccoError with every
+        error found."""
         from fccomodel import pipeline
         from fccomodel.app.python.session import CompiledModel
 
@@ -106,11 +131,13 @@ class Model(Shown, Notation):
         return self.compiled.hash
 
     def check(self) -> Model:
-        """The model itself, once names, shapes and domains are right; raises FccoError with every error found."""
+        """The model itself, once names, shapes and domains are right; raises FccoError with every
+        error found."""
         return self if self.compiled else self
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
-        """What the model alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
+        """What the model alone proves, for these values of some params: the structure, its reasons,
+        and the algorithm."""
         return self.compiled.explain(params=params, **given)
 
     def bind(
@@ -122,17 +149,22 @@ class Model(Shown, Notation):
         allow_python: bool = False,
         **given: Any,
     ) -> BoundModel:
-        """Give the model's names their data: tables, arrays, params and nets by name, ``m.bind(D=frame, mu=0.1, s=module)``.
+        """Give the model's names their data: tables, arrays, params and nets by name,
+        ``m.bind(D=frame, mu=0.1, s=module)``.
 
-        given  a DataFrame, a file, a mapping of arrays, ``sklearn:NAME`` for a table; numbers for a param; a torch module, or
+        given  a DataFrame, a file, a mapping of arrays, ``sklearn:NAME`` for a table; numbers for a
+               param; a torch module, or
                ``"mlp(64, 64)"``, for a net; mappings ``data``, ``params``, ``nets`` by name also
         spec   which columns become which: a binding file (TOML), or the same as a mapping, such as
-               ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard", "intercept": True},
-               "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``; a column that it does not name has the model's own name
-        Other arguments as of ``fccomodel.compile(...).bind``.
+               ``{"D": {"x": {"columns": ["age", "job"], "encode": "onehot", "scale": "standard",
+               "intercept": True}, "y": {"column": "paid", "map": {"no": 0, "yes": 1}}}}``; a column
+               that it does not name has the model's own name Other arguments as of
+               ``fccomodel.compile(...).bind``.
         """
         named = self._by_kind(given)
-        return self.compiled.bind(spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named)
+        return self.compiled.bind(
+            spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+        )
 
     def prepare(
         self,
@@ -145,22 +177,32 @@ class Model(Shown, Notation):
         allow_python: bool = False,
         **given: Any,
     ) -> BoundModel:
-        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped
+        from there.
 
-        folder  new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
+        folder  new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)``
+                takes it as it is
         dtype   of vectors, ``float32`` or ``float64``
         Other arguments as of ``bind``. Raises F0806 where the folder cannot be written.
         """
         named = self._by_kind(given)
         return self.compiled.prepare(
-            folder, dtype=dtype, spec=spec, samplers=samplers, data_dir=data_dir, allow_python=allow_python, **named
+            folder,
+            dtype=dtype,
+            spec=spec,
+            samplers=samplers,
+            data_dir=data_dir,
+            allow_python=allow_python,
+            **named,
         )
 
     def mock(self, *, rows: int = 200, seed: int = 0) -> BoundModel:
-        """The model with data of the declared types, drawn at random, so that it runs before there is data: ``m.mock().solve()``.
+        """The model with data of the declared types, drawn at random, so that it runs before there is
+        data: ``m.mock().solve()``.
 
-        Numbers are standard normal, or lie in (0.1, 1) where the model asks for positive ones; dims have size 5, labels are
-        ``a``, ``b``, ``c``, nets small perceptrons, and params without default lie inside their bounds.
+        Numbers are standard normal, or lie in (0.1, 1) where the model asks for positive ones; dims
+        have size 5, labels are ``a``, ``b``, ``c``, nets small perceptrons, and params without
+        default lie inside their bounds.
         """
         from fccomodel.app.generated import mocking
         from fccomodel.app.python.session import BoundModel
@@ -172,7 +214,10 @@ class Model(Shown, Notation):
     def _by_kind(self, given: dict[str, Any]) -> dict[str, dict[str, Any]]:
         """What is given by name, apart: data, params and nets."""
         kinds = self._kinds()
-        named = {kind: dict(given.pop(kind, None) or {} if kind not in kinds else {}) for kind in ("data", "params", "nets")}
+        named = {
+            kind: dict(given.pop(kind, None) or {} if kind not in kinds else {})
+            for kind in ("data", "params", "nets")
+        }
         alone: dict[str, dict[str, Any]] = {kind: {} for kind in named}
         for name, value in given.items():
             alone[kinds.get(name, "data")][name] = value
@@ -185,14 +230,19 @@ class Model(Shown, Notation):
         """For each name that data, numbers or modules are bound to, which of them."""
         problem = self.compiled.compiled.problem
         kinds = dict.fromkeys((*problem.tables, *problem.arrays), "data")
-        return {**kinds, **dict.fromkeys((*problem.params, *problem.dims), "params"), **dict.fromkeys(problem.nets, "nets")}
+        return {
+            **kinds,
+            **dict.fromkeys((*problem.params, *problem.dims), "params"),
+            **dict.fromkeys(problem.nets, "nets"),
+        }
 
     def solve(self, **given: Any) -> Result:
         """Solve a model that needs no data."""
         return self.compiled.solve(**given)
 
     def latex(self, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or
+        ``smoothed``."""
         return self.compiled.latex(form)
 
     def _repr_latex_(self) -> str | None:

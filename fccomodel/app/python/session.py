@@ -30,13 +30,17 @@ PLANS = 8
 
 
 def compile(text_or_path: str | Path) -> CompiledModel:
-    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError`` with every error found."""
+    """A model from its text (a string with a line break or a ``;``) or a file; raises ``FccoError``
+    with every error found."""
     return CompiledModel(compiled=pipeline.compile_model(files.model_source(text_or_path)))
 
 
-def load(folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> results.Stored:
-    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.multipliers``, ``.record`` (result.json), and as
-    of the result itself ``.predict``, ``.value``, ``.module``. ``nets`` are the modules that were objects in Python."""
+def load(
+    folder: str | Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False
+) -> results.Stored:
+    """A result that ``Result.save`` or ``solve --out`` wrote: ``.variables``, ``.multipliers``,
+    ``.record`` (result.json), and as of the result itself ``.predict``, ``.value``, ``.module``.
+    ``nets`` are the modules that were objects in Python."""
     return results.load(Path(folder), nets=nets, allow_python=allow_python)
 
 
@@ -51,10 +55,11 @@ def evaluate(
     show: Iterable[str] = (),
     **tables: Any,
 ) -> results.Evaluation:
-    """Judge an answer, at hand or stored, on other rows, with the scaling and the categories that it was solved with.
+    """Judge an answer, at hand or stored, on other rows, with the scaling and the categories that it
+    was solved with.
 
-    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the binding's own ``where``.
-    ``show`` names lets of the model whose values are wanted: ``.shown``.
+    Tables are given by name (``D=frame``) or in ``data``; ``where`` chooses rows, in place of the
+    binding's own ``where``. ``show`` names lets of the model whose values are wanted: ``.shown``.
     """
     answer = results.at_hand(stored.outcome) if isinstance(stored, Result) else stored
     return results.evaluate(
@@ -86,15 +91,19 @@ def compare(
     progress: Callable[[comparison.Step], None] | None = None,
     **given: Any,
 ) -> comparison.Comparison:
-    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``, ``.to_pandas()``, ``.save(folder)``.
+    """Algorithms side by side on a bound model; ``print`` the result, or take ``.curves``,
+    ``.to_pandas()``, ``.save(folder)``.
 
     algorithms   identifiers                     seeds       how many, or which
-    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on rows, or a share of them
+    tune         choose hyper-parameters from the papers' grids on ``validation``: a condition on
+                 rows, or a share of them
     test, show   judge the answers on these rows too; report these lets
     reference    the known optimal value         tolerance   the violation that counts as none
-    jobs         processes (None: as many as there are processors; a script then needs ``if __name__ == "__main__"``)
+    jobs         processes (None: as many as there are processors; a script then needs ``if __name__
+                 == "__main__"``)
     checkpoint   a folder from which a killed comparison goes on; every, fresh: as of ``solve``
-    Other keywords are options of the runs: ``budget="1e6oracles"`` (the default), ``precision="float64"``, ...
+                 Other keywords are options of the runs: ``budget="1e6oracles"`` (the default),
+                 ``precision="float64"``, ...
     """
     with keeping.kept(checkpoint, every, fresh) as checkpoints:
         return comparison.compare(
@@ -102,7 +111,9 @@ def compare(
             model.binding,
             algorithms=algorithms,
             seeds=seeds,
-            chosen=options.resolve(given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD),
+            chosen=options.resolve(
+                given, model.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+            ),
             tuning=tune,
             validation=validation,
             test=test,
@@ -122,7 +133,9 @@ def owned(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: owned(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(owned(part) for part in value) if type(value) in (list, tuple) else value
+        if type(value) in (list, tuple):
+            return type(value)(owned(part) for part in value)
+        return value
     for method in ("clone", "copy"):
         if hasattr(value, "shape") and hasattr(value, method):
             return getattr(value.detach() if hasattr(value, "detach") else value, method)()
@@ -191,12 +204,15 @@ class CompiledModel(latex.Typeset):
     ) -> BoundModel:
         """Give the model's names their data.
 
-        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``, ``sklearn:NAME``; what is
+        tables     by name: a DataFrame, a file, a mapping of arrays, tensors, a torch ``Dataset``,
+                   ``sklearn:NAME``; what is
                    given as arrays is copied, so that changing them later changes nothing here
         data       the same as a mapping, for names that are no keyword
         spec       a binding file (TOML), or the same as a mapping
-        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64, activation=elu)``
-        samplers   functions for the distributions that the model names and the language does not have: ``function(rng, n,
+        params     numbers by name; nets: torch modules by name, or texts such as ``mlp(64, 64,
+                   activation=elu)``
+        samplers   functions for the distributions that the model names and the language does not
+                   have: ``function(rng, n,
                    *parameters)`` returns n draws
         data_dir   the folder that the binding's file names start from
         """
@@ -217,11 +233,13 @@ class CompiledModel(latex.Typeset):
         allow_python: bool = False,
         **tables: Any,
     ) -> BoundModel:
-        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped from there.
+        """``bind`` for tables that do not fit into memory: they are written into a folder, and mapped
+        from there.
 
-        folder     new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)`` takes it as it is
-        dtype      of vectors, ``float32`` or ``float64``
-        Other arguments as of ``bind``; files and queries are read in parts. Raises F0806 where the folder cannot be written.
+        folder     new, empty, or of prepared tables, which are replaced; later ``bind(D=folder)``
+                   takes it as it is
+        dtype      of vectors, ``float32`` or ``float64`` Other arguments as of ``bind``; files and
+                   queries are read in parts. Raises F0806 where the folder cannot be written.
         """
         options.check_value("precision", dtype, options.KEYWORD)
         binding = _binding(spec, _tables(data, tables), params, nets, samplers, data_dir, allow_python)
@@ -229,11 +247,16 @@ class CompiledModel(latex.Typeset):
         return self._bound(replace(binding, data={**binding.data, **dict.fromkeys(made.tables, made.folder)}))
 
     def _bound(self, binding: pipeline.Binding) -> BoundModel:
-        return BoundModel(compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding))
+        return BoundModel(
+            compiled=self.compiled, binding=binding, bound=pipeline.bind(self.compiled, binding)
+        )
 
     def explain(self, *, params: Mapping[str, Any] | None = None, **given: Any) -> Explanation:
-        """What the text alone proves, for these values of some params: the structure, its reasons, and the algorithm."""
-        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        """What the text alone proves, for these values of some params: the structure, its reasons, and
+        the algorithm."""
+        chosen = options.resolve(
+            given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+        )
         binding = pipeline.Binding(params=params or {})
         return Explanation(explained=pipeline.explain(self.compiled, binding, chosen))
 
@@ -255,14 +278,18 @@ class BoundModel(latex.Typeset):
     _plans: dict[str, pipeline.Planned] = field(default_factory=dict, init=False, repr=False)
 
     def with_params(self, **params: Any) -> BoundModel:
-        """The same model and data for other values of some params; data are read again only where these decide sizes or sets."""
+        """The same model and data for other values of some params; data are read again only where
+        these decide sizes or sets."""
         given = {name: owned(value) for name, value in params.items()}
         binding, bound = pipeline.rebind(self.compiled, self.binding, self.bound, given)
         return BoundModel(compiled=self.compiled, binding=binding, bound=bound)
 
     def plan(self, **given: Any) -> Planned:
-        """The structure found and the algorithm chosen, with every option's value and origin; rows of ``holdout`` left out."""
-        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        """The structure found and the algorithm chosen, with every option's value and origin; rows of
+        ``holdout`` left out."""
+        chosen = options.resolve(
+            given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+        )
         made = self._made(chosen)
         return Planned(**{entry.name: getattr(made, entry.name) for entry in fields(made)})
 
@@ -279,12 +306,18 @@ class BoundModel(latex.Typeset):
         return made
 
     def explain(self, **given: Any) -> Explanation:
-        """The structure found and why, the algorithm chosen, and what each rejected one lacks; ``.json`` has it as data."""
-        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
-        return Explanation(explained=pipeline.explain(self.compiled, self.binding, chosen, bound=self._bound(chosen)))
+        """The structure found and why, the algorithm chosen, and what each rejected one lacks;
+        ``.json`` has it as data."""
+        chosen = options.resolve(
+            given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+        )
+        return Explanation(
+            explained=pipeline.explain(self.compiled, self.binding, chosen, bound=self._bound(chosen))
+        )
 
     def _bound(self, chosen: options.Origins) -> Bound | None:
-        """The bound data, if no row is held out and the seed leaves them as they are: a net's first weights come from it."""
+        """The bound data, if no row is held out and the seed leaves them as they are: a net's first
+        weights come from it."""
         if "holdout" in chosen:
             return None
         seed = chosen.get("seed", (0,))[0]
@@ -325,26 +358,49 @@ class BoundModel(latex.Typeset):
         """Run the solver and report on the original problem over all bound rows.
 
         seed       whole number; the same seed gives the same answer on the same machine
-        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps (reports are float64)
-        backend    what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``, ``cuda-graph``; F0818 where it cannot
+        device     ``auto``, ``cpu``, ``cuda``; precision: ``float32`` or ``float64`` of the steps
+                   (reports are float64)
+        backend    what runs the steps: ``auto``, ``eager``, ``traced``, ``compiled``,
+                   ``cuda-graph``; F0818 where it cannot
         budget     ``60s``, ``5m``, ``5000it`` or ``1e6oracles``
         algorithm  in place of the one that would be chosen; its requirements are checked all the same
         unverified run even where no algorithm's theorem covers the model; the report says so first
-        progress   called now and then with a ``Progress``; a notebook shows the course of the run where none is given
-        holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a share of them chosen at random
-        margin     a confidence with which constraints on expectations over rows shall hold for new rows: ``result.margins``
-        population an interval of the optimality gap for new rows: ``result.population``; ``60s`` is the time it may take
+        progress   called now and then with a ``Progress``; a notebook shows the course of the run
+                   where none is given
+        holdout    rows to leave out and judge the answer by, ``result.heldout``: a condition, or a
+                   share of them chosen at random
+        margin     a confidence with which constraints on expectations over rows shall hold for new
+                   rows: ``result.margins`` population an interval of the optimality gap for new
+                   rows: ``result.population``; ``60s`` is the time it may take
         sensitivity  how the optimum moves with the constraints' right sides: ``result.report.sensitivity``
-        start      where the run begins: a result (of this model or one like it; with its multipliers and centres), its folder, or
-                   values of variables by name; F0712 where they do not fit. From its own answer a solve costs a report
-        trace      what to see of the steps at work, which are then all that runs: ``u`` (estimates), ``g`` (true values),
-                   ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which steps. See ``result.trace``
-        checkpoint a folder in which the run keeps its state and from which it goes on after a kill, to the same numbers;
-                   ``every``: how often (``60s``); ``fresh``: begin anew. F0817 where it is of another model, data or options
-        show       names of lets whose values are wanted (``result.values``); other keywords are options of the algorithm
+        start      where the run begins: a result (of this model or one like it; with its
+                   multipliers and centres), its folder, or
+                   values of variables by name; F0712 where they do not fit. From its own answer a
+                   solve costs a report
+        trace      what to see of the steps at work, which are then all that runs: ``u``
+                   (estimates), ``g`` (true values),
+                   ``gradient`` (its bias), ``y`` (multipliers, duals); ``trace_at``: before which
+                   steps. See ``result.trace`` checkpoint a folder in which the run keeps its state
+                   and from which it goes on after a kill, to the same numbers;
+                   ``every``: how often (``60s``); ``fresh``: begin anew. F0817 where it is of
+                   another model, data or options
+        show       names of lets whose values are wanted (``result.values``); other keywords are
+                   options of the algorithm
         """
-        named: dict[str, Any] = {"seed": seed, "device": device, "precision": precision, "budget": budget, "algorithm": algorithm}
-        named |= {"backend": backend, "unverified": unverified, "holdout": holdout, "margin": margin, "population": population}
+        named: dict[str, Any] = {
+            "seed": seed,
+            "device": device,
+            "precision": precision,
+            "budget": budget,
+            "algorithm": algorithm,
+        }
+        named |= {
+            "backend": backend,
+            "unverified": unverified,
+            "holdout": holdout,
+            "margin": margin,
+            "population": population,
+        }
         from fccomodel.app import new_rows
         from fccomodel.pipeline import tracing
 
@@ -367,19 +423,29 @@ class BoundModel(latex.Typeset):
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 
     def sweep(
-        self, *, start: Any = None, show: Iterable[str] = (), progress: Callable[..., None] | None = None, **given: Any
+        self,
+        *,
+        start: Any = None,
+        show: Iterable[str] = (),
+        progress: Callable[..., None] | None = None,
+        **given: Any,
     ) -> Sweep:
-        """A solve for each value of a param, each from the answer before: ``sweep(tau=[0.1, 0.05])``; of several params, for each
-        combination, the last one's values first. Ctrl-C keeps what is done.
+        """A solve for each value of a param, each from the answer before: ``sweep(tau=[0.1, 0.05])``;
+        of several params, for each combination, the last one's values first. Ctrl-C keeps what is
+        done.
 
-        start      where the first begins: as of ``solve``        show      names of lets whose values are wanted
+        start      where the first begins: as of ``solve``        show      names of lets whose
+                   values are wanted
         progress   called after each with its ``Point``, how many are done, and how many there are
-        Other keywords are options of the solves. Raises F0518, F0520 for params that there are not and values they do not take.
+                   Other keywords are options of the solves. Raises F0518, F0520 for params that
+                   there are not and values they do not take.
         """
         from fccomodel.app.python import sweeps
 
         params = {name: given.pop(name) for name in list(given) if name in self.compiled.problem.params}
-        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        chosen = options.resolve(
+            given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+        )
         return sweeps.sweep(
             self.compiled, self.binding, self.bound, params, chosen, start=start, show=show, progress=progress
         )
@@ -393,18 +459,30 @@ class BoundModel(latex.Typeset):
         progress: Callable[..., None] | None = None,
         **given: Any,
     ) -> Sweep:
-        """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``): ``count`` values from the least at which
-        zero is optimal, geometrically down to ``ratio`` of it. ``param`` names it where there are several.
+        """A sweep over the weight of a regulariser (``lam`` in ``+ lam * norm1(w)``): ``count`` values
+        from the least at which zero is optimal, geometrically down to ``ratio`` of it. ``param``
+        names it where there are several.
 
         Raises F0805 where no param is such a weight, or zero is optimal for none of its values.
         """
         from fccomodel.app.python import sweeps
 
-        chosen = options.resolve(given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD)
+        chosen = options.resolve(
+            given, self.compiled.problem.options, options.configuration(), given_as=options.KEYWORD
+        )
         return sweeps.path(
-            self.compiled, self.binding, self.bound, param, chosen, count=count, ratio=ratio, progress=progress
+            self.compiled,
+            self.binding,
+            self.bound,
+            param,
+            chosen,
+            count=count,
+            ratio=ratio,
+            progress=progress,
         )
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{name}: {table.n:,} rows" for name, table in self.bound.tables.items())
-        return f"<BoundModel {self.compiled.problem.name} ({rows})>" if rows else f"<BoundModel {self.compiled.problem.name}>"
+        if rows:
+            return f"<BoundModel {self.compiled.problem.name} ({rows})>"
+        return f"<BoundModel {self.compiled.problem.name}>"

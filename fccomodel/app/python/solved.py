@@ -43,11 +43,13 @@ class Explanation(Shown):
 
     @property
     def json(self) -> dict[str, Any]:
-        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; ``refused`` where nothing solves the model."""
+        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; ``refused`` where
+        nothing solves the model."""
         return results.plain(explain.to_json(*self._found, **self._lacking))
 
     def why(self, subject: str) -> str:
-        """The chain of rules behind the curvature of the objective (``objective``) or of a constraint (its label)."""
+        """The chain of rules behind the curvature of the objective (``objective``) or of a constraint
+        (its label)."""
         return explain.to_text(*self._found, why=subject)
 
     def __str__(self) -> str:
@@ -56,7 +58,8 @@ class Explanation(Shown):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The structure as a tree that unfolds to rules and reasons, and the algorithms with what each lacks."""
+        """The structure as a tree that unfolds to rules and reasons, and the algorithms with what each
+        lacks."""
         from fccomodel.app.shown.notebook import html
 
         return html.explanation(self.explained)
@@ -82,12 +85,14 @@ class Result(Shown, Answer):
 
     @property
     def variables(self) -> dict[str, np.ndarray]:
-        """The decision variables by the model's names, in float64; entries by theirs: ``variables["w"].sel(d="radius")``."""
+        """The decision variables by the model's names, in float64; entries by theirs:
+        ``variables["w"].sel(d="radius")``."""
         return labelled.variables(self.outcome.solution.variables, self._axes["variables"])
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        """The report's by the constraint's name: a number, or of a family ``multipliers["gap"].sel(k="a", t=0.5)``."""
+        """The report's by the constraint's name: a number, or of a family
+        ``multipliers["gap"].sel(k="a", t=0.5)``."""
         rows = {label: row.multiplier for label, row in self.outcome.report.constraints.items()}
         return labelled.by_family(rows, self._axes["constraints"])
 
@@ -125,13 +130,20 @@ class Result(Shown, Answer):
 
     @property
     def trace(self) -> Traced | None:
-        """What ``trace`` asked for of the steps: ``.rows``, ``.to_pandas()``, ``.plot.tracking()``, ``.plot.bias()``, .."""
+        """What ``trace`` asked for of the steps: ``.rows``, ``.to_pandas()``, ``.plot.tracking()``,
+        ``.plot.bias()``, .."""
         from fccomodel.app.shown.tracing import Traced
 
         seen, planned = self.outcome.solution.trace, self.outcome.planned
-        known = {label: row.multiplier for label, row in self.report.constraints.items() if row.multiplier is not None}
+        known = {
+            label: row.multiplier
+            for label, row in self.report.constraints.items()
+            if row.multiplier is not None
+        }
         name = f"{self.outcome.problem.name}, {planned.plan.algorithm}"
-        return None if seen is None else Traced(trace=seen, multipliers=known, name=name)
+        if seen is None:
+            return None
+        return Traced(trace=seen, multipliers=known, name=name)
 
     @property
     def margins(self) -> Margins | None:
@@ -159,7 +171,8 @@ class Result(Shown, Answer):
 
     @property
     def history(self) -> History:
-        """After each stage: objective and violation of the best point so far, oracle calls, seconds; ``.to_pandas()``."""
+        """After each stage: objective and violation of the best point so far, oracle calls, seconds;
+        ``.to_pandas()``."""
         return History(self.outcome.solution.history)
 
     @property
@@ -169,15 +182,18 @@ class Result(Shown, Answer):
 
     @property
     def plot(self) -> plots.Plots:
-        """Pictures: ``plot()`` of the run; ``plot.convergence()``, ``constraints``, ``multipliers``, ``groups``, ``roc``."""
+        """Pictures: ``plot()`` of the run; ``plot.convergence()``, ``constraints``, ``multipliers``,
+        ``groups``, ``roc``."""
         return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
 
     def cite(self) -> str:
-        """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where it came in, this library."""
+        """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where
+        it came in, this library."""
         return citing.cite(self.json)
 
     def html(self) -> str:
-        """The result as a page for a browser, without network: the model, pictures, the KKT table, how to run it again."""
+        """The result as a page for a browser, without network: the model, pictures, the KKT table, how
+        to run it again."""
         return page.html(results.at_hand(self.outcome))
 
     @property
@@ -193,7 +209,8 @@ class Result(Shown, Answer):
 
     @property
     def details(self) -> str:
-        """The whole report: ``print(result)`` and the assumptions, what practice adds, every option with its origin."""
+        """The whole report: ``print(result)`` and the assumptions, what practice adds, every option
+        with its origin."""
         return display.to_text(display.outcome(self.outcome, verbose=True))
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
-"""The types of the package's interface, as ``fccomodel/__init__.pyi`` has them: written from the library, so that an editor knows
-every word of the language with its arguments and its meaning."""
+"""The types of the package's interface, as ``fccomodel/__init__.pyi`` has them: written from the
+library, so that an editor knows every word of the language with its arguments and its meaning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def load_ipython_extension(shell: Any) -> None: ...
 _IMPORTS = {
     "fccomodel.app.python.estimators": ("FCCOClassifier", "FCCORegressor"),
     "fccomodel.app.python.modelling": modelling.__all__,
-    "fccomodel.app.python.session": {*fccomodel.__all__} - {"Model", "Diagnostic", "FccoError", "Source", "__version__"},
+    "fccomodel.app.python.session": {*fccomodel.__all__}
+    - {"Model", "Diagnostic", "FccoError", "Source", "__version__"},
     "fccomodel.core.diagnostics": ("Diagnostic", "FccoError"),
     "fccomodel.core.source": ("Source",),
     "fccomodel.language.notation.sets": ("Set",),
@@ -67,7 +68,12 @@ def _word(name: str) -> str:
     kind = reductions.get(name)
     if kind is not None and kind.written:
         return f"{name}: _Reduction\n{quoted}\n"
-    returned = "Any" if name == words.WEIGHTS else "Set" if name in sets.all() or name in distributions.all() else "Term"
+    if name == words.WEIGHTS:
+        returned = "Any"
+    elif name in sets.all() or name in distributions.all():
+        returned = "Set"
+    else:
+        returned = "Term"
     return f"def {name}({', '.join(_parameters(name))}) -> {returned}:\n{textwrap.indent(quoted, '    ')}\n"
 
 

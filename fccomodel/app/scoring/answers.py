@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 
 class Answer:
-    """New rows are a DataFrame, a mapping of arrays, a file: what binds, with the columns that are used and no others needed.
+    """New rows are a DataFrame, a mapping of arrays, a file: what binds, with the columns that are
+    used and no others needed.
 
-    Scaling and categories are those that the answer was found with. A text that was not there then has no indicator, which a
-    warning tells; a label that was not there is refused. A missing value is refused, or where the binding says
-    ``missing = "drop"`` its row gets NaN.
+    Scaling and categories are those that the answer was found with. A text that was not there then
+    has no indicator, which a warning tells; a label that was not there is refused. A missing value
+    is refused, or where the binding says ``missing = "drop"`` its row gets NaN.
     """
 
     def fitted(self) -> Fitted:
@@ -29,7 +30,8 @@ class Answer:
     def value(
         self, name: str, rows: Any, /, *, columns: Mapping[str, str] | None = None, table: str = ""
     ) -> np.ndarray:
-        """What a ``def``, a ``let`` of rows, or a net of the model is at each of some rows, by its name: (rows, ...), float64.
+        """What a ``def``, a ``let`` of rows, or a net of the model is at each of some rows, by its
+        name: (rows, ...), float64.
 
         columns  of a ``def`` that the model takes of several: the table's column for each parameter
         table    which table the rows are of, where several have these columns
@@ -40,22 +42,28 @@ class Answer:
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
-        return scoring.value(known, of_rows.quantity(known.compiled, name, columns=columns, table=table), rows)
+        return scoring.value(
+            known, of_rows.quantity(known.compiled, name, columns=columns, table=table), rows
+        )
 
     def decision_function(self, rows: Any, /) -> np.ndarray:
-        """The scores of some rows: by the definition ``score``, else by the model's only net or linear form of a row."""
+        """The scores of some rows: by the definition ``score``, else by the model's only net or linear
+        form of a row."""
         from fccomodel.app.scoring import rows as of_rows
         from fccomodel.app.scoring import scoring
 
         known = self.fitted()
         return scoring.value(known, of_rows.score(known.compiled), rows)
 
-    def predict(self, rows: Any, /, *, threshold: float | None = None, target: str | None = None) -> np.ndarray:
+    def predict(
+        self, rows: Any, /, *, threshold: float | None = None, target: str | None = None
+    ) -> np.ndarray:
         """What the scores say of some rows, in the words of the data.
 
-        The larger value of the table's column of two values (``target`` where there are several) for scores above the
-        ``threshold`` (0, or 1/2 for a probability), else the smaller; of a vector of scores the class with the largest; where no
-        column has two values, the scores themselves.
+        The larger value of the table's column of two values (``target`` where there are several)
+        for scores above the ``threshold`` (0, or 1/2 for a probability), else the smaller; of a
+        vector of scores the class with the largest; where no column has two values, the scores
+        themselves.
         """
         from fccomodel.app.scoring import rows as of_rows
         from fccomodel.app.scoring import scoring
@@ -66,16 +74,19 @@ class Answer:
         return scoring.predicted(known, wanted, scores, threshold=threshold, target=target)
 
     def module(self, name: str) -> torch.nn.Module:
-        """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the net's, or its variable's."""
+        """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the
+        net's, or its variable's."""
         from fccomodel.app.scoring import scoring
 
         return scoring.module(self.fitted(), name)
 
     def export(self, path: str | Path) -> Path:
-        """The score of rows with its scaling as a program of its own: ``.onnx`` (the extra ``onnx``), or ``.pt2`` for torch.
+        """The score of rows with its scaling as a program of its own: ``.onnx`` (the extra ``onnx``),
+        or ``.pt2`` for torch.
 
-        It takes (rows, columns) float64, ``x``: the columns that the score reads, in the order of ``result.json``'s ``names``, a
-        text's as one indicator for each of its values; it gives ``score``. F0815 for scores that are neither a net nor linear.
+        It takes (rows, columns) float64, ``x``: the columns that the score reads, in the order of
+        ``result.json``'s ``names``, a text's as one indicator for each of its values; it gives
+        ``score``. F0815 for scores that are neither a net nor linear.
         """
         from fccomodel.app.scoring import exporting
 

@@ -24,7 +24,8 @@ PROBES, CLOSE = 16, 1e-9
 
 
 class Score(torch.nn.Module):
-    """Rows as the data have them, (rows, columns), to their scores: scaling, intercept, and a net or a linear map."""
+    """Rows as the data have them, (rows, columns), to their scores: scaling, intercept, and a net or a
+    linear map."""
 
     mean: torch.Tensor
     divisor: torch.Tensor
@@ -37,7 +38,10 @@ class Score(torch.nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         scaled = (x - self.mean) / self.divisor
-        whole = torch.cat([scaled, torch.ones_like(scaled[:, :1])], 1) if self.intercept else scaled
+        if self.intercept:
+            whole = torch.cat([scaled, torch.ones_like(scaled[:, :1])], 1)
+        else:
+            whole = scaled
         return self.body(whole)
 
 
@@ -57,7 +61,8 @@ class Linear(torch.nn.Module):
 
 
 def export(known: Fitted, path: Path) -> Path:
-    """Write the score as ``path`` says: ``.onnx`` or ``.pt2``. F0815 for other endings, and for scores that cannot be."""
+    """Write the score as ``path`` says: ``.onnx`` or ``.pt2``. F0815 for other endings, and for scores
+    that cannot be."""
     if path.suffix not in WRITERS:
         refuse(errors.no_export_kind(path, list(WRITERS)))
     score, width = module(known)
@@ -76,7 +81,9 @@ def module(known: Fitted) -> tuple[Score, int]:
     intercept = bool(record.get("intercept"))
     width = inner - intercept
     scale = record.get("scale") or {"mean": np.zeros(width), "divisor": np.ones(width)}
-    return Score(body, np.asarray(scale["mean"], float), np.asarray(scale["divisor"], float), intercept), width
+    return Score(
+        body, np.asarray(scale["mean"], float), np.asarray(scale["divisor"], float), intercept
+    ), width
 
 
 def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[torch.nn.Module, int]:
@@ -87,7 +94,9 @@ def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[t
     top, width = wanted.outermost, _width(known, dim[0], record)
     if isinstance(top, ir.NetCall) and isinstance(top.arg, ir.Column):
         return scoring.module(known, top.params.name), width
-    points = np.concatenate([np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(PROBES, width))])
+    points = np.concatenate(
+        [np.zeros((1, width)), np.eye(width), np.random.default_rng(0).normal(size=(PROBES, width))]
+    )
     columns = {wanted.columns[0]: points}
     found = scoring.at(known, wanted, BoundTable(name=wanted.table.name, n=len(points), columns=columns))
     constant, weights = found[0], found[1 : width + 1] - found[0]
@@ -99,10 +108,14 @@ def _body(known: Fitted, wanted: Quantity, record: Mapping[str, Any]) -> tuple[t
 def _width(known: Fitted, dim: ir.Dim, record: Mapping[str, Any]) -> int:
     if record.get("names"):
         return len(record["names"])
-    return dim if isinstance(dim, int) else known.sizes[dim] if dim in known.sizes else len(known.labels[dim])
+    if isinstance(dim, int):
+        return dim
+    if dim in known.sizes:
+        return known.sizes[dim]
+    return len(known.labels[dim])
 
 
-# --------------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 def _exported(score: Score, sample: torch.Tensor) -> Any:
     return torch.export.export(score, (sample,), dynamic_shapes=({0: torch.export.Dim("rows", min=1)},))
 
@@ -119,7 +132,9 @@ def _onnx(score: Score, sample: torch.Tensor, path: Path) -> None:
         import onnxscript  # noqa: F401
     except ImportError:
         refuse(errors.no_onnx())
-    program = torch.onnx.export(_exported(score, sample), input_names=["x"], output_names=["score"], verbose=False)
+    program = torch.onnx.export(
+        _exported(score, sample), input_names=["x"], output_names=["score"], verbose=False
+    )
     assert program is not None
     program.save(path)
 

@@ -22,7 +22,8 @@ ROW = "row'"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quantity:
-    """A formula of one row of a table, and of the elements of ``others``; ``problem`` is the model that it stands in."""
+    """A formula of one row of a table, and of the elements of ``others``; ``problem`` is the model
+    that it stands in."""
 
     name: str
     problem: ir.Problem
@@ -37,7 +38,11 @@ class Quantity:
     @property
     def columns(self) -> tuple[str, ...]:
         """Those that it reads, in the table's order."""
-        read = {node.name for node in ir.walk(self.expr) if isinstance(node, ir.Column) and node.binder is self.row}
+        read = {
+            node.name
+            for node in ir.walk(self.expr)
+            if isinstance(node, ir.Column) and node.binder is self.row
+        }
         return tuple(name for name in self.table.columns if name in read)
 
     @property
@@ -49,10 +54,14 @@ class Quantity:
         return expr
 
 
-def quantity(compiled: pipeline.Compiled, name: str, *, columns: Mapping[str, str] | None = None, table: str = "") -> Quantity:
-    """What a ``def``, a ``let`` of rows, or a net of the model is at one row; F0814 where it is no quantity of one row.
+def quantity(
+    compiled: pipeline.Compiled, name: str, *, columns: Mapping[str, str] | None = None, table: str = ""
+) -> Quantity:
+    """What a ``def``, a ``let`` of rows, or a net of the model is at one row; F0814 where it is no
+    quantity of one row.
 
-    A definition is taken at the columns that the model gives it, or at ``columns`` by parameter; ``table`` says which of several.
+    A definition is taken at the columns that the model gives it, or at ``columns`` by parameter;
+    ``table`` says which of several.
     """
     problem, defined = compiled.problem, _definitions(compiled)
     if name in problem.lets:
@@ -60,14 +69,17 @@ def quantity(compiled: pipeline.Compiled, name: str, *, columns: Mapping[str, st
     elif name in defined:
         found = _of_definition(compiled, defined[name], columns or {}, table)
     elif name in problem.nets:
-        found = _single(name, [q for q in _applied(problem) if isinstance(q.expr, ir.NetCall) and q.name == name])
+        found = _single(
+            name, [q for q in _applied(problem) if isinstance(q.expr, ir.NetCall) and q.name == name]
+        )
     else:
         refuse(errors.no_quantity(name, [*defined, *problem.lets, *problem.nets]))
     return _demand_one_row(found)
 
 
 def score(compiled: pipeline.Compiled) -> Quantity:
-    """What rows are scored by: the definition ``score``, else the model's only net or linear form of a row. F0814 without one."""
+    """What rows are scored by: the definition ``score``, else the model's only net or linear form of a
+    row. F0814 without one."""
     if SCORE in _definitions(compiled) or SCORE in compiled.problem.lets:
         return quantity(compiled, SCORE)
     applied = list(_applied(compiled.problem))
@@ -92,7 +104,7 @@ def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
     return Quantity(name=let.name, problem=problem, row=rows[0], expr=let.body, others=others)
 
 
-# ------------------------------------------------------------------------------------------------------ nets and linear forms
+# ---------------------------------------------------------------------------- nets and linear forms
 def _applied(problem: ir.Problem) -> Iterator[Quantity]:
     """Each net, and each product with a variable, that is taken of a column of rows, once."""
     seen = set()
@@ -124,7 +136,7 @@ def _single(name: str, found: list[Quantity]) -> Quantity:
     return found[0]
 
 
-# ---------------------------------------------------------------------------------------------------------------- definitions
+# -------------------------------------------------------------------------------------- definitions
 @dataclass(frozen=True)
 class _Call:
     """A definition's arguments with ``row`` as the row: what stands for each parameter, and as a text."""
@@ -133,11 +145,18 @@ class _Call:
     text: str
 
 
-def _of_definition(compiled: pipeline.Compiled, defined: syntax.DefDecl, given: Mapping[str, str], table: str) -> Quantity:
+def _of_definition(
+    compiled: pipeline.Compiled, defined: syntax.DefDecl, given: Mapping[str, str], table: str
+) -> Quantity:
     if unknown := [name for name in given if name not in defined.params]:
         refuse(errors.no_parameter(defined.name, unknown[0], defined.params))
-    calls = [_given(defined, given)] if given else sorted(_calls(compiled, defined), key=lambda call: call.text)
-    tables = [name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)]
+    if given:
+        calls = [_given(defined, given)]
+    else:
+        calls = sorted(_calls(compiled, defined), key=lambda call: call.text)
+    tables = [
+        name for name, of in compiled.problem.tables.items() if of.family is None and table in ("", name)
+    ]
     found = {
         f"{call.text}, {name} the rows": made
         for call in {call.text: call for call in calls}.values()
@@ -151,7 +170,9 @@ def _of_definition(compiled: pipeline.Compiled, defined: syntax.DefDecl, given: 
 
 def _given(defined: syntax.DefDecl, given: Mapping[str, str]) -> _Call:
     args = tuple(_column(given[p]) if p in given else _name(p) for p in defined.params)
-    return _Call(args, f"{defined.name}({', '.join(f'.{given[p]}' if p in given else p for p in defined.params)})")
+    return _Call(
+        args, f"{defined.name}({', '.join(f'.{given[p]}' if p in given else p for p in defined.params)})"
+    )
 
 
 def _column(name: str) -> syntax.Expr:
@@ -193,7 +214,9 @@ def _at(compiled: pipeline.Compiled, defined: syntax.DefDecl, call: _Call, table
     name = f"{defined.name}'"
     binder = syntax.Binder(name=ROW, kind="in", domain=_name(table), span=NOWHERE)
     value = syntax.Call(func=defined.name, args=call.args, span=NOWHERE)
-    let = syntax.LetDecl(name=name, family=syntax.Indexing(binders=(binder,), span=NOWHERE), value=value, span=NOWHERE)
+    let = syntax.LetDecl(
+        name=name, family=syntax.Indexing(binders=(binder,), span=NOWHERE), value=value, span=NOWHERE
+    )
     model = replace(compiled.model, statements=(*compiled.model.statements, let))
     try:
         problem = check(model, compiled.source)
@@ -203,18 +226,36 @@ def _at(compiled: pipeline.Compiled, defined: syntax.DefDecl, call: _Call, table
     return Quantity(name=defined.name, problem=problem, row=made.binders[0], expr=made.body)
 
 
-# ------------------------------------------------------------------------------------------------------------------- one row
+# ------------------------------------------------------------------------------------------ one row
 def _demand_one_row(found: Quantity) -> Quantity:
-    """F0814 for what depends on more than the row: on other rows, or on a variable with an entry for each row."""
+    """F0814 for what depends on more than the row: on other rows, or on a variable with an entry for
+    each row."""
     problem, is_let = found.problem, found.name in found.problem.lets
     for node in ir.walk(found.expr):
-        binders = node.binders if isinstance(node, ir.Reduce) else (node.binder,) if isinstance(node, ir.Exists) else ()
+        if isinstance(node, ir.Reduce):
+            binders = node.binders
+        elif isinstance(node, ir.Exists):
+            binders = (node.binder,)
+        else:
+            binders = ()
         if rows := [b for b in binders if isinstance(b.domain, ir.RowSet)]:
-            refuse(errors.not_of_a_row(found.name, f"it depends on all rows of {rows[0].domain.name}", is_let=is_let))
+            refuse(
+                errors.not_of_a_row(
+                    found.name, f"it depends on all rows of {rows[0].domain.name}", is_let=is_let
+                )
+            )
         if isinstance(node, ir.Var):
-            entries = [dim for dim in node.shape if dim in problem.tables or isinstance(problem.sets.get(str(dim)), ir.RowSet)]
+            entries = [
+                dim
+                for dim in node.shape
+                if dim in problem.tables or isinstance(problem.sets.get(str(dim)), ir.RowSet)
+            ]
             if entries:
-                refuse(errors.not_of_a_row(found.name, f"`{node.name}` has an entry for each row that was solved on"))
+                refuse(
+                    errors.not_of_a_row(
+                        found.name, f"`{node.name}` has an entry for each row that was solved on"
+                    )
+                )
     if found.table.family is not None:
         refuse(errors.not_of_a_row(found.name, f"{found.table.name} is a family of tables"))
     if not found.columns:

@@ -1,4 +1,5 @@
-"""An answer at new rows: what a quantity of a row is worth there, with the scaling and the categories that it was solved with."""
+"""An answer at new rows: what a quantity of a row is worth there, with the scaling and the categories
+that it was solved with."""
 
 from __future__ import annotations
 
@@ -76,14 +77,20 @@ def sizes(bound: Bound) -> dict[str, int]:
 def sections(sources: Mapping[str, Any]) -> dict[str, Any]:
     """By table what the binding says of all rows."""
     given = {name: source.get("spec") for name, source in sources.items()}
-    return {name: {k: spec[k] for k in LASTING if k in spec} for name, spec in given.items() if isinstance(spec, Mapping)}
+    return {
+        name: {k: spec[k] for k in LASTING if k in spec}
+        for name, spec in given.items()
+        if isinstance(spec, Mapping)
+    }
 
 
-# ------------------------------------------------------------------------------------------------------------------ new rows
+# ----------------------------------------------------------------------------------------- new rows
 def value(known: Fitted, wanted: Quantity, data: Any) -> np.ndarray:
-    """A quantity at each row: (rows, *others, *its own axes), float64; NaN at rows that the binding leaves out as incomplete.
+    """A quantity at each row: (rows, *others, *its own axes), float64; NaN at rows that the binding
+    leaves out as incomplete.
 
-    ``data`` is anything that binds, with the columns that the quantity reads; F05xx where they do not bind as before.
+    ``data`` is anything that binds, with the columns that the quantity reads; F05xx where they do
+    not bind as before.
     """
     table, read = _bound(known, wanted, data, wanted.columns)
     found = at(known, wanted, table)
@@ -155,10 +162,13 @@ def at(known: Fitted, wanted: Quantity, table: BoundTable) -> np.ndarray:
     return found.double().numpy()
 
 
-# -------------------------------------------------------------------------------------------------------------------- classes
-def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold: float | None, target: str | None) -> np.ndarray:
-    """What the scores say of each row: the value of a column with two values, by whether its score is above the threshold; the
-    class with the largest score; the score itself where no column has two values.
+# ------------------------------------------------------------------------------------------ classes
+def predicted(
+    known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold: float | None, target: str | None
+) -> np.ndarray:
+    """What the scores say of each row: the value of a column with two values, by whether its score is
+    above the threshold; the class with the largest score; the score itself where no column has two
+    values.
 
     F0814 where several columns may be meant, or a row that is to have a class has no score.
     """
@@ -166,7 +176,10 @@ def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold:
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    level = threshold if threshold is not None else limit(wanted)
+    if threshold is not None:
+        level = threshold
+    else:
+        level = limit(wanted)
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]
@@ -175,8 +188,9 @@ def predicted(known: Fitted, wanted: Quantity, scores: np.ndarray, *, threshold:
 def judged(
     known: Fitted, wanted: Quantity, rows: Any, *, target: str | None = None, by: str | None = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The scores of rows (a bound table, or what binds), whether each is of the larger value of its column of two values, and its
-    member of the column of labels ``by`` ("" without one). F0814 where no such column, or several, may be meant."""
+    """The scores of rows (a bound table, or what binds), whether each is of the larger value of its
+    column of two values, and its member of the column of labels ``by`` ("" without one). F0814
+    where no such column, or several, may be meant."""
     column, kinds = _target(known, wanted, target), wanted.table.columns
     if column is None:
         refuse(errors.nothing_to_judge_by(wanted.table.name))
@@ -184,7 +198,10 @@ def judged(
     if by is not None and by not in grouping:
         refuse(errors.no_groups(by, grouping))
     needed = [*wanted.columns, column, *([] if by is None else [by])]
-    table = rows if isinstance(rows, BoundTable) else _bound(known, wanted, rows, needed)[0]
+    if isinstance(rows, BoundTable):
+        table = rows
+    else:
+        table = _bound(known, wanted, rows, needed)[0]
     if by is None:
         member = np.full(table.n, "")
     else:
@@ -219,7 +236,9 @@ def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:
         return target
     if len(found) > 1:
         refuse(errors.which_target(wanted.table.name, found))
-    return found[0] if found else None
+    if found:
+        return found[0]
+    return None
 
 
 def _values(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
@@ -228,7 +247,11 @@ def _values(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
 
 
 def values_of(
-    problem: ir.Problem, table: ir.Table, column: str, params: Mapping[str, Any], sizes: Mapping[str, int] | None = None
+    problem: ir.Problem,
+    table: ir.Table,
+    column: str,
+    params: Mapping[str, Any],
+    sizes: Mapping[str, int] | None = None,
 ) -> np.ndarray:
     """The numbers that a column takes, in order; none where they are not listed."""
     domain = table.columns[column].domain
@@ -243,27 +266,40 @@ def _classes(known: Fitted, wanted: Quantity, column: str) -> np.ndarray:
 
 
 def _worded(known: Fitted, wanted: Quantity, column: str, values: np.ndarray) -> np.ndarray:
-    """Values of a column as the data have them, where its map has one word for each; else as the model has them."""
+    """Values of a column as the data have them, where its map has one word for each; else as the model
+    has them."""
     record = known.encoding.get(wanted.table.name, {}).get(column, {})
     words = {float(number): word for word, number in (record.get("map") or {}).items()}
     if len(words) != len(record.get("map") or {}) or set(words) != set(values.tolist()):
-        return values if (values % 1).any() else values.astype(np.int64)
+        if (values % 1).any():
+            return values
+        return values.astype(np.int64)
     named = [words[number] for number in values.tolist()]
-    return np.array(named) if record.get("text", True) else np.array([float(word) for word in named])
+    if record.get("text", True):
+        return np.array(named)
+    return np.array([float(word) for word in named])
 
 
 def members(known: Fitted, wanted: Quantity, count: int) -> np.ndarray:
-    """What the ``count`` entries of a vector of scores stand for: the labels or the numbers of its set; the numbers of the column
-    that has as many, in order; else their positions."""
-    dim = wanted.expr.shape[0] if wanted.expr.shape else wanted.others[0].domain.name
-    index_set = wanted.problem.sets.get(dim) if isinstance(dim, str) else None
+    """What the ``count`` entries of a vector of scores stand for: the labels or the numbers of its
+    set; the numbers of the column that has as many, in order; else their positions."""
+    if wanted.expr.shape:
+        dim = wanted.expr.shape[0]
+    else:
+        dim = wanted.others[0].domain.name
+    if isinstance(dim, str):
+        index_set = wanted.problem.sets.get(dim)
+    else:
+        index_set = None
     if isinstance(index_set, ir.LabelSet):
         return np.array(known.labels[str(dim)] if index_set.labels is None else index_set.labels)
     if isinstance(index_set, ir.ValueSet):
         params = {name: known.numbers[name] for name in wanted.problem.params}
         return elements.values(Bound(problem=wanted.problem, params=params, dims=known.sizes), index_set)
     columns = [column for column in wanted.table.columns if len(_values(known, wanted, column)) == count]
-    return _values(known, wanted, columns[0]) if len(columns) == 1 else np.arange(count)
+    if len(columns) == 1:
+        return _values(known, wanted, columns[0])
+    return np.arange(count)
 
 
 def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
@@ -272,14 +308,22 @@ def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
         refuse(errors.no_class(int(np.isnan(scores).any(1).sum())))
     names = members(known, wanted, scores.shape[1])
     if names.dtype.kind in "if":
-        columns = [name for name in wanted.table.columns if set(_values(known, wanted, name).tolist()) == set(names.tolist())]
-        names = _worded(known, wanted, columns[0], names) if len(columns) == 1 else names
+        columns = [
+            name
+            for name in wanted.table.columns
+            if set(_values(known, wanted, name).tolist()) == set(names.tolist())
+        ]
+        if len(columns) == 1:
+            names = _worded(known, wanted, columns[0], names)
+        else:
+            names = names
     return names[scores.argmax(1)]
 
 
-# ----------------------------------------------------------------------------------------------------------------------- nets
+# --------------------------------------------------------------------------------------------- nets
 class Modules(Mapping[str, Any]):
-    """The modules of a stored answer, made when they are asked for; F0814 for one that was an object in Python."""
+    """The modules of a stored answer, made when they are asked for; F0814 for one that was an object
+    in Python."""
 
     def __init__(self, problem: ir.Problem, binding: pipeline.Binding, sizes: Mapping[str, int]):
         self._problem, self._binding, self._sizes, self._made = problem, binding, sizes, dict[str, Any]()
@@ -289,13 +333,18 @@ class Modules(Mapping[str, Any]):
 
         if name not in self._made:
             spec = self._binding.spec
-            written = spec.get("nets", {}) if isinstance(spec, Mapping) else {}
+            if isinstance(spec, Mapping):
+                written = spec.get("nets", {})
+            else:
+                written = {}
             definition = self._binding.nets.get(name, written.get(name))
             if definition is None:
                 refuse(errors.net_not_stored(name))
             folders = () if self._binding.data_dir is None else (self._binding.data_dir,)
             net, allowed = self._problem.nets[name], self._binding.allow_python
-            self._made[name] = nets.build(net, definition, self._sizes, allow_python=allowed, folders=folders)[0]
+            self._made[name] = nets.build(
+                net, definition, self._sizes, allow_python=allowed, folders=folders
+            )[0]
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -306,7 +355,8 @@ class Modules(Mapping[str, Any]):
 
 
 def module(known: Fitted, name: str) -> torch.nn.Module:
-    """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the net's, or its variable's.
+    """A net with the weights of the answer, a copy of the module that was bound; ``name`` is the
+    net's, or its variable's.
 
     F0814 where there is none, or several variables are weights of the net.
     """
@@ -315,7 +365,11 @@ def module(known: Fitted, name: str) -> torch.nn.Module:
     variables = known.compiled.problem.variables
     found = [v for v, variable in variables.items() if variable.net is not None and name in (v, variable.net)]
     if len(found) != 1:
-        refuse(errors.no_module(name, [v for v in variables if variables[v].net is not None], several=len(found) > 1))
+        refuse(
+            errors.no_module(
+                name, [v for v in variables if variables[v].net is not None], several=len(found) > 1
+            )
+        )
     net = variables[found[0]].net
     assert net is not None
     made, weights, start = copy.deepcopy(known.nets[net]), np.asarray(known.point[found[0]]), 0

@@ -1,4 +1,5 @@
-"""What the language and the compiler know, as lists and cards: ``fccomodel atoms``, ``algorithms`` and ``options``."""
+"""What the language and the compiler know, as lists and cards: ``fccomodel atoms``, ``algorithms`` and
+``options``."""
 
 from __future__ import annotations
 
@@ -31,7 +32,10 @@ def rows(pairs: Iterable[tuple[str, str]], *, margin: int = 2) -> str:
     lines = []
     for name, meaning in pairs:
         head = " " * margin + name
-        first = head.ljust(left) if len(head) + 2 <= left else head + "\n" + " " * left
+        if len(head) + 2 <= left:
+            first = head.ljust(left)
+        else:
+            first = head + "\n" + " " * left
         wrapped = textwrap.wrap(meaning, WIDTH - left, break_on_hyphens=False) or [""]
         lines.append(first + ("\n" + " " * left).join(wrapped))
     return "\n".join(line.rstrip() for line in lines)
@@ -46,7 +50,10 @@ class Card:
     entries: list[tuple[str, str]]
 
     def __str__(self) -> str:
-        about = textwrap.indent(textwrap.fill(self.meaning, WIDTH - 2), "  ") + "\n" if self.meaning else ""
+        if self.meaning:
+            about = textwrap.indent(textwrap.fill(self.meaning, WIDTH - 2), "  ") + "\n"
+        else:
+            about = ""
         return f"{self.head}\n{about}\n{rows(self.entries)}"
 
 
@@ -57,13 +64,16 @@ def _known(name: str, names: Iterable[str], kind: str) -> None:
         refuse(errors.unknown_concept(kind, name, names))
 
 
-# ------------------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 def options(name: str | None = None) -> str:
     """All options and what they mean, or the card of one: its values, its default by algorithm."""
     from fccomodel.plan.settings import OPTIONS, SETTINGS
 
     if name is None:
-        return f"of every solve\n{rows(SETTINGS.items())}\n\nof algorithms and their loops\n{rows(OPTIONS.items())}"
+        return (
+            f"of every solve\n{rows(SETTINGS.items())}\n\nof algorithms and their "
+            f"loops\n{rows(OPTIONS.items())}"
+        )
     return str(option(name))
 
 
@@ -77,8 +87,14 @@ def option(name: str) -> Card:
     for key, record in registered().items():
         if name in record.hyper:
             defaults.setdefault(f"{record.hyper[name]:g}", []).append(key)
-    shown = [("values", values)] if (values := _values(name)) else []
-    shown += [(f"default {value}", ", ".join(names)) for value, names in sorted(defaults.items(), key=lambda item: -len(item[1]))]
+    if values := _values(name):
+        shown = [("values", values)]
+    else:
+        shown = []
+    shown += [
+        (f"default {value}", ", ".join(names))
+        for value, names in sorted(defaults.items(), key=lambda item: -len(item[1]))
+    ]
     ways = f"--option {name}=.. at a shell, {name}=.. in Python, options {{ {name} = ..; }} in a model"
     return Card(head=name, meaning=known[name], entries=[*shown, ("given as", ways)])
 
@@ -93,7 +109,12 @@ def _values(name: str) -> str:
     """What an option may be, in words."""
     from fccomodel.core.options import ABOVE_ZERO, DEVICES, NUMBERS, PRECISIONS, WORDS
 
-    words = {"device": (*DEVICES, "cuda:1"), "precision": PRECISIONS, "algorithm": ("race", *registered()), **WORDS}
+    words = {
+        "device": (*DEVICES, "cuda:1"),
+        "precision": PRECISIONS,
+        "algorithm": ("race", *registered()),
+        **WORDS,
+    }
     if name == "backend":
         from fccomodel.execution import backends
 
@@ -103,11 +124,14 @@ def _values(name: str) -> str:
     if name not in NUMBERS:
         return ""
     whole, low, high = NUMBERS[name]
-    least = "above 0" if low == ABOVE_ZERO else f"from {low:g}"
+    if low == ABOVE_ZERO:
+        least = "above 0"
+    else:
+        least = f"from {low:g}"
     return f"{'whole ' if whole else ''}numbers {least}{'' if isinf(high) else f' to {high:g}'}"
 
 
-# --------------------------------------------------------------------------------------------------------------- atoms
+# -------------------------------------------------------------------------------------------- atoms
 def atoms(name: str | None = None) -> str:
     """All atoms by kind, or the card of one."""
     from fccomodel.library import atoms as registry
@@ -118,9 +142,16 @@ def atoms(name: str | None = None) -> str:
     for title, names in groups().items():
         for key in names:
             atom = registry.all()[key]
-            also = f" (also {', '.join(atom.aliases)})" if atom.aliases else ""
-            listed.setdefault(title, []).append((atom.meaning, key) if atom.symbol else (atom.signature, atom.meaning + also))
-    return "\n\n".join(f"{title}\n{rows(entries)}" for title, entries in {**listed, **_further()}.items() if entries)
+            if atom.aliases:
+                also = f" (also {', '.join(atom.aliases)})"
+            else:
+                also = ""
+            listed.setdefault(title, []).append(
+                (atom.meaning, key) if atom.symbol else (atom.signature, atom.meaning + also)
+            )
+    return "\n\n".join(
+        f"{title}\n{rows(entries)}" for title, entries in {**listed, **_further()}.items() if entries
+    )
 
 
 def groups() -> dict[str, list[str]]:
@@ -130,17 +161,25 @@ def groups() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"entry by entry": [], "of whole vectors and matrices": [], "operators": []}
     for key, atom in registry.all().items():
         if not atom.internal:
-            numbers = "entry by entry" if hasattr(atom, "formula") else "of whole vectors and matrices"
+            if hasattr(atom, "formula"):
+                numbers = "entry by entry"
+            else:
+                numbers = "of whole vectors and matrices"
             found["operators" if atom.symbol else numbers].append(key)
     return found
 
 
 def named(name: str) -> list[Card]:
-    """The cards of all that models write by this name: an atom, a reduction, a set, a distribution. F0805 where there is none."""
+    """The cards of all that models write by this name: an atom, a reduction, a set, a distribution.
+    F0805 where there is none."""
     from fccomodel.library import atoms as registry
 
     further = others()
-    _known(name, [*(key for key, atom in registry.all().items() if not atom.internal), *registry.aliases(), *further], "atom")
+    _known(
+        name,
+        [*(key for key, atom in registry.all().items() if not atom.internal), *registry.aliases(), *further],
+        "atom",
+    )
     atom = registry.get(name)
     return [*([_atom(atom)] if atom is not None and not atom.internal else []), *further.get(name, ())]
 
@@ -158,7 +197,10 @@ def _further() -> dict[str, list[tuple[str, str]]]:
 
 
 def _head(kind: Reduction) -> str:
-    option = f"({kind.option.name} = {kind.option.example})" if kind.option is not None else ""
+    if kind.option is not None:
+        option = f"({kind.option.name} = {kind.option.example})"
+    else:
+        option = ""
     return f"{kind.name}{option}[{'z ~ D' if kind.binders == ('~',) else 'k in K'}]"
 
 
@@ -172,12 +214,20 @@ def others() -> dict[str, list[Card]]:
     families: list[Any] = [*sets.all().values(), *distributions.all().values()]
     for one in families:
         domain = [where or _anything() for where in one.domains(*(_anything() for _ in _arguments(one)))]
-        card = [("arguments", _domain(_arguments(one), domain))] if _arguments(one) else []
-        card += [("from", one.cite)] if getattr(one, "cite", "") else []
+        if _arguments(one):
+            card = [("arguments", _domain(_arguments(one), domain))]
+        else:
+            card = []
+        if getattr(one, "cite", ""):
+            card += [("from", one.cite)]
+        else:
+            card += []
         simple = hasattr(one, "project")
         where = "of a variable: `var w[d] in ...`" if simple else "to draw from: `E[z ~ ...]`"
         card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
-        cards.setdefault(one.name, []).append(Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card]))
+        cards.setdefault(one.name, []).append(
+            Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card])
+        )
     return cards
 
 
@@ -199,10 +249,28 @@ def _reduction(kind: Reduction) -> Card:
         given = kind.option.domains(_anything())
         card += [("option", f"{kind.option.name}, as {kind.option.name} = {kind.option.example}")]
         card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
-    card += [("monotone", "increasing in every element")] if kind.increasing else []
-    card += [("elements", kind.scalar or "may be arrays" if kind.arrays else "numbers" if not kind.condition else "a condition")]
-    card += [("twin", kind.twin)] if kind.twin else []
-    card += [("from", kind.cite)] if kind.cite else []
+    if kind.increasing:
+        card += [("monotone", "increasing in every element")]
+    else:
+        card += []
+    card += [
+        (
+            "elements",
+            kind.scalar or "may be arrays"
+            if kind.arrays
+            else "numbers"
+            if not kind.condition
+            else "a condition",
+        )
+    ]
+    if kind.twin:
+        card += [("twin", kind.twin)]
+    else:
+        card += []
+    if kind.cite:
+        card += [("from", kind.cite)]
+    else:
+        card += []
     card += [(EXAMPLE, samples.of_reduction(kind))]
     return Card(head=f"{_head(kind)} body", meaning=kind.meaning, entries=card)
 
@@ -217,7 +285,10 @@ def _atom(atom: Atom) -> Card:
     whole = tuple(Interval() for _ in names)
     domain = [where or Interval() for where in atom.domains(*whole)]
     domain += list(whole[len(domain) :])
-    card = [("also called", ", ".join(atom.aliases))] if atom.aliases else []
+    if atom.aliases:
+        card = [("also called", ", ".join(atom.aliases))]
+    else:
+        card = []
     card += [("domain", _domain(names, domain))]
     if atom.parameters:
         card.append(("constant", ", ".join(atom.parameters) + ": must not depend on the decision variables"))
@@ -229,14 +300,24 @@ def _atom(atom: Atom) -> Card:
         card += [("monotone", _per_argument(names, varying, lambda k: atom.monotone(*domain, argument=k)))]
         smooth = atom.gradient_lipschitz(*domain, varying=varying)
         card += [("gradient", "not everywhere" if smooth is None else _lipschitz(smooth))]
-        card += [("Lipschitz", _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))))]
+        card += [
+            (
+                "Lipschitz",
+                _per_argument(names, varying, lambda k: _lipschitz(atom.lipschitz(*domain, argument=k))),
+            )
+        ]
         card += [("range", _interval(atom.range(*domain)))]
         weak = atom.weak_convexity(*domain, varying=varying)
-        card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")] if weak else []
+        if weak:
+            card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")]
+        else:
+            card += []
         prox, conjugate = proximal.of_atom(atom, facts_of)
         card += [("prox", prox), *([("conjugate", conjugate)] if conjugate else [])]
         if isinstance(atom.derivative, tuple) and atom.derivative:
-            shown = zip([n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False)
+            shown = zip(
+                [n for n, free in zip(names, varying, strict=True) if free], atom.derivative, strict=False
+            )
             card += [("derivative", "; ".join(f"{n}: {text}" for n, text in shown))]
     if isinstance(atom.torch, str):
         card.append(("torch", atom.lower(names)))
@@ -250,11 +331,15 @@ def _per_argument(names: tuple[str, ...], varying: tuple[bool, ...], what: Any) 
     """A property per argument that may vary; said once where it is the same for all."""
     texts = [(n, str(what(k))) for k, (n, free) in enumerate(zip(names, varying, strict=True)) if free]
     same = len({text for _, text in texts}) == 1
-    return texts[0][1] if same else "; ".join(f"{n}: {text}" for n, text in texts)
+    if same:
+        return texts[0][1]
+    return "; ".join(f"{n}: {text}" for n, text in texts)
 
 
 def _lipschitz(constant: float) -> str:
-    return "no global constant" if isinf(constant) else f"constant {constant:g}"
+    if isinf(constant):
+        return "no global constant"
+    return f"constant {constant:g}"
 
 
 def _interval(where: Any) -> str:
@@ -267,18 +352,23 @@ def _interval(where: Any) -> str:
 
 
 def _domain(names: tuple[str, ...], domain: list[Any]) -> str:
-    limited = [(n, where) for n, where in zip(names, domain, strict=False) if not (isinf(where.lo) and isinf(where.hi))]
+    limited = [
+        (n, where)
+        for n, where in zip(names, domain, strict=False)
+        if not (isinf(where.lo) and isinf(where.hi))
+    ]
     return ", ".join(f"{n} in {_interval(where)}" for n, where in limited) or "everything"
 
 
-# ---------------------------------------------------------------------------------------------------------- algorithms
+# --------------------------------------------------------------------------------------- algorithms
 def algorithms(
     name: str | None = None,
     candidates: Mapping[str, Candidate] | None = None,
     findings: Mapping[str, Finding] | None = None,
 ) -> str:
-    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each would need there, and how the
-    model meets the assumptions of the interior-point method, if it does (``findings``)."""
+    """All algorithms, or the card of one; with those that a model has as ``candidates``, what each
+    would need there, and how the model meets the assumptions of the interior-point method, if it
+    does (``findings``)."""
     from fccomodel import algorithms as registry
     from fccomodel.plan import interior
     from fccomodel.plan.candidates import GIVEN
@@ -293,23 +383,33 @@ def algorithms(
     if candidates is None:
         last = f"{interior.TITLE}: O({theorem.rate}) {interior.COUNTS}; {theorem.name}"
         return rows(
-            [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()] + [(interior.NAME, last)]
+            [(key, f"{a.title}: O({a.rate}) {a.counts}; {a.theorem}") for key, a in records.items()]
+            + [(interior.NAME, last)]
         )
-    ordered = sorted(candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order))
+    ordered = sorted(
+        candidates.values(), key=lambda c: (not c.covered, not c.admitted, not c.can_run, c.order)
+    )
     covers = f"covers the model: {GIVEN[theorem.gives]}, O({theorem.rate}) {interior.COUNTS}"
-    verdict = covers if findings is not None else f"needs {'; needs '.join(interior.MEANINGS.values())}"
+    if findings is not None:
+        verdict = covers
+    else:
+        verdict = f"needs {'; needs '.join(interior.MEANINGS.values())}"
     return rows([*((c.record.name, _verdict(c)) for c in ordered), (interior.NAME, verdict)])
 
 
 def interior_point(asked: bool, findings: Mapping[str, Finding] | None) -> Card:
-    """What the interior-point method needs and promises; ``asked``: of a model, which meets it as in ``findings``, if it does."""
+    """What the interior-point method needs and promises; ``asked``: of a model, which meets it as in
+    ``findings``, if it does."""
     from fccomodel.plan import interior
 
     lines = []
     for name, clause in interior.REQUIRES.items():
         line = f"{interior.MEANINGS[name]} ({clause})"
         if asked:
-            line += f": {findings[name].standing}; {findings[name].why}" if findings is not None else ": LACKING"
+            if findings is not None:
+                line += f": {findings[name].standing}; {findings[name].why}"
+            else:
+                line += ": LACKING"
         lines.append(line)
     shown = [("theorem", interior.THEOREM.name), ("rate", f"O({interior.THEOREM.rate}) {interior.COUNTS}")]
     shown += [("from", "clarabel-2024 (all rows at once), mehrotra-1992 (few variables and many rows)")]
@@ -324,7 +424,10 @@ def variants() -> str:
     """The forms of the papers' algorithms and their state here: ``variant | paper | state`` by algorithm."""
     from fccomodel import algorithms as registry
 
-    return "\n".join(" | ".join(row) for row in [*HEAD, *(row for record in registry.all().values() for row in forms(record))])
+    return "\n".join(
+        " | ".join(row)
+        for row in [*HEAD, *(row for record in registry.all().values() for row in forms(record))]
+    )
 
 
 def forms(record: Algorithm) -> list[tuple[str, str, str]]:
@@ -348,7 +451,11 @@ def _verdict(candidate: Candidate) -> str:
 
 def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
     """What an algorithm needs, promises, and is made of."""
-    shown = [("theorem", record.theorem), ("rate", f"O({record.rate}) {record.counts}"), ("from", record.cite)]
+    shown = [
+        ("theorem", record.theorem),
+        ("rate", f"O({record.rate}) {record.counts}"),
+        ("from", record.cite),
+    ]
     shown += [("or, where more holds", f"{t.name}: O({t.rate}), with {_and(t)}") for t in record.better]
     shown += [("" if place else "needs", text) for place, text in enumerate(_needs(record, candidate))]
     forms = {
@@ -359,12 +466,28 @@ def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
         "subgradient": "kept, by their subgradients",
         "smooth": "none",
     }
-    shown += [("kinks in f", forms[record.outer]), ("constraints", (record.penalty or "none").replace("_", " "))]
-    shown += [("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")]
-    shown += [("gradients by", f"the {record.estimator.gradient_by} estimates u")] if record.estimator is not None else []
-    shown += [("steps", ", ".join(record.steps))] if len(record.steps) > 1 else []
-    shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))] if record.hyper else []
-    schedules = "practical" + (", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else "")
+    shown += [
+        ("kinks in f", forms[record.outer]),
+        ("constraints", (record.penalty or "none").replace("_", " ")),
+    ]
+    shown += [
+        ("sees", "sampled blocks" if record.oracle == "blocks" else "all tracked expectations as one vector")
+    ]
+    if record.estimator is not None:
+        shown += [("gradients by", f"the {record.estimator.gradient_by} estimates u")]
+    else:
+        shown += []
+    if len(record.steps) > 1:
+        shown += [("steps", ", ".join(record.steps))]
+    else:
+        shown += []
+    if record.hyper:
+        shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))]
+    else:
+        shown += []
+    schedules = "practical" + (
+        ", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else ""
+    )
     return Card(head=f"{record.name}: {record.title}", entries=[*shown, ("schedules", schedules)])
 
 
@@ -384,15 +507,22 @@ def _needs(record: Algorithm, candidate: Candidate | None) -> list[str]:
         line = f"{assumptions.ALL[name].meaning} ({clause})"
         if candidate is not None:
             finding = candidate.findings[name]
-            standing = str(finding.standing) if finding.holds else "beyond it" if name in candidate.beyond else "LACKING"
+            if finding.holds:
+                standing = str(finding.standing)
+            elif name in candidate.beyond:
+                standing = "beyond it"
+            else:
+                standing = "LACKING"
             line += f": {standing}; {finding.why}"
         lines.append(line)
     return lines
 
 
-def algorithms_json(name: str | None = None, candidates: Mapping[str, Candidate] | None = None) -> dict[str, Any]:
-    """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model also ``covered``,
-    ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
+def algorithms_json(
+    name: str | None = None, candidates: Mapping[str, Candidate] | None = None
+) -> dict[str, Any]:
+    """The same as data: by name ``title``, ``theorem``, ``rate``, ``cite``, ``requires``; with a model
+    also ``covered``, ``can_run`` and per assumption ``holds``, ``standing``, ``why``."""
     from fccomodel import algorithms as registry
     from fccomodel.app.shown import explain
     from fccomodel.plan import assumptions
@@ -403,9 +533,13 @@ def algorithms_json(name: str | None = None, candidates: Mapping[str, Candidate]
     result = {}
     for key, a in records.items():
         if name in (None, key):
-            result[key] = {text: getattr(a, text) for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")}
+            result[key] = {
+                text: getattr(a, text)
+                for text in ("title", "theorem", "rate", "cite", "oracle", "outer", "penalty")
+            }
             result[key]["requires"] = {
-                need: {"meaning": assumptions.ALL[need].meaning, "clause": clause} for need, clause in a.requires.items()
+                need: {"meaning": assumptions.ALL[need].meaning, "clause": clause}
+                for need, clause in a.requires.items()
             }
             result[key] |= {"steps": list(a.steps), "options": dict(a.hyper), "theory": a.theory is not None}
             if candidates is not None:

@@ -1,4 +1,5 @@
-"""What each error code stands for: its stage, its topic, and the rules that its errors tell, by the functions that make them."""
+"""What each error code stands for: its stage, its topic, and the rules that its errors tell, by the
+functions that make them."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ def package(name: str, what: str) -> Any:
         refuse(errors.no_package(what, error))
 
 
-def frame(rows: Sequence[Mapping[str, Any]], what: str = "A table", columns: Sequence[str] | None = None) -> Any:
+def frame(
+    rows: Sequence[Mapping[str, Any]], what: str = "A table", columns: Sequence[str] | None = None
+) -> Any:
     """A pandas ``DataFrame`` of rows. F0529 without pandas."""
     return package("pandas", what).DataFrame(list(rows), columns=None if columns is None else list(columns))

@@ -12,7 +12,8 @@ from fccomodel.core.diagnostics import refuse
 
 
 class History(list[dict[str, Any]]):
-    """What was recorded after each stage, a mapping each; ``history["objective"]`` is a column, ``to_pandas()`` the table."""
+    """What was recorded after each stage, a mapping each; ``history["objective"]`` is a column,
+    ``to_pandas()`` the table."""
 
     @property
     def columns(self) -> tuple[str, ...]:

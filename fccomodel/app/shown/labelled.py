@@ -17,7 +17,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, members
 from fccomodel.evaluation.sets.coordinates import coordinates
 
-#: The names of an axis' entries: labels, the numbers of a set, the numbers of rows; None where they are 1, 2, ..., as in a model.
+#: The names of an axis' entries: labels, the numbers of a set, the numbers of rows; None where they
+#: are 1, 2, ..., as in a model.
 Names = Sequence[str | float | int] | None
 #: By the name of a variable or a constraint its axes, each with the names of its entries; JSON-like.
 Axes = Mapping[str, Sequence[tuple[str, Names]]]
@@ -28,7 +29,8 @@ CLOSE = 1e-11
 
 
 class Labelled(np.ndarray):
-    """A NumPy array with named axes and entries: ``a.sel(k="a", t=0.5)``, ``a.to_pandas()``, ``a.to_xarray()``.
+    """A NumPy array with named axes and entries: ``a.sel(k="a", t=0.5)``, ``a.to_pandas()``,
+    ``a.to_xarray()``.
 
     What is computed of it, and its parts by number, are plain arrays; copies and pickles keep the names.
     """
@@ -37,7 +39,10 @@ class Labelled(np.ndarray):
 
     def __new__(cls, values: Any, axes: Sequence[tuple[str, Names]]) -> Labelled:
         array = np.array(values).view(cls)
-        whole = (range(1, n + 1) if names is None else names for n, (_, names) in zip(array.shape, axes, strict=True))
+        whole = (
+            range(1, n + 1) if names is None else names
+            for n, (_, names) in zip(array.shape, axes, strict=True)
+        )
         array._axes = tuple((name, tuple(names)) for (name, _), names in zip(axes, whole, strict=True))
         assert array.shape == tuple(len(names) for _, names in array._axes)
         return array
@@ -53,7 +58,8 @@ class Labelled(np.ndarray):
         return dict(self._axes)
 
     def sel(self, **chosen: Any) -> Any:
-        """The entries of these names, one or a list for each axis; a number where every axis has one. F0813 for unknown names."""
+        """The entries of these names, one or a list for each axis; a number where every axis has one.
+        F0813 for unknown names."""
         self._demand_names()
         if unknown := [name for name in chosen if name not in self.dims]:
             refuse(errors.no_axis(unknown[0], self.dims))
@@ -64,19 +70,31 @@ class Labelled(np.ndarray):
                 kept.append((name, names))
                 continue
             several = isinstance(chosen[name], list | tuple | np.ndarray)
-            at = [_place(name, names, one) for one in chosen[name]] if several else _place(name, names, chosen[name])
-            kept += [(name, tuple(names[k] for k in at))] if isinstance(at, list) else []
+            at = (
+                [_place(name, names, one) for one in chosen[name]]
+                if several
+                else _place(name, names, chosen[name])
+            )
+            if isinstance(at, list):
+                kept += [(name, tuple(names[k] for k in at))]
+            else:
+                kept += []
             array = np.take(array, at, axis=axis)
-        return Labelled(array, kept[::-1]) if kept else array.item()
+        if kept:
+            return Labelled(array, kept[::-1])
+        return array.item()
 
     def to_xarray(self) -> Any:
         """An ``xarray.DataArray``. F0529 where xarray is not installed."""
         self._demand_names()
         xarray = package("xarray", "An array with labels")
-        return xarray.DataArray(np.asarray(self), coords={name: list(names) for name, names in self._axes}, dims=self.dims)
+        return xarray.DataArray(
+            np.asarray(self), coords={name: list(names) for name, names in self._axes}, dims=self.dims
+        )
 
     def to_pandas(self) -> Any:
-        """A ``Series``; of two axes a ``DataFrame``; of more a ``Series`` over all combinations. F0529 without pandas."""
+        """A ``Series``; of two axes a ``DataFrame``; of more a ``Series`` over all combinations. F0529
+        without pandas."""
         self._demand_names()
         pandas = package("pandas", "A table of this array")
         indices = [pandas.Index(list(names), name=name) for name, names in self._axes]
@@ -90,7 +108,7 @@ class Labelled(np.ndarray):
         if len(self._axes) != self.ndim or not self.ndim:
             refuse(errors.names_lost())
 
-    # --------------------------------------------------------------------------------------------------- as NumPy has it
+    # ------------------------------------------------------------------------------ as NumPy has it
     def __array_finalize__(self, other: Any) -> None:
         self._axes = ()
 
@@ -103,10 +121,14 @@ class Labelled(np.ndarray):
 
     def __repr__(self) -> str:
         named = "; ".join(f"{name}: {_few(names)}" for name, names in self._axes)
-        return f"{np.asarray(self)!r}\n{named}" if named else repr(np.asarray(self))
+        if named:
+            return f"{np.asarray(self)!r}\n{named}"
+        return repr(np.asarray(self))
 
     def copy(self, order: Any = "C") -> Labelled:
-        return Labelled(np.asarray(self).copy(order), self._axes) if self._axes else super().copy(order)
+        if self._axes:
+            return Labelled(np.asarray(self).copy(order), self._axes)
+        return super().copy(order)
 
     def sort(self, *given: Any, **more: Any) -> None:
         self._axes = ()
@@ -123,14 +145,18 @@ class Labelled(np.ndarray):
         return self.copy()
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:  # type: ignore[override]
-        return (Labelled, (np.asarray(self), self._axes)) if self._axes else (np.array, (np.asarray(self),))
+        if self._axes:
+            return (Labelled, (np.asarray(self), self._axes))
+        return (np.array, (np.asarray(self),))
 
 
 def _bare(value: Any) -> Any:
     """A plain array of one with names; those in a tuple too."""
     if isinstance(value, tuple):
         return tuple(map(_bare, value))
-    return np.asarray(value) if isinstance(value, Labelled) else value
+    if isinstance(value, Labelled):
+        return np.asarray(value)
+    return value
 
 
 def _place(axis: str, names: Sequence[Any], chosen: Any) -> int:
@@ -146,28 +172,39 @@ def _place(axis: str, names: Sequence[Any], chosen: Any) -> int:
 
 def _few(names: Sequence[Any]) -> str:
     shown = ", ".join(map(_shown, names[:6]))
-    return f"{shown}, ... ({len(names)})" if len(names) > 6 else shown
+    if len(names) > 6:
+        return f"{shown}, ... ({len(names)})"
+    return shown
 
 
-# ------------------------------------------------------------------------------------------------------------ of a problem
+# ------------------------------------------------------------------------------------- of a problem
 def axes(bound: Bound) -> dict[str, Axes]:
     """The axes of all ``variables`` and ``constraints`` of a bound problem; JSON-like."""
     return {
-        "variables": {name: _of_shape(bound, variable.shape) for name, variable in bound.problem.variables.items()},
+        "variables": {
+            name: _of_shape(bound, variable.shape) for name, variable in bound.problem.variables.items()
+        },
         "constraints": {c.label: _of_family(bound, c) for c in bound.problem.constraints},
     }
 
 
 def _of_shape(bound: Bound, shape: ir.Shape) -> list[tuple[str, Names]]:
     """One axis for each dimension, under its name where that is one; a second of the same name is ``d_2``."""
-    named = [dim if isinstance(dim, str) and dim.isidentifier() else f"axis_{k}" for k, dim in enumerate(shape, 1)]
+    named = [
+        dim if isinstance(dim, str) and dim.isidentifier() else f"axis_{k}" for k, dim in enumerate(shape, 1)
+    ]
     once = [name if name not in named[:k] else f"{name}_{k + 1}" for k, name in enumerate(named)]
     return [(name, _along(bound, dim)) for name, dim in zip(once, shape, strict=True)]
 
 
 def _along(bound: Bound, dim: ir.Dim) -> Names:
-    index_set = bound.problem.sets.get(dim) if isinstance(dim, str) else None
-    return elements.values(bound, index_set).tolist() if isinstance(index_set, ir.ValueSet) else coordinates(bound, dim)
+    if isinstance(dim, str):
+        index_set = bound.problem.sets.get(dim)
+    else:
+        index_set = None
+    if isinstance(index_set, ir.ValueSet):
+        return elements.values(bound, index_set).tolist()
+    return coordinates(bound, dim)
 
 
 def _of_family(bound: Bound, family: ir.Constraint) -> list[tuple[str, Names]]:
@@ -181,19 +218,25 @@ def _of_family(bound: Bound, family: ir.Constraint) -> list[tuple[str, Names]]:
 def _elements(bound: Bound, domain: ir.Set, ids: np.ndarray) -> Names:
     if isinstance(domain, ir.LabelSet):
         return elements.names_of(bound, domain, ids)
-    return elements.values(bound, domain)[ids].tolist() if isinstance(domain, ir.ValueSet) else ids.tolist()
+    if isinstance(domain, ir.ValueSet):
+        return elements.values(bound, domain)[ids].tolist()
+    return ids.tolist()
 
 
-# ------------------------------------------------------------------------------------------------------------- with values
+# -------------------------------------------------------------------------------------- with values
 def variables(values: Mapping[str, np.ndarray], named: Axes) -> dict[str, np.ndarray]:
     """Variables with the names of their entries; a single number as it is."""
-    return {name: Labelled(value, named[name]) if named.get(name) else value for name, value in values.items()}
+    return {
+        name: Labelled(value, named[name]) if named.get(name) else value for name, value in values.items()
+    }
 
 
 def by_family(values: Mapping[str, float | None], named: Axes) -> dict[str, Any]:
-    """What is known of each constraint's members, by the constraint's name: a number, or an array over a family's axes; NaN where
-    a combination is no member, or nothing is known."""
-    return {name: _number(values.get(name)) if not of else _grid(values, name, of) for name, of in named.items()}
+    """What is known of each constraint's members, by the constraint's name: a number, or an array over
+    a family's axes; NaN where a combination is no member, or nothing is known."""
+    return {
+        name: _number(values.get(name)) if not of else _grid(values, name, of) for name, of in named.items()
+    }
 
 
 def _grid(values: Mapping[str, float | None], name: str, named: Sequence[tuple[str, Names]]) -> Labelled:
@@ -204,9 +247,13 @@ def _grid(values: Mapping[str, float | None], name: str, named: Sequence[tuple[s
 
 
 def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
+    if value is None:
+        return math.nan
+    return float(value)
 
 
 def _shown(name: Any) -> str:
     """As labels of members have it."""
-    return f"{name:.12g}" if isinstance(name, float) else str(name)
+    if isinstance(name, float):
+        return f"{name:.12g}"
+    return str(name)

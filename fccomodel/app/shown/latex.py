@@ -1,4 +1,5 @@
-"""A model as LaTeX: the problem as written, its normal form, and what is minimised once kinks are smoothed."""
+"""A model as LaTeX: the problem as written, its normal form, and what is minimised once kinks are
+smoothed."""
 
 from __future__ import annotations
 
@@ -19,16 +20,21 @@ if TYPE_CHECKING:
 
 FORMS = ("problem", "normal", "smoothed")
 #: What a form's symbols mean.
-ENVELOPE = r"$\mathcal{M}_{\lambda}\{\cdot\}$: the Moreau envelope, of parameter $\lambda$, of an outer function"
+ENVELOPE = (
+    r"$\mathcal{M}_{\lambda}\{\cdot\}$: the Moreau envelope, of parameter $\lambda$, of an outer function"
+)
 PENALTY = r"$\rho$: the weight of the constraints' penalties"
 
 
 def written(stated: ir.Problem, explained: Explained | None, which: str) -> str:
-    """One of ``FORMS`` as an ``align*`` block under a comment that names it; the latter two are of the algorithm chosen, or of
-    the nearest where none covers the model."""
+    """One of ``FORMS`` as an ``align*`` block under a comment that names it; the latter two are of the
+    algorithm chosen, or of the nearest where none covers the model."""
     if which == "problem":
         return f"% {stated.name}, as written\n{latex.problem(stated)}"
-    normal = None if explained is None else normal_of(explained.plan, explained.candidates)
+    if explained is None:
+        normal = None
+    else:
+        normal = normal_of(explained.plan, explained.candidates)
     if normal is None:
         return f"% {stated.name}: no algorithm has a form for it (fccomodel explain says why)\n"
     if which == "normal":
@@ -40,28 +46,42 @@ class Typeset(Shown):
     """Models that are shown as mathematics; they have ``compiled`` and ``explain``."""
 
     def latex(self: Any, form: str = "problem") -> str:
-        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or ``smoothed``."""
+        """The model as a LaTeX ``align*`` block: as written (``problem``), in ``normal`` form, or
+        ``smoothed``."""
         return written(self.compiled.problem, None if form == "problem" else self.explain().explained, form)
 
     def _repr_latex_(self: Any) -> str:
         return latex.problem(self.compiled.problem)
 
     def _repr_html_(self: Any) -> str | None:
-        """Mathematics that browsers show by themselves; None where latex2mathml is missing: then the LaTeX is shown."""
+        """Mathematics that browsers show by themselves; None where latex2mathml is missing: then the
+        LaTeX is shown."""
         from fccomodel.app.shown.notebook import html
 
         bound = getattr(self, "bound", None)
-        return html.model(self.compiled.problem, bound and {name: table.n for name, table in bound.tables.items()})
+        return html.model(
+            self.compiled.problem, bound and {name: table.n for name, table in bound.tables.items()}
+        )
 
 
 def _compositions(normal: NormalForm) -> str:
-    """The problem with a name u_k for each expectation that is tracked, and what these stand for: all below outer functions,
-    penalties of constraints among them."""
-    tracked = [mean for term in normal.terms if term.kind == "composition" or term.label != "objective" for mean in term.means]
+    """The problem with a name u_k for each expectation that is tracked, and what these stand for: all
+    below outer functions, penalties of constraints among them."""
+    tracked = [
+        mean
+        for term in normal.terms
+        if term.kind == "composition" or term.label != "objective"
+        for mean in term.means
+    ]
     names = {id(mean): _estimate(k, mean) for k, mean in enumerate(dict.fromkeys(tracked), 1)}
     printer = Printer(normal.reformed, _later, names=names)
-    rows: list[Row] = [(rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.rest), ""), *_regularisers(printer, normal)]
-    rows += [latex.constraint(printer, one, first=k == 0) for k, one in enumerate(normal.reformed.constraints)]
+    rows: list[Row] = [
+        (rf"\min_{{{_over(printer, normal)}}} \quad", printer(normal.rest), ""),
+        *_regularisers(printer, normal),
+    ]
+    rows += [
+        latex.constraint(printer, one, first=k == 0) for k, one in enumerate(normal.reformed.constraints)
+    ]
     rows += latex.quantities(printer)
     plain = Printer(normal.reformed, _later)
     seen = [mean for mean in dict.fromkeys(tracked) if any(names[id(mean)] in row[1] for row in rows)]
@@ -89,7 +109,10 @@ def _smoothed(normal: NormalForm) -> str:
 def _regularisers(printer: Printer, normal: NormalForm) -> list[Row]:
     """The summands of the objective that are no part of the compositions."""
     rest = {id(part) for part in summands(normal.rest)}
-    parts = [part for part in summands(normal.reformed.objective.expr) if id(part) not in rest] if normal.prox else []
+    if normal.prox:
+        parts = [part for part in summands(normal.reformed.objective.expr) if id(part) not in rest]
+    else:
+        parts = []
     return [("+", printer(part), "by its prox") for part in parts]
 
 
@@ -99,10 +122,18 @@ def _later(printer: Printer, node: ir.Expr) -> Tex | None:
     from fccomodel.normal_form.smoothing import Smoothed
 
     if isinstance(node, Penalty):
-        scale = rf"\{node.scale}\, " if node.scale in tex.GREEK else ""
+        if node.scale in tex.GREEK:
+            scale = rf"\{node.scale}\, "
+        else:
+            scale = ""
         return tex.written("2 <0><1:2>", Tex(scale), printer(node.function))
     if isinstance(node, Smoothed):
-        scale = rf"\{node.bound}\, " if node.bound in tex.GREEK else ""
+        if node.bound in tex.GREEK:
+            scale = rf"\{node.bound}\, "
+        else:
+            scale = ""
         below = r"\lambda_g" if node.inner else r"\lambda"
-        return tex.written(r"\mathcal{M}_{<0>}\left\{<1><2:2>\right\}", Tex(below), Tex(scale), printer(node.original))
+        return tex.written(
+            r"\mathcal{M}_{<0>}\left\{<1><2:2>\right\}", Tex(below), Tex(scale), printer(node.original)
+        )
     return None

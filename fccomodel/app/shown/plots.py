@@ -1,4 +1,5 @@
-"""Pictures of a run: values against work, constraints with their bounds, multipliers, the KKT residual. Needs matplotlib."""
+"""Pictures of a run: values against work, constraints with their bounds, multipliers, the KKT
+residual. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -46,7 +47,12 @@ class Plots:
     outcome  the solve itself, where it is at hand: what ``roc`` and ``groups`` look at besides the record
     """
 
-    def __init__(self, record: Mapping[str, Any], kinds: Mapping[str, str] | None = None, outcome: Outcome | None = None):
+    def __init__(
+        self,
+        record: Mapping[str, Any],
+        kinds: Mapping[str, str] | None = None,
+        outcome: Outcome | None = None,
+    ):
         self._record, self._kinds, self._outcome = record, kinds or {}, outcome
 
     def __repr__(self) -> str:
@@ -63,8 +69,9 @@ class Plots:
             _constraints(axes[1], self._record, self._kinds)
 
     def convergence(self, along: str = "seconds") -> Figure:
-        """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best point so far, stage by stage,
-        against ``seconds`` or ``oracles`` (calls; a finish makes none); the dotted line is the proved bound of the optimum."""
+        """Objective (left axis), violation and KKT residual (right axis, logarithmic) of the best
+        point so far, stage by stage, against ``seconds`` or ``oracles`` (calls; a finish makes
+        none); the dotted line is the proved bound of the optimum."""
         return drawn(lambda axes: _convergence(axes[0], self._record, along))
 
     def constraints(self) -> Figure:
@@ -81,15 +88,19 @@ class Plots:
         return 6.4, min(1.4 + 0.25 * min(len(self._record["constraints"]), MOST), 3.4)
 
     def groups(self, name: str | None = None) -> Figure:
-        """Risks by group with their bounds: the left sides of a family of constraints beside the right ones, or the members of a
-        family of lets. Without a name, of all families of constraints. F0805 for a name that has no such values."""
+        """Risks by group with their bounds: the left sides of a family of constraints beside the right
+        ones, or the members of a family of lets. Without a name, of all families of constraints.
+        F0805 for a name that has no such values."""
         return drawn(lambda axes: groups.draw(axes[0], *groups.found(self._record, self._outcome, name)))
 
     def roc(self, rows: Any = None, *, by: str | None = None, target: str | None = None) -> Figure:
-        """True against false positive rates of the model's score, with the area below: on the rows solved on, or on others.
+        """True against false positive rates of the model's score, with the area below: on the rows
+        solved on, or on others.
 
-        rows    a DataFrame or what else binds, with the columns that the score reads and its column of two values
-        by      a column of labels: a curve for each        target   the column of two values, where there are several
+        rows    a DataFrame or what else binds, with the columns that the score reads and its column
+                of two values
+        by      a column of labels: a curve for each        target   the column of two values, where
+                there are several
 
         Raises F0814 where the model has no score or no such column, F0805 without the rows of the solve.
         """
@@ -97,7 +108,9 @@ class Plots:
         return drawn(lambda axes: roc.draw(axes[0], curves), size=(4.6, 4.4))
 
 
-def drawn(draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)) -> Figure:
+def drawn(
+    draw: Callable[[Sequence[Axes]], None], rows: int = 1, size: tuple[float, float] = (6.4, 3.4)
+) -> Figure:
     """The figure on whose axes, ``rows`` of them, ``draw`` draws. F0529 without matplotlib."""
     require()
     import matplotlib
@@ -119,8 +132,14 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
             continue
         x, y = np.array(points, dtype=float).T
         on = axes if name == "objective" else beside
-        y = y if on is axes else np.abs(y)
-        residuals += [] if on is axes else y.tolist()
+        if on is axes:
+            y = y
+        else:
+            y = np.abs(y)
+        if on is axes:
+            residuals += []
+        else:
+            residuals += y.tolist()
         lines += on.plot(x, y, line, color=colour, marker="o", markersize=3, label=LABELS[name])
     bound = (record.get("gap") or {}).get("bound")
     if bound is not None and _near(bound, [entry["objective"] for entry in stages]):
@@ -138,7 +157,8 @@ def _convergence(axes: Axes, record: Mapping[str, Any], along: str) -> None:
 
 
 def _logarithmic(axes: Axes, values: Sequence[float]) -> None:
-    """A logarithmic axis of numbers that are at least 0; below their least decade it is linear down to a 0 among them."""
+    """A logarithmic axis of numbers that are at least 0; below their least decade it is linear down to
+    a 0 among them."""
     if 0 not in values:
         axes.set_yscale("log")
         return
@@ -150,7 +170,9 @@ def _logarithmic(axes: Axes, values: Sequence[float]) -> None:
 
 def _near(bound: float, values: Sequence[float]) -> bool:
     """A bound that leaves the curve its room."""
-    return abs(bound - values[-1]) <= max(max(values) - min(values), 1e-3 * abs(values[-1])) if values else False
+    if values:
+        return abs(bound - values[-1]) <= max(max(values) - min(values), 1e-3 * abs(values[-1]))
+    return False
 
 
 LABELS = {"objective": "objective", "violation": "violation", "kkt": "KKT residual"}
@@ -171,11 +193,17 @@ def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]
     axes.axvspan(-TOLERANCE, TOLERANCE, color="0.5", alpha=0.2, linewidth=0, zorder=0)
     axes.axvline(0, color="black", linewidth=1)
     _labelled(axes, worst, len(rows))
-    axes.set_xlabel(f"left - right side: holds at or left of 0,\nan equality at 0 (shaded: within {TOLERANCE:g})")
+    axes.set_xlabel(
+        f"left - right side: holds at or left of 0,\nan equality at 0 (shaded: within {TOLERANCE:g})"
+    )
 
 
 def _multipliers(axes: Axes, record: Mapping[str, Any]) -> None:
-    known = {label: row["multiplier"] for label, row in record["constraints"].items() if row["multiplier"] is not None}
+    known = {
+        label: row["multiplier"]
+        for label, row in record["constraints"].items()
+        if row["multiplier"] is not None
+    }
     largest = sorted(known, key=lambda label: -abs(known[label]))[:MOST]
     axes.barh(range(len(largest)), [known[label] for label in largest], color="0.6", height=0.6)
     axes.axvline(0, color="black", linewidth=1)

@@ -27,8 +27,9 @@ LEAST = 1e-12
 class Traced:
     """An algorithm's estimates, gradients and multipliers at some steps of a run.
 
-    steps       the steps looked at                     looks   all that was seen at each: ``u``, ``g``, ``gradient``, ..
-    multipliers of the report, for comparison           name    of model and algorithm
+    steps       the steps looked at                     looks   all that was seen at each: ``u``,
+                ``g``, ``gradient``, .. multipliers of the report, for comparison           name
+                of model and algorithm
     """
 
     trace: Trace
@@ -49,8 +50,8 @@ class Traced:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row per step: how far each estimate is off, the gradient's bias with the error it is known to, its noise and true
-        size, the multipliers."""
+        """A row per step: how far each estimate is off, the gradient's bias with the error it is known
+        to, its noise and true size, the multipliers."""
         return [self._row(k, look) for k, look in enumerate(self.looks)]
 
     def _row(self, k: int, look: Look) -> dict[str, Any]:
@@ -62,7 +63,8 @@ class Traced:
         return row | {f"y {label}": value for label, value in self.multipliers_at(look).items()}
 
     def multipliers_at(self, look: Look) -> Mapping[str, float]:
-        """Those of the constraints; of a problem without any, the y of the blocks of its smoothed functions, by label."""
+        """Those of the constraints; of a problem without any, the y of the blocks of its smoothed
+        functions, by label."""
         duals = {} if look.multipliers else look.y
         blocks = self.trace.blocks
         return look.multipliers or {
@@ -97,17 +99,22 @@ class Pictures:
         return drawn(lambda axes: _tracking(axes, self._traced, name), 2)
 
     def bias(self) -> Figure:
-        """The bias of the gradient beside its size and the noise of a minibatch; shaded: what may be chance."""
+        """The bias of the gradient beside its size and the noise of a minibatch; shaded: what may be
+        chance."""
         return drawn(lambda axes: _bias(axes[0], self._traced))
 
     def multipliers(self) -> Figure:
-        """The multipliers on their way, or the y of blocks where nothing is constrained; dotted: those of the report."""
+        """The multipliers on their way, or the y of blocks where nothing is constrained; dotted: those
+        of the report."""
         return drawn(lambda axes: _multipliers(axes[0], self._traced))
 
 
 def _tracking(axes: Sequence[Axes], traced: Traced, name: str) -> None:
     labels, looks = traced.trace.blocks[name], traced.looks
-    u, g = (np.array([getattr(look, kind)[name] for look in looks]).reshape(len(looks), len(labels), -1)[..., 0] for kind in "ug")
+    u, g = (
+        np.array([getattr(look, kind)[name] for look in looks]).reshape(len(looks), len(labels), -1)[..., 0]
+        for kind in "ug"
+    )
     seen = np.flatnonzero(np.isfinite(u).any(axis=0))
     chosen = seen[np.linspace(0, len(seen) - 1, min(FEW, len(seen)), dtype=int)]
     for k, block in enumerate(chosen):
@@ -130,11 +137,21 @@ def _bias(axes: Axes, traced: Traced) -> None:
         "bias: |mean - true|": [G.bias for _, G in seen],
         "noise of a minibatch": [G.noise for _, G in seen],
     }
-    for (label, values), line, colour in zip(shown.items(), LINES, ("0.25", "tab:red", "tab:blue"), strict=False):
+    for (label, values), line, colour in zip(
+        shown.items(), LINES, ("0.25", "tab:red", "tab:blue"), strict=False
+    ):
         axes.plot(steps, np.maximum(values, LEAST), line, color=colour, marker="o", markersize=3, label=label)
     least = min(max(min(values), LEAST) for values in shown.values())
     chance = np.array([2 * G.error for _, G in seen])
-    axes.fill_between(steps, 0.5 * min(least, *chance), chance, color="tab:red", alpha=0.15, linewidth=0, label="may be chance")
+    axes.fill_between(
+        steps,
+        0.5 * min(least, *chance),
+        chance,
+        color="tab:red",
+        alpha=0.15,
+        linewidth=0,
+        label="may be chance",
+    )
     axes.set_yscale("log")
     axes.set_ylabel("length")
     axes.set_title(f"{traced.name}: the gradient of a step", loc="left")
@@ -147,13 +164,21 @@ def _multipliers(axes: Axes, traced: Traced) -> None:
     last = paths[-1]
     largest = sorted(last, key=lambda label: -abs(last[label]))[:MOST]
     for k, label in enumerate(largest):
-        axes.plot(traced.steps, [at[label] for at in paths], LINES[k % len(LINES)], color=f"C{k}", label=label)
+        axes.plot(
+            traced.steps, [at[label] for at in paths], LINES[k % len(LINES)], color=f"C{k}", label=label
+        )
         if label in traced.multipliers:
             axes.axhline(traced.multipliers[label], color=f"C{k}", linestyle=":", linewidth=1)
     constrained = bool(traced.looks[-1].multipliers)
     axes.set_ylabel("multiplier" if constrained else "y")
-    of = f" ({MOST} of {len(last)})" if len(last) > MOST else ""
-    what = f"multipliers{of}; dotted: of the report" if constrained else f"y of the blocks{of}"
+    if len(last) > MOST:
+        of = f" ({MOST} of {len(last)})"
+    else:
+        of = ""
+    if constrained:
+        what = f"multipliers{of}; dotted: of the report"
+    else:
+        what = f"y of the blocks{of}"
     axes.set_title(f"{traced.name}: {what}", loc="left")
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     _along([axes])
@@ -170,8 +195,12 @@ def _along(axes: Sequence[Axes]) -> None:
 
 def _root(off: np.ndarray) -> float:
     off = off[np.isfinite(off)]
-    return float(np.sqrt(np.mean(off**2))) if len(off) else float("nan")
+    if len(off):
+        return float(np.sqrt(np.mean(off**2)))
+    return float("nan")
 
 
 def _short(text: str, letters: int = 48) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+    if len(text) <= letters:
+        return text
+    return f"{text[: letters - 1]}…"

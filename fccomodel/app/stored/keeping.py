@@ -1,4 +1,5 @@
-"""Where a solve or a comparison keeps its state, as a person says it: a folder, a time, whether to begin anew."""
+"""Where a solve or a comparison keeps its state, as a person says it: a folder, a time, whether to
+begin anew."""
 
 from __future__ import annotations
 
@@ -24,10 +25,11 @@ LONGEST = 1e11
 
 @contextmanager
 def kept(folder: str | Path | None, every: str | float | None, fresh: bool) -> Iterator[Checkpoints | None]:
-    """The checkpoints in a folder in which no other process writes until the block ends; None where there is no folder.
+    """The checkpoints in a folder in which no other process writes until the block ends; None where
+    there is no folder.
 
-    ``fresh`` removes what is kept there. Raises F0805 for a time or ``fresh`` without a folder, F0806 where another run has it or
-    nothing can be written there.
+    ``fresh`` removes what is kept there. Raises F0805 for a time or ``fresh`` without a folder,
+    F0806 where another run has it or nothing can be written there.
     """
     from fccomodel.execution.run import Checkpoints
 

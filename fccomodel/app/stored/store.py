@@ -1,8 +1,10 @@
-"""A folder of files that belong together: written beside, put in place as a whole, and read only as it was written.
+"""A folder of files that belong together: written beside, put in place as a whole, and read only as it
+was written.
 
-Files are written into ``.writing`` inside the folder, which becomes ``.written`` once all of them are there: from then on they
-are the folder's, wherever a process ends. Then they take the places of the files of before, of the same names; other files stay.
-What is read is checked against the hashes that the record among them has of the others, and of itself.
+Files are written into ``.writing`` inside the folder, which becomes ``.written`` once all of them
+are there: from then on they are the folder's, wherever a process ends. Then they take the places of
+the files of before, of the same names; other files stay. What is read is checked against the hashes
+that the record among them has of the others, and of itself.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ class Claimed:
 
 @contextmanager
 def claim(folder: Path) -> Iterator[Claimed]:
-    """The folder, made where it is not there, for this process to write in until the block ends; a dead process claims nothing.
+    """The folder, made where it is not there, for this process to write in until the block ends; a
+    dead process claims nothing.
 
     Raises F0806 where another writes there, or nothing can be written.
     """
@@ -56,7 +59,8 @@ def claim(folder: Path) -> Iterator[Claimed]:
 
 
 def _lock(held: int) -> bool:
-    """Take the lock of an open folder; False where another has it. A file system without locks gives it to everyone."""
+    """Take the lock of an open folder; False where another has it. A file system without locks gives
+    it to everyone."""
     try:
         import fcntl
 
@@ -70,9 +74,11 @@ def _lock(held: int) -> bool:
 
 @contextmanager
 def replacing(claimed: Claimed, names: Collection[str]) -> Iterator[Path]:
-    """An empty folder to write files in; at the end of the block they take the places of those of before, all or none.
+    """An empty folder to write files in; at the end of the block they take the places of those of
+    before, all or none.
 
-    Of ``names``, those that are not written are removed. Raises F0806 where files cannot be written: what was there stays.
+    Of ``names``, those that are not written are removed. Raises F0806 where files cannot be
+    written: what was there stays.
     """
     new, written = claimed.folder / WRITING, claimed.folder / WRITTEN
     try:
@@ -101,7 +107,7 @@ def _settle(folder: Path) -> None:
         (folder / WRITTEN).rmdir()
 
 
-# ------------------------------------------------------------------------------------------------------------------- records
+# ------------------------------------------------------------------------------------------ records
 def json_text(record: Mapping[str, Any]) -> str:
     """A record as JSON, in lines."""
     return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -120,15 +126,19 @@ def sealed(record: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, dict[str, Path]]:
-    """What ``parsed`` makes of the record of that name, and where the other files are that it was written with.
+    """What ``parsed`` makes of the record of that name, and where the other files are that it was
+    written with.
 
-    Raises F0810 where it is no record, where it or a file has another hash than when it was written, and what ``parsed`` raises.
+    Raises F0810 where it is no record, where it or a file has another hash than when it was
+    written, and what ``parsed`` raises.
     """
     path = _place(folder, name)
     try:
         record = json.loads(read_text(path, kind="result", lasting=True))
         result, files, own = parsed(record), record[FILES], record[OWN]
-        if not isinstance(files, Mapping) or not all(isinstance(file, str) and Path(file).name == file for file in files):
+        if not isinstance(files, Mapping) or not all(
+            isinstance(file, str) and Path(file).name == file for file in files
+        ):
             raise ValueError("the names of its files are not names of files in this folder")
         places = {file: _place(folder, file) for file in files}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -144,9 +154,12 @@ def read(folder: Path, name: str, parsed: Callable[[Any], Any]) -> tuple[Any, di
 
 
 def _place(folder: Path, name: str) -> Path:
-    """Where a file is: an interruption may have left it among those that are written and not yet in their places."""
+    """Where a file is: an interruption may have left it among those that are written and not yet in
+    their places."""
     waiting = folder / WRITTEN / name
-    return waiting if _is_own(folder / WRITTEN) and waiting.is_file() else folder / name
+    if _is_own(folder / WRITTEN) and waiting.is_file():
+        return waiting
+    return folder / name
 
 
 def _is_own(folder: Path) -> bool:

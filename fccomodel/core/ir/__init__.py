@@ -1,7 +1,9 @@
-"""The typed problem: an expression DAG with resolved names and shapes, independent of data and of any algorithm.
+"""The typed problem: an expression DAG with resolved names and shapes, independent of data and of any
+algorithm.
 
-Expressions are compared by identity, so that a quantity used twice is one node. Sizes are numbers or names: a declared
-``dim``, or a set's name standing for its number of elements; binding resolves them.
+Expressions are compared by identity, so that a quantity used twice is one node. Sizes are numbers
+or names: a declared ``dim``, or a set's name standing for its number of elements; binding resolves
+them.
 """
 
 from fccomodel.core.ir._expressions import (

@@ -11,7 +11,7 @@ Dim = int | str
 Shape = tuple[Dim, ...]
 
 
-# ------------------------------------------------------------------------------------------------------------- index sets
+# --------------------------------------------------------------------------------------- index sets
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Set:
     """A set that a binder ranges over; ``name`` is how the user calls it (or its text, for a literal)."""
@@ -30,7 +30,8 @@ class RowSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValueSet(Set):
-    """Numbers: listed in ``items``, or ``low .. high by step`` (expressions of constants, params and dims)."""
+    """Numbers: listed in ``items``, or ``low .. high by step`` (expressions of constants, params and
+    dims)."""
 
     items: tuple[Expr, ...] | None = None
     low: Expr | None = None
@@ -40,14 +41,16 @@ class ValueSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelSet(Set):
-    """Labels: listed in the model (``labels``), or coming with the data (None). Elements are numbered by position."""
+    """Labels: listed in the model (``labels``), or coming with the data (None). Elements are numbered
+    by position."""
 
     labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Set):
-    """``family(args)[shape]``: one of ``fccomodel.library.distributions``, or a ``sampler`` that is bound from Python."""
+    """``family(args)[shape]``: one of ``fccomodel.library.distributions``, or a ``sampler`` that is
+    bound from Python."""
 
     family: str
     args: tuple[Expr, ...] = ()
@@ -59,7 +62,8 @@ class Distribution(Set):
 class VectorSet(Set):
     """A simple set of vectors: ``box simplex capped_simplex ball ball1 nonneg affine``.
 
-    It is a variable's domain, or what ``max[q in ..]`` ranges over. ``centre`` moves it (a constraint's set alone has one).
+    It is a variable's domain, or what ``max[q in ..]`` ranges over. ``centre`` moves it (a
+    constraint's set alone has one).
     """
 
     family: str
@@ -78,7 +82,7 @@ class Binder:
     span: Span = NOWHERE
 
 
-# ------------------------------------------------------------------------------------------------------------ expressions
+# -------------------------------------------------------------------------------------- expressions
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Expr:
     """A typed expression; ``shape`` is () for a scalar."""
@@ -115,7 +119,8 @@ class Size(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Param(Expr):
-    """A declared ``param``, or a data array without rows (``data c : real[A]``); see ``Problem.params``, ``Problem.arrays``."""
+    """A declared ``param``, or a data array without rows (``data c : real[A]``); see
+    ``Problem.params``, ``Problem.arrays``."""
 
     name: str
 
@@ -129,7 +134,8 @@ class Var(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Column(Expr):
-    """``z.x``: a column at the row drawn or iterated by ``binder``; ``name`` None is the draw of a distribution itself."""
+    """``z.x``: a column at the row drawn or iterated by ``binder``; ``name`` None is the draw of a
+    distribution itself."""
 
     binder: Binder
     name: str | None
@@ -137,15 +143,17 @@ class Column(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Element(Expr):
-    """The binder itself: a number (value set), a label's position (label set), a row's identity (row set), or a vector."""
+    """The binder itself: a number (value set), a label's position (label set), a row's identity (row
+    set), or a vector."""
 
     binder: Binder
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Item(Expr):
-    """``base[indices]``: each index is an Element (used by position in its set) or a Const (counted from 1 for dims, matched
-    by value or label for sets; ``check`` has turned those into positions counted from 0)."""
+    """``base[indices]``: each index is an Element (used by position in its set) or a Const (counted
+    from 1 for dims, matched by value or label for sets; ``check`` has turned those into positions
+    counted from 0)."""
 
     base: Expr
     indices: tuple[Expr, ...]
@@ -157,7 +165,8 @@ class Item(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Apply(Expr):
-    """An atom applied: ``add sub mul div neg pow matmul``, ``le lt ge gt eq ne and or not``, or any atom by its name."""
+    """An atom applied: ``add sub mul div neg pow matmul``, ``le lt ge gt eq ne and or not``, or any
+    atom by its name."""
 
     op: str
     args: tuple[Expr, ...]
@@ -197,7 +206,8 @@ class Reduce(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exists(Expr):
-    """Some element of ``binder`` satisfies the condition: a condition on the binders around it (made by ``check``)."""
+    """Some element of ``binder`` satisfies the condition: a condition on the binders around it (made
+    by ``check``)."""
 
     binder: Binder
     condition: Expr
@@ -209,7 +219,8 @@ class Exists(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Let:
-    """A named quantity, or a family of them over ``binders``: its members are those that ``condition`` accepts."""
+    """A named quantity, or a family of them over ``binders``: its members are those that ``condition``
+    accepts."""
 
     name: str
     binders: tuple[Binder, ...]
@@ -232,7 +243,8 @@ class LetRef(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hole(Expr):
-    """An argument u of an outer function f(u): where a normal form cut an inner expectation out (never made by ``check``)."""
+    """An argument u of an outer function f(u): where a normal form cut an inner expectation out (never
+    made by ``check``)."""
 
     name: str
     args: tuple[Expr, ...] = ()

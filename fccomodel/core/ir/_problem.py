@@ -70,7 +70,8 @@ class Net:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Variable:
-    """``var``: its simple sets are projected on. Bounds arrive as a ``box`` (args: lower, upper; infinite where absent)."""
+    """``var``: its simple sets are projected on. Bounds arrive as a ``box`` (args: lower, upper;
+    infinite where absent)."""
 
     name: str
     shape: Shape = ()
@@ -91,10 +92,12 @@ class Objective:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint:
-    """``label[binders | condition]: body <= 0`` (``kind`` ``le``) or ``== 0`` (``eq``), left minus right side.
+    """``label[binders | condition]: body <= 0`` (``kind`` ``le``) or ``== 0`` (``eq``), left minus
+    right side.
 
-    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``. ``written`` is the relation as it
-    stands in the text: left side, ``<=``, ``>=`` or ``==``, right side.
+    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``.
+    ``written`` is the relation as it stands in the text: left side, ``<=``, ``>=`` or ``==``, right
+    side.
     """
 
     label: str

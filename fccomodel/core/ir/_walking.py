@@ -26,7 +26,8 @@ from fccomodel.core.ir._expressions import (
 
 
 def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
-    """Every node of some expressions once, children before parents; through ``let`` bodies unless ``lets`` is False.
+    """Every node of some expressions once, children before parents; through ``let`` bodies unless
+    ``lets`` is False.
 
     Not recursive.
     """
@@ -41,13 +42,16 @@ def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
             continue
         seen.add(id(node))
         stack.append((node, True))
-        inner = (*node.children, node.let.body) if lets and isinstance(node, LetRef) else node.children
+        if lets and isinstance(node, LetRef):
+            inner = (*node.children, node.let.body)
+        else:
+            inner = node.children
         stack.extend((child, False) for child in reversed(inner))
 
 
 def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
-    """The binders that an expression's value depends on and that it does not bind itself, in order of first use; each node knows
-    its own, once asked.
+    """The binders that an expression's value depends on and that it does not bind itself, in order of
+    first use; each node knows its own, once asked.
 
     ``lets=False``: every ``let`` in it binds all that its body uses, and is not walked through.
     """
@@ -55,7 +59,10 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
     stack = [expr]
     while stack:
         node = stack[-1]
-        inner = (*node.children, node.let.body) if lets and isinstance(node, LetRef) else node.children
+        if lets and isinstance(node, LetRef):
+            inner = (*node.children, node.let.body)
+        else:
+            inner = node.children
         if known in vars(node):
             stack.pop()
         elif unknown := [child for child in inner if known not in vars(child)]:
@@ -68,7 +75,11 @@ def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
 
 def _free(node: Expr, known: str) -> tuple[Binder, ...]:
     """Those of a node whose children know theirs."""
-    free: list[Binder] = [node.binder] if isinstance(node, Column | Element) else []
+    free: list[Binder]
+    if isinstance(node, Column | Element):
+        free = [node.binder]
+    else:
+        free = []
     for child in node.children:
         free.extend(vars(child)[known])
     if isinstance(node, Reduce):
@@ -80,7 +91,9 @@ def _free(node: Expr, known: str) -> tuple[Binder, ...]:
     elif isinstance(node, Exists):
         free = [b for b in free if b is not node.binder]
     elif known == "_free" and isinstance(node, LetRef):
-        free.extend(b for b in vars(node.let.body)[known] if all(b is not bound for bound in node.let.binders))
+        free.extend(
+            b for b in vars(node.let.body)[known] if all(b is not bound for bound in node.let.binders)
+        )
     return tuple({id(b): b for b in free}.values())
 
 
@@ -89,20 +102,29 @@ def variables_of(expr: Expr) -> frozenset[str]:
     stack = [expr]
     while stack:
         node = stack[-1]
-        inner = (*node.children, node.let.body) if isinstance(node, LetRef) else node.children
+        if isinstance(node, LetRef):
+            inner = (*node.children, node.let.body)
+        else:
+            inner = node.children
         if "_variables" in vars(node):
             stack.pop()
         elif unknown := [child for child in inner if "_variables" not in vars(child)]:
             stack.extend(unknown)
         else:
-            names = {vars(child)["_variables"] for child in inner} | {frozenset({node.name} if isinstance(node, Var) else ())}
-            vars(node)["_variables"] = frozenset().union(*names) if len(names) > 2 else max(names, key=len)
+            names = {vars(child)["_variables"] for child in inner} | {
+                frozenset({node.name} if isinstance(node, Var) else ())
+            }
+            if len(names) > 2:
+                vars(node)["_variables"] = frozenset().union(*names)
+            else:
+                vars(node)["_variables"] = max(names, key=len)
             stack.pop()
     return vars(expr)["_variables"]
 
 
 def same(a: Expr, b: Expr) -> bool:
-    """Equal as written (the same nodes over the same binders); False for anything but atoms, items, columns and numbers."""
+    """Equal as written (the same nodes over the same binders); False for anything but atoms, items,
+    columns and numbers."""
     if a is b:
         return True
     if type(a) is not type(b) or len(a.children) != len(b.children):

@@ -12,7 +12,18 @@ import numpy as np
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data import nets
-from fccomodel.data.bind import _arrays, _families, _labels, _prepared, _reader, _sizes, _tables, demands, errors, numbers
+from fccomodel.data.bind import (
+    _arrays,
+    _families,
+    _labels,
+    _prepared,
+    _reader,
+    _sizes,
+    _tables,
+    demands,
+    errors,
+    numbers,
+)
 from fccomodel.data.bind._families import Opened
 from fccomodel.data.bind._sink import Sink
 from fccomodel.data.bind._sizes import Sizes
@@ -48,19 +59,23 @@ def bind(
     """Everything that a model's names stand for; raises FccoError with every error at once.
 
     spec      the binding file (TOML), or the same as nested mappings
-    data      by table or array: path, DataFrame, Arrow table, dict or tuple of arrays or tensors, torch Dataset, in place of
+    data      by table or array: path, DataFrame, Arrow table, dict or tuple of arrays or tensors,
+              torch Dataset, in place of
               ``source``. A family's members are named ``"S.member"``, or given as a mapping
-    params    numbers by name (also the size of a dim that no data fix); they come before ``[params]`` and the model's defaults
-    nets      torch modules, ``"mlp(64, 64, activation = elu)"``, or ``"file.py:Name"``, which needs ``allow_python``
+    params    numbers by name (also the size of a dim that no data fix); they come before
+              ``[params]`` and the model's defaults
+    nets      torch modules, ``"mlp(64, 64, activation = elu)"``, or ``"file.py:Name"``, which needs
+              ``allow_python``
     samplers  the distributions that the model names and the language does not have
-    encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories, scales and labels are used again
+    encoding  by table what ``BoundTable.encoding`` was in an earlier binding: its categories,
+              scales and labels are used again
     where     a condition in place of every table's own, or one per table
     without   a condition on the rows to leave out besides, of every table
     rows      by table the numbers in the source of the only rows to take; all of a table that is not named
     sink      where vectors are written, block by block, instead of being held in memory
 
-    Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and a few columns. An array that
-    is float64, contiguous and used as it is, is not copied at all.
+    Feature matrices are float64, filled column by column, scaled in place: the peak is one copy and
+    a few columns. An array that is float64, contiguous and used as it is, is not copied at all.
     """
     return _Binder(
         problem=problem,
@@ -107,11 +122,14 @@ def parameters(problem: ir.Problem, given: Mapping[str, Any]) -> Bound:
         with errors.collect(span=problem.params[name].span):
             params[name] = values.param(name)
     errors.stop(problem.source)
-    return Bound(problem=problem, params=params, dims={name: placed.size for name, placed in sizes.by_name.items()})
+    return Bound(
+        problem=problem, params=params, dims={name: placed.size for name, placed in sizes.by_name.items()}
+    )
 
 
 class _Binder:
-    """The steps of one binding; each adds to ``errors``, which is raised where the next step could not go on."""
+    """The steps of one binding; each adds to ``errors``, which is raised where the next step could not
+    go on."""
 
     def __init__(
         self,
@@ -131,8 +149,20 @@ class _Binder:
         rows: Mapping[str, np.ndarray],
         sink: Sink | None,
     ):
-        self.problem, self.data, self.params, self.given_nets, self.samplers = problem, data, params, given_nets, samplers
-        self.allow_python, self.seed, self.encoding, self.where, self.without = allow_python, seed, encoding, where, without
+        self.problem, self.data, self.params, self.given_nets, self.samplers = (
+            problem,
+            data,
+            params,
+            given_nets,
+            samplers,
+        )
+        self.allow_python, self.seed, self.encoding, self.where, self.without = (
+            allow_python,
+            seed,
+            encoding,
+            where,
+            without,
+        )
         self.only, self.sink = rows, sink
         self.errors = Errors()
         self.notes: list[str] = []
@@ -140,7 +170,10 @@ class _Binder:
         with self.errors.collect():
             self.spec = _reader.read(problem, spec, (Path(), *folders), self.errors)
         self.stop_if_unreadable()
-        beside = [self.spec.folder] if self.spec.folder is not None else []
+        if self.spec.folder is not None:
+            beside = [self.spec.folder]
+        else:
+            beside = []
         self.folders = (*folders, *beside, Path())
         self.within = (*folders, *(beside or [Path()]))
 
@@ -151,7 +184,10 @@ class _Binder:
     def run(self) -> Bound:
         problem, errors = self.problem, self.errors
         self.check_names()
-        raw_params = {**self.spec.params, **{name: value for name, value in self.params.items() if name in problem.params}}
+        raw_params = {
+            **self.spec.params,
+            **{name: value for name, value in self.params.items() if name in problem.params},
+        }
         labels: dict[str, tuple[str, ...]] = {}
         values = numbers.Values(problem, raw_params, lambda dim: sizes.of(dim), labels)
         sizes = _sizes.start(problem, values.scalar, self.spec.sets, self.spec.place)
@@ -178,8 +214,11 @@ class _Binder:
             labels=dict(sizes.labels),
             nets=modules,
             samplers=self.samplers,
-            sources={name: d.record | {"encoding": tables[name].encoding} for name, d in drafts.items()} | array_sources,
-            notes=tuple(dict.fromkeys([*(note for draft in drafts.values() for note in draft.notes), *self.notes])),
+            sources={name: d.record | {"encoding": tables[name].encoding} for name, d in drafts.items()}
+            | array_sources,
+            notes=tuple(
+                dict.fromkeys([*(note for draft in drafts.values() for note in draft.notes), *self.notes])
+            ),
             claims=tuple(sizes.claims),
         )
 
@@ -214,19 +253,26 @@ class _Binder:
                         domains[table.name][name] = tuple(_sizes.members(kind.domain, values.scalar))
         return domains
 
-    # -------------------------------------------------------------------------------------------------------------- data
+    # ----------------------------------------------------------------------------------------- data
     def ways(self, stored: Mapping[str, Any] | None = None) -> _families.Ways:
         return _families.Ways(folders=self.folders, within=self.within, stored=stored or {}, spool=self.spool)
 
-    def tables(self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]) -> dict[str, Draft]:
+    def tables(
+        self, sizes: Sizes, domains: Mapping[str, Mapping[str, tuple[float, ...]]]
+    ) -> dict[str, Draft]:
         drafts: dict[str, Draft] = {}
         for name, table in self.problem.tables.items():
             section = _leaving_out(self.spec.tables.get(name, TableSpec()), self.without)
             stored = self.encoding.get(name, {})
-            where = self.where.get(name) if isinstance(self.where, Mapping) else self.where
+            if isinstance(self.where, Mapping):
+                where = self.where.get(name)
+            else:
+                where = self.where
             family_labels = self.family_labels(table, sizes)
             opened = None
-            with self.errors.collect(span=table.span, place=section.place if self.data.get(name) is None else ""):
+            with self.errors.collect(
+                span=table.span, place=section.place if self.data.get(name) is None else ""
+            ):
                 opened = _families.open_table(
                     table, section, self.data.get(name), where, family_labels, self.ways(stored)
                 )
@@ -234,12 +280,20 @@ class _Binder:
                     opened = self.rows_alone(name, opened)
             if opened is None:
                 continue
-            if section.source is not None and self.data.get(name) is not None and not (opened.raw.ready or stored):
-                self.notes.append(f"{name}: {opened.raw.origin} in place of the binding's source {section.source}")
+            if (
+                section.source is not None
+                and self.data.get(name) is not None
+                and not (opened.raw.ready or stored)
+            ):
+                self.notes.append(
+                    f"{name}: {opened.raw.origin} in place of the binding's source {section.source}"
+                )
             section = opened.spec or section
             if opened.members and table.family is not None and family_labels is None:
                 sizes.declare_labels(table.family.domain.name, opened.members, f"the members of {name}")
-            drafts[name] = _tables.draft(table, section, opened, stored, sizes, domains.get(name, {}), self.errors, self.sink)
+            drafts[name] = _tables.draft(
+                table, section, opened, stored, sizes, domains.get(name, {}), self.errors, self.sink
+            )
             if drafts[name].columns:
                 with self.errors.collect(span=table.span):
                     sizes.unify(name, drafts[name].rows.n, name, f"the rows of {name}")
@@ -280,8 +334,12 @@ class _Binder:
         records: dict[str, Any] = {}
         for name, array in self.problem.arrays.items():
             section = self.spec.arrays.get(name, ArraySpec())
-            with self.errors.collect(span=array.span, place=section.place if self.data.get(name) is None else ""):
-                arrays[name], records[name] = _arrays.bind_array(array, section, self.data.get(name), sizes, self.ways())
+            with self.errors.collect(
+                span=array.span, place=section.place if self.data.get(name) is None else ""
+            ):
+                arrays[name], records[name] = _arrays.bind_array(
+                    array, section, self.data.get(name), sizes, self.ways()
+                )
                 records[name]["spec"] = _prepared.plain(section.raw)
         values.arrays = arrays
         for name, value in arrays.items():
@@ -293,9 +351,13 @@ class _Binder:
         return arrays, records
 
     def members(self, kind: ir.ColumnType, values: numbers.Values) -> np.ndarray | None:
-        return _sizes.members(kind.domain, values.scalar) if isinstance(kind.domain, ir.ValueSet) else None
+        if isinstance(kind.domain, ir.ValueSet):
+            return _sizes.members(kind.domain, values.scalar)
+        return None
 
-    def finish(self, drafts: Mapping[str, Draft], sizes: Sizes, values: numbers.Values) -> dict[str, BoundTable]:
+    def finish(
+        self, drafts: Mapping[str, Draft], sizes: Sizes, values: numbers.Values
+    ) -> dict[str, BoundTable]:
         """Labels as positions in their sets, domains checked."""
         tables: dict[str, BoundTable] = {}
         for name, draft in drafts.items():
@@ -312,21 +374,39 @@ class _Binder:
             if draft.opened.family is not None:
                 domain = draft.table.family.domain if draft.table.family is not None else None
                 positions = draft.opened.family
-                values_of = _sizes.members(domain, values.scalar) if isinstance(domain, ir.ValueSet) else None
-                columns[ir.FAMILY] = positions if values_of is None else values_of[positions]
+                if isinstance(domain, ir.ValueSet):
+                    values_of = _sizes.members(domain, values.scalar)
+                else:
+                    values_of = None
+                if values_of is None:
+                    columns[ir.FAMILY] = positions
+                else:
+                    columns[ir.FAMILY] = values_of[positions]
             encoding = _labels.encoding_of(draft, sizes)
-            indices = draft.opened.raw.indices if _labels.unmoved(draft, columns) else {}
+            if _labels.unmoved(draft, columns):
+                indices = draft.opened.raw.indices
+            else:
+                indices = {}
             tables[name] = BoundTable(
-                name=name, n=draft.rows.n, columns=columns, encoding=encoding, rows=draft.rows.indices, indices=indices
+                name=name,
+                n=draft.rows.n,
+                columns=columns,
+                encoding=encoding,
+                rows=draft.rows.indices,
+                indices=indices,
             )
         return tables
 
-    # ---------------------------------------------------------------------------------------------- sizes, nets, records
+    # ------------------------------------------------------------------------- sizes, nets, records
     def all_sizes(self, sizes: Sizes, tables: Mapping[str, BoundTable]) -> dict[str, int]:
         """Dims, sets with listed elements, and tables by their rows."""
         names = [
             *self.problem.dims,
-            *(name for name, index_set in self.problem.sets.items() if isinstance(index_set, ir.LabelSet | ir.ValueSet)),
+            *(
+                name
+                for name, index_set in self.problem.sets.items()
+                if isinstance(index_set, ir.LabelSet | ir.ValueSet)
+            ),
         ]
         sizes_by_name = {name: size for name in names if (size := sizes.of(name)) is not None}
         sizes_by_name |= {name: placed.size for name, placed in sizes.by_name.items()}
@@ -336,12 +416,24 @@ class _Binder:
         modules: dict[str, Any] = {}
         for k, (name, net) in enumerate(self.problem.nets.items()):
             definition = self.given_nets.get(name, self.spec.nets.get(name))
-            place = "" if name in self.given_nets else self.spec.place("nets", name) if name in self.spec.nets else ""
-            if self.errors.diagnostics and any(isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)):
+            if name in self.given_nets:
+                place = ""
+            elif name in self.spec.nets:
+                place = self.spec.place("nets", name)
+            else:
+                place = ""
+            if self.errors.diagnostics and any(
+                isinstance(dim, str) and dim not in dims for dim in (*net.input, *net.output)
+            ):
                 continue  # an earlier error says why the size is missing
             with self.errors.collect(span=net.span, place=place):
                 modules[name], notes = nets.build(
-                    net, definition, dims, seed=self.seed + k, allow_python=self.allow_python, folders=self.folders
+                    net,
+                    definition,
+                    dims,
+                    seed=self.seed + k,
+                    allow_python=self.allow_python,
+                    folders=self.folders,
                 )
                 self.notes += notes
         return modules
@@ -351,6 +443,9 @@ def _leaving_out(section: TableSpec, condition: str | None) -> TableSpec:
     """The section with fewer rows: those of its rows for which the condition does not hold."""
     if condition is None:
         return section
-    where = f"({section.where}) and not ({condition})" if section.where else f"not ({condition})"
+    if section.where:
+        where = f"({section.where}) and not ({condition})"
+    else:
+        where = f"not ({condition})"
     members = {name: _leaving_out(member, condition) for name, member in section.members.items()}
     return replace(section, where=where, members=members)

@@ -24,7 +24,8 @@ def bind_array(
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """The array, float64 of its declared shape, and where it came from.
 
-    A mapping, a pandas Series or an ``index`` column gives each value its label. F0504 - F0508, F0511, F0512, F0515, F0516.
+    A mapping, a pandas Series or an ``index`` column gives each value its label. F0504 - F0508,
+    F0511, F0512, F0515, F0516.
     """
     name = array.name
     values, labels, origin = _read(array, spec, value, ways)
@@ -44,12 +45,16 @@ def bind_array(
     return values, {"origin": origin, "shape": list(values.shape)}
 
 
-def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
+def _read(
+    array: ir.Array, spec: ArraySpec, value: Any, ways: Ways
+) -> tuple[np.ndarray, tuple[str, ...] | None, str]:
     name = array.name
     within = ways.within if value is None else EVERYWHERE
     request = Request(name=name, folders=ways.folders, within=within, options=spec.options)
     inline = value is None and spec.values is not None
-    value = next((candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None)
+    value = next(
+        (candidate for candidate in (value, spec.values, spec.source) if candidate is not None), None
+    )
     if value is None:
         refuse(errors.demands.no_array(name))
     if isinstance(value, Mapping):
@@ -63,7 +68,12 @@ def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.
         except (TypeError, ValueError, ArithmeticError):
             refuse(errors.columns.values_of_array(name))
     is_path = isinstance(value, str | Path)
-    origin = str(value) if is_path else "the binding" if inline else f"a {type(value).__name__}"
+    if is_path:
+        origin = str(value)
+    elif inline:
+        origin = "the binding"
+    else:
+        origin = f"a {type(value).__name__}"
     if (index := _by_label.index(value)) is not None:
         return value.to_numpy(), index, origin
     if is_path and str(value).lower().endswith((".npz", ".npy")):
@@ -74,7 +84,9 @@ def _read(array: ir.Array, spec: ArraySpec, value: Any, ways: Ways) -> tuple[np.
     return sources.open_array(value, request), None, origin
 
 
-def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _from_table(
+    array: ir.Array, spec: ArraySpec, value: Any, request: Request
+) -> tuple[np.ndarray, tuple[str, ...] | None]:
     """Columns of a table: those named, the one with the array's name, or every column of numbers."""
     raw = sources.open(value, request)
     for name in (*spec.columns, *([spec.index] if spec.index else [])):
@@ -91,17 +103,19 @@ def _from_table(array: ir.Array, spec: ArraySpec, value: Any, request: Request) 
     for name, column in zip(names, columns, strict=True):
         if column.categories is not None or column.unusable:
             refuse(errors.columns.column_of_array(array.name, name, raw.called))
-    values = columns[0].values if len(columns) == 1 and rank == 1 else np.column_stack([column.values for column in columns])
+    if len(columns) == 1 and rank == 1:
+        values = columns[0].values
+    else:
+        values = np.column_stack([column.values for column in columns])
     if rank == 0 and values.shape == (1, 1):
         values = values[0, 0]
     if spec.index is None:
         return np.asarray(values), None
     index = raw.load(spec.index)
-    texts = (
-        [index.categories[code] for code in index.values]
-        if index.categories is not None
-        else [str(item) for item in index.values]
-    )
+    if index.categories is not None:
+        texts = [index.categories[code] for code in index.values]
+    else:
+        texts = [str(item) for item in index.values]
     return np.asarray(values), tuple(texts)
 
 
@@ -112,8 +126,14 @@ def _ordered(
     if len(set(labels)) < len(labels):
         repeated = next(label for label in labels if labels.count(label) > 1)
         refuse(errors.sizes.two_values(array.name, repeated))
-    dim = array.type.shape[0] if array.type.shape else None
-    index_set = sizes.problem.sets.get(dim) if isinstance(dim, str) else None
+    if array.type.shape:
+        dim = array.type.shape[0]
+    else:
+        dim = None
+    if isinstance(dim, str):
+        index_set = sizes.problem.sets.get(dim)
+    else:
+        index_set = None
     if not isinstance(index_set, ir.LabelSet):
         return values, None
     order = sizes.labels.get(str(dim))

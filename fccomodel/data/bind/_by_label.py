@@ -20,8 +20,14 @@ class Labelled(NamedTuple):
 
 
 def index(value: Any) -> tuple[str, ...] | None:
-    """The labels of a pandas Series, whose index says more than the places 0, 1, 2, ... that it has by itself."""
-    if not hasattr(value, "index") or not hasattr(value, "to_numpy") or hasattr(value, "columns") or callable(value.index):
+    """The labels of a pandas Series, whose index says more than the places 0, 1, 2, ... that it has by
+    itself."""
+    if (
+        not hasattr(value, "index")
+        or not hasattr(value, "to_numpy")
+        or hasattr(value, "columns")
+        or callable(value.index)
+    ):
         return None
     labels = tuple(map(str, value.index))
     return None if labels == tuple(map(str, range(len(labels)))) else labels
@@ -32,12 +38,14 @@ def labelled(raw: Any) -> Labelled | None:
     if isinstance(raw, Mapping):
         return Labelled(list(raw.values()), tuple(map(str, raw)))
     found = index(raw)
-    return None if found is None else Labelled(raw.to_numpy(), found)
+    if found is None:
+        return None
+    return Labelled(raw.to_numpy(), found)
 
 
 def of_param(parameter: ir.Parameter, given: Labelled, order: tuple[str, ...] | None) -> Any:
-    """The values of a param in the order of its set's labels. F0516 for two values of a label, F0520 for other labels than the
-    set's, or an axis that has none."""
+    """The values of a param in the order of its set's labels. F0516 for two values of a label, F0520
+    for other labels than the set's, or an axis that has none."""
     name, labels = parameter.name, given.labels
     if len(set(labels)) < len(labels):
         refuse(errors.sizes.two_values(name, next(label for label in labels if labels.count(label) > 1)))

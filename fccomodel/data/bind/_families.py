@@ -22,8 +22,8 @@ from fccomodel.data.sources import RawTable, Request, Spool
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Opened:
-    """Raw rows in use, with what reading them left out; ``family``: each row's position in ``members``; ``spec``: what is left of
-    the section to do, where that is less."""
+    """Raw rows in use, with what reading them left out; ``family``: each row's position in
+    ``members``; ``spec``: what is left of the section to do, where that is less."""
 
     raw: RawTable
     rows: Rows
@@ -34,9 +34,15 @@ class Opened:
 
     def only(self, numbers: np.ndarray) -> Opened:
         """Those rows alone, by their numbers in the source."""
-        every = np.arange(self.raw.n) if self.rows.indices is None else self.rows.indices
+        if self.rows.indices is None:
+            every = np.arange(self.raw.n)
+        else:
+            every = self.rows.indices
         mask = np.isin(every, numbers)
-        family = None if self.family is None else self.family[mask]
+        if self.family is None:
+            family = None
+        else:
+            family = self.family[mask]
         return replace(self, rows=self.rows.keep(mask), family=family)
 
 
@@ -70,8 +76,8 @@ def open_table(
 ) -> Opened:
     """The table's rows after ``where``. F0504 where there are no data, F0510 where no rows are left.
 
-    ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a family's set, None where only
-    the data list them.
+    ``value`` replaces the section's source, ``where`` its condition; ``elements`` are those of a
+    family's set, None where only the data list them.
     """
     if table.family is None:
         return _open_one(table, spec, value, where, ways)
@@ -110,12 +116,17 @@ def _open_one(table: ir.Table, spec: TableSpec, value: Any, where: str | None, w
 
 
 def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str | None, ways: Ways) -> Opened:
-    """A prepared table, whose ``where`` has been heeded; a further one chooses rows for an answer that is there, or leaves some
-    out where no column was made by all of them (F0536 else)."""
+    """A prepared table, whose ``where`` has been heeded; a further one chooses rows for an answer that
+    is there, or leaves some out where no column was made by all of them (F0536 else)."""
     spec_where, spec = spec.where, _prepared.section(spec, raw, table.name, ways.stored)
     was = raw.prepared
     record = {key: was[key] for key in ("where", "members", "groups") if key in was}
-    record = {"origin": raw.origin, "rows_read": raw.n, "dropped": list(was["dropped"]), "prepared": was["origin"]} | record
+    record = {
+        "origin": raw.origin,
+        "rows_read": raw.n,
+        "dropped": list(was["dropped"]),
+        "prepared": was["origin"],
+    } | record
     rows, where = Rows(total=raw.n), spec_where if where is None else where
     if where and where != was.get("where"):
         if not ways.stored and _prepared.by_all_rows(raw):
@@ -128,7 +139,12 @@ def _open_prepared(table: ir.Table, spec: TableSpec, raw: RawTable, where: str |
 
 
 def _open_family(
-    table: ir.Table, spec: TableSpec, value: Any, where: str | None, elements: tuple[str, ...] | None, ways: Ways
+    table: ir.Table,
+    spec: TableSpec,
+    value: Any,
+    where: str | None,
+    elements: tuple[str, ...] | None,
+    ways: Ways,
 ) -> Opened:
     binder = table.family
     assert binder is not None
@@ -141,12 +157,19 @@ def _open_family(
     if members:
         return _join(table, spec, members, where, elements, ways)
     if value is None and spec.source is None:
-        refuse(errors.demands.no_family(table.name, binder.domain.name, elements[0] if elements else "MEMBER"))
+        refuse(
+            errors.demands.no_family(table.name, binder.domain.name, elements[0] if elements else "MEMBER")
+        )
     opened = _open_one(table, spec, value, where, ways)
     if (ready := opened.raw.ready.get(ir.FAMILY)) is not None:
-        of_rows = ready.values if opened.rows.indices is None else ready.values[opened.rows.indices]
+        if opened.rows.indices is None:
+            of_rows = ready.values
+        else:
+            of_rows = ready.values[opened.rows.indices]
         distinct, codes = np.unique(of_rows, return_inverse=True)
-        names = tuple(f"{value:.12g}" if ready.labels is None else ready.labels[int(value)] for value in distinct)
+        names = tuple(
+            f"{value:.12g}" if ready.labels is None else ready.labels[int(value)] for value in distinct
+        )
         return _in_set_order(table, opened, codes, names, elements)
     if spec.family is None:
         refuse(errors.families.no_column(table.name))
@@ -158,7 +181,11 @@ def _open_family(
 
 
 def _in_set_order(
-    table: ir.Table, opened: Opened, codes: np.ndarray, member_labels: tuple[str, ...], elements: tuple[str, ...] | None
+    table: ir.Table,
+    opened: Opened,
+    codes: np.ndarray,
+    member_labels: tuple[str, ...],
+    elements: tuple[str, ...] | None,
 ) -> Opened:
     """The family's positions in the order of its set; F0527 where a member lacks rows or is unknown."""
     assert table.family is not None
@@ -181,18 +208,27 @@ def _join(
     ways: Ways,
 ) -> Opened:
     """Members one after another, in the order of their set."""
-    order = [name for name in elements if name in members] if elements is not None else list(members)
+    if elements is not None:
+        order = [name for name in elements if name in members]
+    else:
+        order = list(members)
     order += [name for name in members if name not in order]
     opened: list[Opened] = []
     for name in order:
-        member_spec = members[name] if isinstance(members[name], TableSpec) else spec.members.get(name, TableSpec())
+        if isinstance(members[name], TableSpec):
+            member_spec = members[name]
+        else:
+            member_spec = spec.members.get(name, TableSpec())
         merged = TableSpec(
             source=member_spec.source,
             where=member_spec.where or spec.where,
             options={**spec.options, **member_spec.options},
             where_place=member_spec.where_place if member_spec.where else spec.where_place,
         )
-        value = None if isinstance(members[name], TableSpec) else members[name]
+        if isinstance(members[name], TableSpec):
+            value = None
+        else:
+            value = members[name]
         member_table = ir.Table(name=f"{table.name}.{name}", columns=table.columns)
         opened.append(_open_one(member_table, merged, value, where, ways))
     raw_tables = [part.raw for part in opened]

@@ -1,4 +1,5 @@
-"""Labels: their positions in the sets of the model, and the record of them that a later binding uses again."""
+"""Labels: their positions in the sets of the model, and the record of them that a later binding uses
+again."""
 
 from __future__ import annotations
 
@@ -15,8 +16,11 @@ from fccomodel.data.bind._sizes import Sizes
 from fccomodel.data.bind._tables import Draft
 
 
-def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes) -> tuple[np.ndarray, list[str]]:
-    """Positions in the set, and a note of labels that no row has; F0521 for a label that the set does not have."""
+def positions(
+    built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes: Sizes
+) -> tuple[np.ndarray, list[str]]:
+    """Positions in the set, and a note of labels that no row has; F0521 for a label that the set does
+    not have."""
     assert built.labels is not None
     codes, unknown = sizes.positions(domain.name, built.labels, built.values)
     if unknown:
@@ -26,21 +30,30 @@ def positions(built: Built, domain: ir.LabelSet, what: str, draft: Draft, sizes:
         refuse(errors.sizes.not_in_set(what, unknown, name, known, place, row, counted=counted))
     missing = np.flatnonzero(np.bincount(codes, minlength=len(sizes.labels[domain.name])) == 0)
     if len(missing):
-        shown = ", ".join(sizes.labels[domain.name][k] for k in missing[:4]) + (", ..." if len(missing) > 4 else "")
+        shown = ", ".join(sizes.labels[domain.name][k] for k in missing[:4]) + (
+            ", ..." if len(missing) > 4 else ""
+        )
         return codes, [f"{what}: no row has {shown} of {domain.name}"]
     return codes, []
 
 
 def unmoved(draft: Draft, columns: Mapping[str, np.ndarray]) -> bool:
-    """All rows of a table, and each label where it was when they were prepared: what was prepared of their order holds."""
-    kept = all(columns.get(name) is built.values for name, built in draft.columns.items() if built.labels is not None)
+    """All rows of a table, and each label where it was when they were prepared: what was prepared of
+    their order holds."""
+    kept = all(
+        columns.get(name) is built.values for name, built in draft.columns.items() if built.labels is not None
+    )
     return kept and draft.rows.indices is None and draft.opened.family is None
 
 
 def encoding_of(draft: Draft, sizes: Sizes) -> dict[str, Any]:
     """What was learned from the rows, by column, with the labels of the sets in it; JSON-like."""
     records: dict[str, Any] = {name: dict(built.encoding) for name, built in draft.columns.items()}
-    domains = {name: kind.domain for name, kind in draft.table.columns.items() if isinstance(kind.domain, ir.LabelSet)}
+    domains = {
+        name: kind.domain
+        for name, kind in draft.table.columns.items()
+        if isinstance(kind.domain, ir.LabelSet)
+    }
     if draft.table.family is not None and isinstance(draft.table.family.domain, ir.LabelSet):
         domains[ir.FAMILY] = draft.table.family.domain
         records[ir.FAMILY] = {"kind": "family"}

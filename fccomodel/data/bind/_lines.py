@@ -6,7 +6,8 @@ import re
 
 
 def key_lines(text: str) -> dict[tuple[str, ...], int]:
-    """The line (from 1) of every section and key of a TOML text; values over several lines are passed over."""
+    """The line (from 1) of every section and key of a TOML text; values over several lines are passed
+    over."""
     lines: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     depth, quote = 0, ""
@@ -23,7 +24,9 @@ def key_lines(text: str) -> dict[tuple[str, ...], int]:
 
 
 def _dotted(text: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in re.findall(r"""\s*("[^"]*"|'[^']*'|[^.]+)\s*(?:\.|$)""", text))
+    return tuple(
+        part.strip().strip("\"'") for part in re.findall(r"""\s*("[^"]*"|'[^']*'|[^.]+)\s*(?:\.|$)""", text)
+    )
 
 
 def _brackets(line: str, depth: int, quote: str) -> tuple[int, str]:
@@ -38,7 +41,10 @@ def _brackets(line: str, depth: int, quote: str) -> tuple[int, str]:
             continue
         character = line[position]
         if character in "\"'":
-            quote = character * 3 if line.startswith(character * 3, position) else character
+            if line.startswith(character * 3, position):
+                quote = character * 3
+            else:
+                quote = character
             position += len(quote)
             continue
         if character == "#":

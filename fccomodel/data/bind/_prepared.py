@@ -1,4 +1,5 @@
-"""Tables that were prepared: their columns are as the binding says already, and what it says otherwise is refused."""
+"""Tables that were prepared: their columns are as the binding says already, and what it says otherwise
+is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ PLACES = ("source", "separator", "na", "files")
 
 
 def section(spec: TableSpec, raw: RawTable, name: str, stored: Mapping[str, Any]) -> TableSpec:
-    """A section whose work is done. F0536 where it, or an earlier binding, says otherwise than what was prepared."""
+    """A section whose work is done. F0536 where it, or an earlier binding, says otherwise than what
+    was prepared."""
     was = raw.prepared["spec"]
     for key, value in spec.raw.items():
         if key not in PLACES and plain(value) != was.get(key):
@@ -55,25 +57,40 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    return str(value) if hasattr(value, "__fspath__") else None
+    if hasattr(value, "__fspath__"):
+        return str(value)
+    return None
 
 
 def column(ready: Ready, kind: ir.ColumnType, what: str, rows: Rows, dtype: str) -> Built:
-    """A prepared column at the rows in use: mapped from its file where all of it is used, and it is large or as it is in memory;
-    else in memory."""
+    """A prepared column at the rows in use: mapped from its file where all of it is used, and it is
+    large or as it is in memory; else in memory."""
     if isinstance(kind.domain, ir.LabelSet) != (ready.labels is not None):
-        refuse(errors.tables.prepared_as_another_kind(what, "labels" if ready.labels is not None else "numbers"))
+        refuse(
+            errors.tables.prepared_as_another_kind(what, "labels" if ready.labels is not None else "numbers")
+        )
     own = np.int64 if ready.labels is not None else np.float64
-    values = ready.values if rows.indices is None else ready.values[rows.indices]
+    if rows.indices is None:
+        values = ready.values
+    else:
+        values = ready.values[rows.indices]
     mapped = rows.indices is None and (values.size * 8 > HELD or values.ndim == 1 and values.dtype == own)
     rounded = values.ndim > 1 and values.dtype != own and bool(ready.encoding)
     notes = (f"{what}: prepared as {dtype}",) if rounded else ()
     return Built(
         values=values if mapped else np.array(values, own),
-        names=ready.names, labels=ready.labels, keys=ready.keys, encoding=_own(ready), notes=notes,
-    )  # fmt: skip
+        names=ready.names,
+        labels=ready.labels,
+        keys=ready.keys,
+        encoding=_own(ready),
+        notes=notes,
+    )
 
 
 def _own(ready: Ready) -> dict[str, Any]:
     """The record of a column without what sets add to it."""
-    return {key: value for key, value in ready.encoding.items() if key != "labels" and (key != "set" or ready.labels is not None)}
+    return {
+        key: value
+        for key, value in ready.encoding.items()
+        if key != "labels" and (key != "set" or ready.labels is not None)
+    }

@@ -30,7 +30,12 @@ NOT_FINITE = (float("inf"), float("-inf"))
 SECTIONS = ("params", "nets", "sets", "dims")
 
 
-def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folders: tuple[Path, ...], collected: Errors) -> Spec:
+def read(
+    problem: ir.Problem,
+    spec: Mapping[str, Any] | str | Path | None,
+    folders: tuple[Path, ...],
+    collected: Errors,
+) -> Spec:
     """Read and check a binding: a TOML file's path, or the same as nested mappings."""
     if spec is None:
         return Spec()
@@ -49,8 +54,14 @@ def read(problem: ir.Problem, spec: Mapping[str, Any] | str | Path | None, folde
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         location = re.search(r"\(at (?:line (\d+), column (\d+)|end of document)\)", message)
-        place = f"{path.name}:{location[1]}:{location[2]}" if location and location[1] else f"{path.name}, at its end"
-        reason = message[: location.start()].strip() if location else message
+        if location and location[1]:
+            place = f"{path.name}:{location[1]}:{location[2]}"
+        else:
+            place = f"{path.name}, at its end"
+        if location:
+            reason = message[: location.start()].strip()
+        else:
+            reason = message
         refuse(errors.binding_file.not_toml(place, reason))
     except RecursionError:
         refuse(errors.binding_file.nested_too_deeply(path.name))
@@ -69,9 +80,11 @@ def _bounded(content: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _longest_key(text: str) -> int:
-    """The parts of the longest key such as ``a.b.c``: the time and the memory of reading it grow with their square. A text with
-    many points, where a key is expected, counts as one."""
-    pieces = (piece for line in text.splitlines() if line.count(".") > MOST_PARTS for piece in line.split("="))
+    """The parts of the longest key such as ``a.b.c``: the time and the memory of reading it grow with
+    their square. A text with many points, where a key is expected, counts as one."""
+    pieces = (
+        piece for line in text.splitlines() if line.count(".") > MOST_PARTS for piece in line.split("=")
+    )
     keys = (piece.rpartition("{")[2].rpartition(",")[2] for piece in pieces)
     return max((key.count(".") for key in keys), default=0)
 
@@ -112,14 +125,20 @@ class _Reader:
                 if name in names:
                     declared[name] = value
                     continue
-                self.errors.add(errors.binding_file.undeclared(section, name, names), place=self.place(section, name))
+                self.errors.add(
+                    errors.binding_file.undeclared(section, name, names), place=self.place(section, name)
+                )
             sections[section] = declared
         return Spec(
             tables=tables,
             arrays=arrays,
             params=sections["params"],
             nets=sections["nets"],
-            sets={name: labels for name, value in sections["sets"].items() if (labels := self.labels(name, value)) is not None},
+            sets={
+                name: labels
+                for name, value in sections["sets"].items()
+                if (labels := self.labels(name, value)) is not None
+            },
             dims={name: value for name, value in sections["dims"].items() if self.size(name, value)},
             folder=folder,
             places=self.places,
@@ -127,10 +146,14 @@ class _Reader:
 
     def unknown_section(self, name: str, value: Any) -> None:
         if name in SECTIONS or name in self.problem.tables:
-            self.errors.add(errors.binding_file.not_a_section(name, table=name not in SECTIONS), place=self.place(name))
+            self.errors.add(
+                errors.binding_file.not_a_section(name, table=name not in SECTIONS), place=self.place(name)
+            )
             return
         data = [*self.problem.tables, *self.problem.arrays]
-        self.errors.add(errors.binding_file.unknown_section(name, value, SECTIONS, data), place=self.place(name))
+        self.errors.add(
+            errors.binding_file.unknown_section(name, value, SECTIONS, data), place=self.place(name)
+        )
 
     def labels(self, name: str, value: Any) -> tuple[str, ...] | None:
         """``[sets]  G = ["a", "b"]``."""
@@ -166,10 +189,18 @@ class _Reader:
                 with self.errors.collect(place=place):
                     values[key] = _table_value(key, value)
             elif table.family is not None and not member and isinstance(value, Mapping | str):
-                members[key] = self.table(table, {"source": value} if isinstance(value, str) else value, (*path, key))
+                members[key] = self.table(
+                    table, {"source": value} if isinstance(value, str) else value, (*path, key)
+                )
             else:
-                allowed = [*fields, *(key for key in TABLE_KEYS if key != "family" or table.family is not None)]
-                self.errors.add(errors.binding_file.unknown_key(".".join(path), key, fields, TABLE_KEYS, allowed), place=place)
+                allowed = [
+                    *fields,
+                    *(key for key in TABLE_KEYS if key != "family" or table.family is not None),
+                ]
+                self.errors.add(
+                    errors.binding_file.unknown_key(".".join(path), key, fields, TABLE_KEYS, allowed),
+                    place=place,
+                )
         return TableSpec(
             source=values.get("source"),
             where=values.get("where"),
@@ -186,21 +217,33 @@ class _Reader:
     def entry(self, name: str, value: Any, place: str) -> Entry:
         """``{ column = .. }``, ``{ columns = [..] }``, or a name, a list of names or ``"*"`` alone."""
         if isinstance(value, str | list | tuple):
-            value = {"columns": value} if value == "*" or not isinstance(value, str) else {"column": value}
+            if value == "*" or not isinstance(value, str):
+                value = {"columns": value}
+            else:
+                value = {"column": value}
         if not isinstance(value, Mapping):
             refuse(errors.binding_file.no_columns(name))
         value = by_name(value, name)
         for key in value:
             if key not in ENTRY_KEYS:
-                self.errors.add(errors.binding_file.unknown_setting(name, key, ENTRY_KEYS, "an entry's keys"), place=place)
+                self.errors.add(
+                    errors.binding_file.unknown_setting(name, key, ENTRY_KEYS, "an entry's keys"), place=place
+                )
         if ("column" in value) == ("columns" in value):
             refuse(errors.binding_file.column_and_columns(name, both="column" in value))
         columns = value.get("columns", value.get("column"))
         if "column" in value and not isinstance(columns, str):
             refuse(errors.binding_file.column(name))
         if "columns" in value and not is_one_of(columns, "*"):
-            columns = [columns] if isinstance(columns, str) else columns
-            valid = isinstance(columns, list | tuple) and columns and all(isinstance(item, str) for item in columns)
+            if isinstance(columns, str):
+                columns = [columns]
+            else:
+                columns = columns
+            valid = (
+                isinstance(columns, list | tuple)
+                and columns
+                and all(isinstance(item, str) for item in columns)
+            )
             if not valid or len(set(columns)) < len(columns):
                 refuse(errors.binding_file.columns(name))
         _entry_values(name, value)
@@ -263,7 +306,10 @@ def _entry_values(name: str, value: Mapping[str, Any]) -> None:
     mapping = value.get("map", {})
     if "map" in value and (not isinstance(mapping, Mapping) or not mapping):
         refuse(errors.binding_file.empty_map(name))
-    if any(not isinstance(item, str | int | float) or item in NOT_FINITE or item != item for item in mapping.values()):
+    if any(
+        not isinstance(item, str | int | float) or item in NOT_FINITE or item != item
+        for item in mapping.values()
+    ):
         refuse(errors.binding_file.values_of_map(name))
     if "map" in value and "columns" in value:
         refuse(errors.binding_file.map_of_columns(name))
@@ -279,11 +325,17 @@ def _table_value(key: str, value: Any) -> Any:
         if not is_one_of(value, "error", "drop"):
             refuse(errors.binding_file.missing(value))
     elif key == "na":
-        value = [value] if isinstance(value, str) else value
+        if isinstance(value, str):
+            value = [value]
+        else:
+            value = value
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             refuse(errors.binding_file.na())
     elif key == "files":
-        value = [value] if isinstance(value, str) else value
+        if isinstance(value, str):
+            value = [value]
+        else:
+            value = value
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             refuse(errors.binding_file.files())
     elif key == "separator":

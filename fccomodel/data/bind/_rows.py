@@ -14,7 +14,8 @@ from fccomodel.data.sources import RawColumn, RawTable
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rows:
-    """The rows in use: their numbers in the source (None for all ``total`` of them), and for a family its members' first rows."""
+    """The rows in use: their numbers in the source (None for all ``total`` of them), and for a family
+    its members' first rows."""
 
     total: int
     indices: np.ndarray | None = None
@@ -22,18 +23,28 @@ class Rows:
 
     @property
     def n(self) -> int:
-        return self.total if self.indices is None else len(self.indices)
+        if self.indices is None:
+            return self.total
+        return len(self.indices)
 
     def called(self, position: int) -> str:
         """``row 17`` of the source, counted from 0, and the member it is in."""
         number = int(position if self.indices is None else self.indices[position])
-        member = max((part for part in self.parts if part[1] <= number), key=lambda part: part[1], default=None)
-        return f"row {number}" if member is None else f"row {number - member[1]} of {member[0]}"
+        member = max(
+            (part for part in self.parts if part[1] <= number), key=lambda part: part[1], default=None
+        )
+        if member is None:
+            return f"row {number}"
+        return f"row {number - member[1]} of {member[0]}"
 
     def keep(self, mask: np.ndarray) -> Rows:
         """Those where ``mask`` (over the rows in use) holds."""
         positions = np.flatnonzero(mask)
-        return Rows(total=self.total, indices=positions if self.indices is None else self.indices[positions], parts=self.parts)
+        return Rows(
+            total=self.total,
+            indices=positions if self.indices is None else self.indices[positions],
+            parts=self.parts,
+        )
 
 
 def read(raw: RawTable, name: str, rows: Rows, what: str) -> RawColumn:
@@ -73,7 +84,10 @@ def count_non_finite(column: RawColumn) -> NonFinite | None:
         return None
     if column.categories is None and np.isfinite(column.values).all():
         return None
-    infinite = np.isinf(column.values).reshape(len(column.values), -1).any(1) if column.categories is None else np.zeros(1, bool)
+    if column.categories is None:
+        infinite = np.isinf(column.values).reshape(len(column.values), -1).any(1)
+    else:
+        infinite = np.zeros(1, bool)
     absent = missing(column)
     non_finite = absent | infinite
     if not non_finite.any():
@@ -93,10 +107,13 @@ def demand_all(columns: Sequence[tuple[str, NonFinite | None]], rows: Rows, what
 
 def _lacks(counts: NonFinite) -> str:
     return " and ".join(
-        f"{count} {kind}" for count, kind in ((counts.missing, "missing"), (counts.infinite, "infinite")) if count
+        f"{count} {kind}"
+        for count, kind in ((counts.missing, "missing"), (counts.infinite, "infinite"))
+        if count
     )
 
 
 def writable(values: np.ndarray) -> np.ndarray:
-    """Float64 in C order; a copy only where the source's own array is neither or may not be written to (torch warns of those)."""
+    """Float64 in C order; a copy only where the source's own array is neither or may not be written to
+    (torch warns of those)."""
     return np.require(values, np.float64, ["C", "W"])

@@ -1,4 +1,5 @@
-"""Vectors that are written to files while they are bound: their rows in blocks, of which one is in memory at a time."""
+"""Vectors that are written to files while they are bound: their rows in blocks, of which one is in
+memory at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ BLOCK = 1 << 21
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sink:
-    """Where bound columns go. ``dtype`` of vectors; ``told`` hears of rows that are written; ``spool`` has the sources' columns.
+    """Where bound columns go. ``dtype`` of vectors; ``told`` hears of rows that are written; ``spool``
+    has the sources' columns.
 
     labels   by table and column the labels that the rows have, with the keys that they are sorted by
     """
@@ -59,18 +61,31 @@ class Sink:
         def features(block: Rows) -> Built:
             built = _encode.features(raw, entry, columns, block, what, learned)
             if not stored and not entry.scale:
-                low[0], high[0] = np.minimum(low[0], built.values.min(0)), np.maximum(high[0], built.values.max(0))
+                low[0], high[0] = (
+                    np.minimum(low[0], built.values.min(0)),
+                    np.maximum(high[0], built.values.max(0)),
+                )
             return built
 
         written = self._written(what, rows, features)
         assert written.names is not None
         if not stored and not entry.scale and rows.n > 1:
-            flat = (np.broadcast_to(low[0], len(written.names)) == high[0])[: len(written.names) - entry.intercept]
-            notes += _encode.constants(what, [name for name, same in zip(written.names, flat, strict=False) if same])
+            flat = (np.broadcast_to(low[0], len(written.names)) == high[0])[
+                : len(written.names) - entry.intercept
+            ]
+            notes += _encode.constants(
+                what, [name for name, same in zip(written.names, flat, strict=False) if same]
+            )
         return replace(written, notes=(*notes, *written.notes))
 
     def _learned(
-        self, raw: RawTable, entry: Entry, columns: Sequence[str], rows: Rows, what: str, stored: dict[str, Any]
+        self,
+        raw: RawTable,
+        entry: Entry,
+        columns: Sequence[str],
+        rows: Rows,
+        what: str,
+        stored: dict[str, Any],
     ) -> tuple[dict[str, Any], list[str]]:
         """What all rows say that a block of them does not: the categories of texts, means and deviations."""
         notes: list[str] = []
@@ -114,7 +129,8 @@ class Sink:
 
 
 class Moments:
-    """Mean and population deviation of columns, block by block, each with its own mean (Chan, Golub and LeVeque 1983)."""
+    """Mean and population deviation of columns, block by block, each with its own mean (Chan, Golub
+    and LeVeque 1983)."""
 
     def __init__(self) -> None:
         self.n, self.mean, self.squares = 0, np.zeros(0), np.zeros(0)
@@ -146,5 +162,8 @@ def _blocks(rows: Rows, width: int) -> Iterator[Rows]:
     step = max(1, BLOCK // width)
     for start in range(0, rows.n, step):
         stop = min(start + step, rows.n)
-        indices = np.arange(start, stop) if rows.indices is None else rows.indices[start:stop]
+        if rows.indices is None:
+            indices = np.arange(start, stop)
+        else:
+            indices = rows.indices[start:stop]
         yield Rows(total=rows.total, indices=indices, parts=rows.parts)

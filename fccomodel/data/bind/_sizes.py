@@ -59,11 +59,19 @@ class Sizes:
             return dim
         if dim not in self.by_name and isinstance(index_set := self.problem.sets.get(dim), ir.ValueSet):
             self.by_name[dim] = PlacedSize(size=len(members(index_set, self._value)), place=f"set {dim}")
-        return self.by_name[dim].size if dim in self.by_name else None
+        if dim in self.by_name:
+            return self.by_name[dim].size
+        return None
 
-    def unify(self, dim: ir.Dim, size: int, what: str, place: str, names: tuple[str, ...] | None = None) -> None:
-        """Note that an axis declared as ``dim`` has ``size`` elements (called ``names``) in the data; F0516 if it has not."""
-        index_set = self.problem.sets.get(dim) if isinstance(dim, str) else None
+    def unify(
+        self, dim: ir.Dim, size: int, what: str, place: str, names: tuple[str, ...] | None = None
+    ) -> None:
+        """Note that an axis declared as ``dim`` has ``size`` elements (called ``names``) in the data;
+        F0516 if it has not."""
+        if isinstance(dim, str):
+            index_set = self.problem.sets.get(dim)
+        else:
+            index_set = None
         if isinstance(dim, str) and isinstance(index_set, ir.RowSet):
             self.claims.append(Claim(set=dim, size=size, what=what))
             return
@@ -79,7 +87,9 @@ class Sizes:
                 self.counted.add(dim)
         elif expected != size:
             refuse(
-                errors.sizes.disagree(what, size, place, dim, expected, self.by_name[dim].place if isinstance(dim, str) else "")
+                errors.sizes.disagree(
+                    what, size, place, dim, expected, self.by_name[dim].place if isinstance(dim, str) else ""
+                )
             )
 
     def _unify_labels(self, name: str, names: tuple[str, ...], what: str, place: str) -> None:
@@ -89,8 +99,11 @@ class Sizes:
         elif labels != names:
             refuse(errors.sizes.other_labels(what, names, name, labels, self.label_places[name]))
 
-    def positions(self, name: str, labels: tuple[str, ...], codes: np.ndarray) -> tuple[np.ndarray, list[str]]:
-        """Positions in the set for positions in ``labels`` (-1 for unknown), and the labels it does not have."""
+    def positions(
+        self, name: str, labels: tuple[str, ...], codes: np.ndarray
+    ) -> tuple[np.ndarray, list[str]]:
+        """Positions in the set for positions in ``labels`` (-1 for unknown), and the labels it does
+        not have."""
         position = {label: k for k, label in enumerate(self.labels[name])}
         recode = np.array([position.get(label, -1) for label in labels], np.int64)
         same = np.array_equal(recode, np.arange(len(labels)))
@@ -98,7 +111,10 @@ class Sizes:
 
 
 def start(
-    problem: ir.Problem, value: Callable[[ir.Expr], float], sets: Mapping[str, tuple[str, ...]], places: Callable[..., str]
+    problem: ir.Problem,
+    value: Callable[[ir.Expr], float],
+    sets: Mapping[str, tuple[str, ...]],
+    places: Callable[..., str],
 ) -> Sizes:
     """Sizes known from the model and from label lists of the binding file."""
     sizes = Sizes(problem, value)
@@ -121,7 +137,11 @@ def members(value_set: ir.ValueSet, value: Callable[[ir.Expr], float]) -> np.nda
     if value_set.items is not None:
         return np.array([value(item) for item in value_set.items], float)
     assert value_set.low is not None and value_set.high is not None
-    low, high, step = value(value_set.low), value(value_set.high), value(value_set.step) if value_set.step is not None else 1.0
+    low, high, step = (
+        value(value_set.low),
+        value(value_set.high),
+        value(value_set.step) if value_set.step is not None else 1.0,
+    )
     if step == 0 or not all(map(math.isfinite, (low, high, step))):
         refuse(errors.numbers.not_a_range(value_set.name, low, high, step))
     if (count := progressions.count(low, high, step)) > MOST_ELEMENTS:

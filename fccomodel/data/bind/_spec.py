@@ -17,7 +17,8 @@ DEEPEST = 100
 
 
 def by_name(given: Any, what: str) -> dict[str, Any]:
-    """A mapping with names that are texts; None is empty. F0503 for what is no mapping, and for two names that read the same."""
+    """A mapping with names that are texts; None is empty. F0503 for what is no mapping, and for two
+    names that read the same."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -30,7 +31,8 @@ def by_name(given: Any, what: str) -> dict[str, Any]:
 
 
 def bounded(value: Any, depth: int = DEEPEST) -> Any:
-    """The same value with infinity in place of integers that no float holds, whose digits Python refuses to write.
+    """The same value with infinity in place of integers that no float holds, whose digits Python
+    refuses to write.
 
     Raises RecursionError where dicts and lists are nested deeper than ``depth``.
     """
@@ -54,7 +56,8 @@ def is_one_of(value: Any, *texts: str) -> bool:
 class Entry:
     """How one column of the model is made from the columns of the data.
 
-    columns   their names, or ``"*"`` for every numeric column that no other entry uses, less those in ``skip``
+    columns   their names, or ``"*"`` for every numeric column that no other entry uses, less those
+              in ``skip``
     single    whether it was written as ``column = "name"``
     map       value (as text) -> value in the model       min_rows  smaller groups are dropped
     encode    "onehot" or None          scale  "standard" or None          intercept  a last column of ones
@@ -74,7 +77,8 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class TableSpec:
-    """A table's section; ``raw`` is its text as JSON-like values, kept so that an answer can be evaluated on other rows."""
+    """A table's section; ``raw`` is its text as JSON-like values, kept so that an answer can be
+    evaluated on other rows."""
 
     source: Any = None
     where: str | None = None
@@ -90,7 +94,8 @@ class TableSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class ArraySpec:
-    """An array's section: ``values`` in the file itself, or a ``source`` with the columns to take and the one with labels."""
+    """An array's section: ``values`` in the file itself, or a ``source`` with the columns to take and
+    the one with labels."""
 
     source: Any = None
     values: Any = None
@@ -103,7 +108,8 @@ class ArraySpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A whole binding file; ``folder`` is where its relative paths start, ``places`` the line of every section and key."""
+    """A whole binding file; ``folder`` is where its relative paths start, ``places`` the line of every
+    section and key."""
 
     tables: Mapping[str, TableSpec] = field(default_factory=dict)
     arrays: Mapping[str, ArraySpec] = field(default_factory=dict)

@@ -1,4 +1,5 @@
-"""One table: which source columns each of its columns is made from, which rows stay, and the arrays themselves."""
+"""One table: which source columns each of its columns is made from, which rows stay, and the arrays
+themselves."""
 
 from __future__ import annotations
 
@@ -46,13 +47,16 @@ def draft(
     collected: Errors,
     sink: Sink | None = None,
 ) -> Draft:
-    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers of value sets; ``sink``:
-    where vectors are written instead of being held."""
+    """Bind every column. ``stored``: an earlier binding's record by column; ``domains``: the numbers
+    of value sets; ``sink``: where vectors are written instead of being held."""
     raw, rows = opened.raw, opened.rows
     stored = {name: record for name, record in stored.items() if name not in raw.ready}
     entries: dict[str, Entry] = {}
     for name, kind in table.columns.items():
-        entry = None if name in raw.ready else spec.entries.get(name) or _stored_entry(stored.get(name))
+        if name in raw.ready:
+            entry = None
+        else:
+            entry = spec.entries.get(name) or _stored_entry(stored.get(name))
         place = entry.place if entry is not None else ""
         with collected.collect(span=kind.span, place=place):
             if entry is not None:
@@ -61,7 +65,10 @@ def draft(
             else:
                 entries[name] = _automatic(table, name, kind, raw, spec, sizes)
     named_columns = {column for entry in entries.values() if entry.columns != "*" for column in entry.columns}
-    named_columns |= set(spec.family.columns) if spec.family is not None else set()
+    if spec.family is not None:
+        named_columns |= set(spec.family.columns)
+    else:
+        named_columns |= set()
     source_columns: dict[str, tuple[str, ...]] = {}
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
@@ -77,10 +84,22 @@ def draft(
     for name, entry in entries.items():
         with collected.collect(place=entry.place, span=table.columns[name].span):
             columns[name] = _column(
-                table, name, entry, source_columns[name], raw, rows, stored.get(name), sizes, domains.get(name, ()), sink
+                table,
+                name,
+                entry,
+                source_columns[name],
+                raw,
+                rows,
+                stored.get(name),
+                sizes,
+                domains.get(name, ()),
+                sink,
             )
             notes += columns[name].notes
-    used = set().union(*source_columns.values()) if source_columns else set()
+    if source_columns:
+        used = set().union(*source_columns.values())
+    else:
+        used = set()
     unused = [name for name in raw.names if name not in used and name not in raw.hidden]
     record = opened.record | {
         "rows": rows.n,
@@ -88,7 +107,15 @@ def draft(
         "unused": unused,
         "spec": _prepared.plain(spec.raw),
     }
-    return Draft(table=table, rows=rows, columns=columns, entries=entries, opened=opened, record=record, notes=tuple(notes))
+    return Draft(
+        table=table,
+        rows=rows,
+        columns=columns,
+        entries=entries,
+        opened=opened,
+        record=record,
+        notes=tuple(notes),
+    )
 
 
 def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
@@ -99,7 +126,10 @@ def _stored_entry(record: Mapping[str, Any] | None) -> Entry | None:
         return Entry(columns=tuple(record["columns"]), map=record.get("map"))
     if record["kind"] in ("number", "vector"):
         return Entry(
-            columns=(record["column"],), single=True, map=record.get("map"), scale="standard" if record.get("scale") else None
+            columns=(record["column"],),
+            single=True,
+            map=record.get("map"),
+            scale="standard" if record.get("scale") else None,
         )
     return Entry(
         columns=(*record["numbers"], *record["texts"]),
@@ -116,8 +146,10 @@ def _demand_all(raw: RawTable, entry: Entry, what: str) -> None:
         refuse(*(errors.tables.no_column(what, name, raw) for name in absent))
 
 
-# ------------------------------------------------------------------------------------------------------ without an entry
-def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: Sizes) -> Entry:
+# --------------------------------------------------------------------------------- without an entry
+def _automatic(
+    table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, spec: TableSpec, sizes: Sizes
+) -> Entry:
     """The columns that already have the model's name and shape; F0508 and F0528 where none have."""
     what = f"{table.name}.{name}"
     rank = len(kind.shape)
@@ -128,15 +160,27 @@ def _automatic(table: ir.Table, name: str, kind: ir.ColumnType, raw: RawTable, s
     if rank == 1:
         if numbered := _numbered(name, raw, what):
             return Entry(columns=numbered)
-        labels = sizes.labels.get(kind.shape[0]) if isinstance(kind.shape[0], str) else None
+        if isinstance(kind.shape[0], str):
+            labels = sizes.labels.get(kind.shape[0])
+        else:
+            labels = None
         if labels and all(label in raw.numeric for label in labels):
             return Entry(columns=labels)
     if name in raw.numeric and raw.load(name).unusable:
         return Entry(columns=(name,), single=True)  # which says why
-    claimed = {column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"} | set(table.columns)
-    numbers = [column for column in raw.names if raw.numeric[column] and column not in claimed and column not in raw.hidden]
+    claimed = {
+        column for entry in spec.entries.values() for column in entry.columns if entry.columns != "*"
+    } | set(table.columns)
+    numbers = [
+        column
+        for column in raw.names
+        if raw.numeric[column] and column not in claimed and column not in raw.hidden
+    ]
     is_file = raw.called != raw.origin
-    source = f'source = "{spec.source or raw.called}"  ' if not spec.entries and (spec.source or is_file) else ""
+    if not spec.entries and (spec.source or is_file):
+        source = f'source = "{spec.source or raw.called}"  '
+    else:
+        source = ""
     refuse(errors.tables.vector(table.name, name, kind.shape, raw, numbers, source))
 
 
@@ -154,7 +198,9 @@ def _automatic_notes(
 def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
     """``x_0 .. x_9``, ``x1 .. x10`` and the like, in the order of their numbers; () where there are none."""
     for pattern in (rf"{re.escape(name)}_(\d+)", rf"{re.escape(name)}(\d+)"):
-        by_number = {int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))}
+        by_number = {
+            int(match[1]): column for column in raw.names if (match := re.fullmatch(pattern, column))
+        }
         if not by_number:
             continue
         order = sorted(by_number)
@@ -169,15 +215,21 @@ def _numbered(name: str, raw: RawTable, what: str) -> tuple[str, ...]:
     return ()
 
 
-# ------------------------------------------------------------------------------------------------------------ the columns
+# -------------------------------------------------------------------------------------- the columns
 def _is_label(kind: ir.ColumnType) -> bool:
     return isinstance(kind.domain, ir.LabelSet)
 
 
 def _source_columns(
-    table: ir.Table, name: str, entry: Entry, raw: RawTable, named_columns: set[str], learned: Mapping[str, Any] | None
+    table: ir.Table,
+    name: str,
+    entry: Entry,
+    raw: RawTable,
+    named_columns: set[str],
+    learned: Mapping[str, Any] | None,
 ) -> tuple[str, ...]:
-    """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind of column."""
+    """The source columns of one column; ``"*"`` spelled out; the kind of entry compared with the kind
+    of column."""
     kind, what = table.columns[name], f"{table.name}.{name}"
     if _is_label(kind):
         if kind.shape:
@@ -203,7 +255,10 @@ def _source_columns(
     columns = tuple(
         column
         for column in raw.names
-        if raw.numeric[column] and column not in named_columns and column not in entry.skip and column not in raw.hidden
+        if raw.numeric[column]
+        and column not in named_columns
+        and column not in entry.skip
+        and column not in raw.hidden
     )
     if not columns:
         refuse(errors.tables.no_column_of_numbers(what, raw.called))
@@ -219,7 +274,8 @@ def _filtered(
     stored: Mapping[str, Any],
     notes: list[str],
 ) -> tuple[Rows, Opened]:
-    """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by these labels."""
+    """Rows left by ``missing = "drop"`` and by ``min_rows``; where labels were learned before, by
+    these labels."""
     raw, rows, record = opened.raw, opened.rows, opened.record
     record = record | {"dropped": list(record["dropped"])}
     complete, before = np.ones(rows.n, bool), rows
@@ -228,11 +284,17 @@ def _filtered(
         for column in sorted(set().union(*source_columns.values())):
             here = missing(read(raw, column, rows, table.name))
             complete &= ~here
-            absent |= {column: int(here.sum())} if here.any() else {}
+            if here.any():
+                absent |= {column: int(here.sum())}
+            else:
+                absent |= {}
         why = f"{table.name}: rows with missing values"
         rows = _narrowed(rows, complete, why, record, notes, {"kind": "missing", "columns": absent})
         record["groups"] = _groups(table, entries, raw, before, rows)
-    family = opened.family if opened.family is None else opened.family[complete]
+    if opened.family is None:
+        family = opened.family
+    else:
+        family = opened.family[complete]
     for name, entry in entries.items():
         learned = stored.get(name, {})
         stored_labels = learned.get("labels")
@@ -246,10 +308,16 @@ def _filtered(
         else:
             keep = np.bincount(built.values, minlength=len(built.labels)) >= entry.min_rows
             dropped = int((~keep).sum())
-            why = f"{table.name}.{name}: rows of {dropped} group{'s' * (dropped != 1)} with fewer than {entry.min_rows} rows"
+            why = (
+                f"{table.name}.{name}: rows of {dropped} group{'s' * (dropped != 1)} with fewer than "
+                f"{entry.min_rows} rows"
+            )
         mask = keep[built.values]
         rows = _narrowed(rows, mask, why, record, notes, {"kind": "groups"})
-        family = family if family is None else family[mask]
+        if family is None:
+            family = family
+        else:
+            family = family[mask]
     return rows, replace(opened, rows=rows, record=record, family=family)
 
 
@@ -276,7 +344,8 @@ def _distinct(column: RawColumn) -> int:
 def _narrowed(
     rows: Rows, mask: np.ndarray, why: str, record: dict[str, Any], notes: list[str], kind: Mapping[str, Any]
 ) -> Rows:
-    """The rows where the mask holds; those left out are recorded with the reason and its ``kind``, and noted."""
+    """The rows where the mask holds; those left out are recorded with the reason and its ``kind``, and
+    noted."""
     left_out = int(len(mask) - mask.sum())
     if not left_out:
         return rows
@@ -302,18 +371,26 @@ def _column(
     """The array of one column, with its sizes noted."""
     kind, what = table.columns[name], f"{table.name}.{name}"
     if name in raw.ready:
-        return _sized(_prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"]), kind, name, what, raw, sizes)
+        return _sized(
+            _prepared.column(raw.ready[name], kind, what, rows, raw.prepared["dtype"]),
+            kind,
+            name,
+            what,
+            raw,
+            sizes,
+        )
     if _is_label(kind):
         built = _encode.labels(raw, entry, rows, what, (learned or {}).get("map"))
-        return replace(built, encoding={**built.encoding, "set": kind.domain.name, "min_rows": entry.min_rows})  # type: ignore[union-attr]
+        labels = kind.domain.name  # type: ignore[union-attr]
+        return replace(built, encoding={**built.encoding, "set": labels, "min_rows": entry.min_rows})
     if not kind.shape:
         return _encode.number(raw, entry, rows, what, learned, domain)
     if sink is not None:
         built = sink.column(raw, entry, columns, rows, what, len(kind.shape), learned)
     else:
-        built = _encode.vector(raw, replace(entry, columns=columns), rows, what, len(kind.shape)) or _encode.features(
-            raw, entry, columns, rows, what, learned
-        )
+        built = _encode.vector(
+            raw, replace(entry, columns=columns), rows, what, len(kind.shape)
+        ) or _encode.features(raw, entry, columns, rows, what, learned)
     return _sized(built, kind, name, what, raw, sizes)
 
 
@@ -343,18 +420,25 @@ def _tested(values: np.ndarray, test: Callable[[np.ndarray], np.ndarray]) -> np.
 def _among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Which numbers are, but for rounding, among those of a list."""
     position = np.clip(np.searchsorted(ascending, values), 0, len(ascending) - 1)
-    distance = np.minimum(np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values))
+    distance = np.minimum(
+        np.abs(ascending[position] - values), np.abs(ascending[np.maximum(position - 1, 0)] - values)
+    )
     return distance <= 1e-9 * np.maximum(1, np.abs(values))
 
 
-def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows) -> None:
+def check_domain(
+    built: Built, kind: ir.ColumnType, what: str, members: np.ndarray | None, rows: Rows
+) -> None:
     """Whole numbers for ``int``, elements of the set for a value set; F0513 with the values outside."""
     values = built.values
     if kind.kind == "int":
         outside = _tested(values, lambda block: block != np.rint(block))
         expected = "whole numbers"
     elif members is not None:
-        ascending = np.sort(members) if len(members) else np.array([np.nan])
+        if len(members):
+            ascending = np.sort(members)
+        else:
+            ascending = np.array([np.nan])
         outside = _tested(values, lambda block: ~_among(block, ascending))
         shown = ", ".join(f"{member:g}" for member in members[:8]) + (", ..." if len(members) > 8 else "")
         expected = f"one of {{{shown}}}"
@@ -363,7 +447,10 @@ def check_domain(built: Built, kind: ir.ColumnType, what: str, members: np.ndarr
     if not outside.any():
         return
     whole = f"declare {what.partition('.')[2]}: real, or round the data"
-    fix = whole if kind.kind == "int" or members is None else _domain_fix(built, what, values, members)
+    if kind.kind == "int" or members is None:
+        fix = whole
+    else:
+        fix = _domain_fix(built, what, values, members)
     distinct, counts = np.unique(values[outside], return_counts=True)
     occurrences = list(zip(distinct.tolist(), counts.tolist(), strict=True))
     first = int(outside.reshape(len(outside), -1).any(1).argmax())
@@ -375,10 +462,17 @@ def _domain_fix(built: Built, what: str, values: np.ndarray, members: np.ndarray
     distinct = np.unique(values)
     if built.encoding.get("map") or len(distinct) > 12:
         return "give data within the set, or leave other rows out with where"
-    targets = [f"{member:g}" for member in sorted(members)] if len(distinct) == len(members) else ["..."] * len(distinct)
-    pairs = [(_encode.spelled(_short(value)), target) for value, target in zip(distinct, targets, strict=True)]
+    if len(distinct) == len(members):
+        targets = [f"{member:g}" for member in sorted(members)]
+    else:
+        targets = ["..."] * len(distinct)
+    pairs = [
+        (_encode.spelled(_short(value)), target) for value, target in zip(distinct, targets, strict=True)
+    ]
     return words.map_entry(what, built.encoding.get("column", "..."), pairs)
 
 
 def _short(value: float) -> Any:
-    return int(value) if float(value).is_integer() else value
+    if float(value).is_integer():
+        return int(value)
+    return value

@@ -1,8 +1,9 @@
 """``where``: a condition on a table's rows, which sees its columns and nothing else.
 
-The syntax is that of ``pandas.DataFrame.query``: names of columns (in backquotes where they are no identifiers), numbers, text in
-quotes, ``== != < <= > >= in``, ``and or not`` (also ``& | ~``), ``+ - * / // % **``, ``column.isna()``, ``column.notna()``.
-It is evaluated here, so that it can name no variable, call no function and reach no attribute.
+The syntax is that of ``pandas.DataFrame.query``: names of columns (in backquotes where they are no
+identifiers), numbers, text in quotes, ``== != < <= > >= in``, ``and or not`` (also ``& | ~``), ``+
+- * / // % **``, ``column.isna()``, ``column.notna()``. It is evaluated here, so that it can name no
+variable, call no function and reach no attribute.
 """
 
 from __future__ import annotations
@@ -40,7 +41,14 @@ ARITHMETIC: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
-MIRROR = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.Eq, ast.NotEq: ast.NotEq}
+MIRROR = {
+    ast.Lt: ast.Gt,
+    ast.Gt: ast.Lt,
+    ast.LtE: ast.GtE,
+    ast.GtE: ast.LtE,
+    ast.Eq: ast.Eq,
+    ast.NotEq: ast.NotEq,
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,8 @@ class _Text:
 
 
 def rows(text: str, table: RawTable) -> np.ndarray:
-    """The numbers of the rows where the condition holds, int64. F0509 where it is not a condition on the table's columns."""
+    """The numbers of the rows where the condition holds, int64. F0509 where it is not a condition on
+    the table's columns."""
     parsed, quoted = _parse(text)
     try:
         value = _Evaluator(text, table, quoted).condition(parsed)
@@ -111,7 +120,9 @@ class _Evaluator:
         value = self.value(node)
         if isinstance(value, bool | np.bool_) or isinstance(value, np.ndarray) and value.dtype.kind == "b":
             return np.asarray(value)
-        refuse(errors.where.not_a_condition(self.text, self.source(node), column=isinstance(value, np.ndarray)))
+        refuse(
+            errors.where.not_a_condition(self.text, self.source(node), column=isinstance(value, np.ndarray))
+        )
 
     def source(self, node: ast.expr) -> str:
         """The text of a part, with the columns' own names."""
@@ -150,7 +161,9 @@ class _Evaluator:
                 links = zip(ops, [left, *rights], rights, strict=False)
                 return np.logical_and.reduce([self.compare(link, a, b) for link, a, b in links])
             case ast.Call(
-                func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method), args=[], keywords=[]
+                func=ast.Attribute(value=column, attr="isna" | "isnull" | "notna" | "notnull" as method),
+                args=[],
+                keywords=[],
             ):
                 return self.missing(column) ^ (method in ("notna", "notnull"))
             case ast.Call(func=ast.Attribute(value=column, attr="isin"), args=[items], keywords=[]):
@@ -166,14 +179,18 @@ class _Evaluator:
         raw: RawColumn = self.table.load(name)
         if raw.unusable or raw.values.ndim != 1:
             refuse(errors.where.not_comparable(self.text, name, raw.unusable))
-        return raw.values if raw.categories is None else _Text(raw.values, raw.categories, name)
+        if raw.categories is None:
+            return raw.values
+        return _Text(raw.values, raw.categories, name)
 
     def number(self, node: ast.expr) -> Any:
         value = self.value(node)
         if isinstance(value, bool | float):
             return np.float64(value)
         if isinstance(value, np.floating | np.ndarray | np.integer):
-            return value.astype(np.float64) if value.dtype.kind in "bui" else value
+            if value.dtype.kind in "bui":
+                return value.astype(np.float64)
+            return value
         refuse(errors.where.not_a_number(self.text, self.source(node)))
 
     def missing(self, node: ast.expr) -> np.ndarray:
@@ -187,7 +204,10 @@ class _Evaluator:
     def compare(self, op: ast.cmpop, left: ast.expr, right: ast.expr) -> np.ndarray:
         a, b = self.value(left), self.value(right)
         if isinstance(op, ast.Eq | ast.NotEq) and isinstance(b, list):  # pandas: == [..] means in
-            op = ast.In() if isinstance(op, ast.Eq) else ast.NotIn()
+            if isinstance(op, ast.Eq):
+                op = ast.In()
+            else:
+                op = ast.NotIn()
         if isinstance(op, ast.In | ast.NotIn):
             if not isinstance(b, list):
                 refuse(errors.where.not_a_list(self.text, self.source(right)))
@@ -213,7 +233,10 @@ class _Evaluator:
         if isinstance(a, str | _Text | list) or isinstance(b, str | _Text | list):
             if isinstance(a, str) and isinstance(b, str):
                 return np.bool_(test(a, b))
-            text, number = (left, right) if isinstance(a, str | _Text) else (right, left)
+            if isinstance(a, str | _Text):
+                text, number = (left, right)
+            else:
+                text, number = (right, left)
             refuse(errors.where.text_and_number(self.text, self.source(text), self.source(number)))
         with np.errstate(all="ignore"):
             return np.asarray(test(a, b))

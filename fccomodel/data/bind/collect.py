@@ -26,26 +26,36 @@ def at(place: str) -> Iterator[None]:
 
 
 class Errors:
-    """The errors so far. ``collect`` runs a step, keeps the error that ended it, and lets the next step begin."""
+    """The errors so far. ``collect`` runs a step, keeps the error that ended it, and lets the next
+    step begin."""
 
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
 
     def add(self, diagnostic: Diagnostic, *, place: str = "") -> None:
-        """Note one error; ``place`` (``name.toml:4``) goes before the message, in place of one in the model."""
-        self.diagnostics.append(replace(diagnostic, message=f"{place}: {diagnostic.message}", span=None) if place else diagnostic)
+        """Note one error; ``place`` (``name.toml:4``) goes before the message, in place of one in the
+        model."""
+        self.diagnostics.append(
+            replace(diagnostic, message=f"{place}: {diagnostic.message}", span=None) if place else diagnostic
+        )
 
     @contextmanager
     def collect(self, *, span: Span | None = None, place: str = "") -> Iterator[None]:
-        """Keep the errors that the block raises, at ``place`` of the binding file or else at ``span`` of the model."""
+        """Keep the errors that the block raises, at ``place`` of the binding file or else at ``span``
+        of the model."""
         try:
             yield
         except FccoError as error:
             for d in error.diagnostics:
                 placed = d.message.startswith(f"{place.partition(':')[0]}:")
-                message = f"{place}: {d.message}" if place and not placed else d.message
+                if place and not placed:
+                    message = f"{place}: {d.message}"
+                else:
+                    message = d.message
                 self.diagnostics.append(
-                    replace(d, message=message, span=d.span or (None if place or PLACED.match(message) else span))
+                    replace(
+                        d, message=message, span=d.span or (None if place or PLACED.match(message) else span)
+                    )
                 )
 
     def stop(self, source: Source | None) -> None:

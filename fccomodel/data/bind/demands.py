@@ -42,7 +42,10 @@ def dims(problem: ir.Problem, spec: Spec, params: Mapping[str, Any], sizes: Size
         if size is None or not 1 <= size < 1 << 62:
             collected.add(errors.numbers.not_a_size(name, errors.words.value(value)))
             continue
-        place = "" if name in keywords else spec.place("dims", name)
+        if name in keywords:
+            place = ""
+        else:
+            place = spec.place("dims", name)
         sizes.by_name[name] = _sizes.PlacedSize(size=size, place=place or f"{name} = {size} as given")
 
 
@@ -52,7 +55,9 @@ def stored_encoding(problem: ir.Problem, encoding: Mapping[str, Any]) -> None:
     for name, columns in encoding.items():
         table = problem.tables.get(name)
         fits = table is not None and isinstance(columns, Mapping)
-        fits = fits and all(isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values())
+        fits = fits and all(
+            isinstance(record, Mapping) and record.get("kind") in kinds for record in columns.values()
+        )
         if table is None or not fits or set(columns) - {*table.columns, ir.FAMILY}:
             refuse(errors.demands.stored_encoding(name))
 

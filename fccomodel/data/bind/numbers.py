@@ -34,15 +34,20 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 def as_numbers(raw: Any) -> np.ndarray | None:
-    """Numbers, an array of them, a tensor or nested lists as float64; None for anything else, and for what 64 bits do not hold.
+    """Numbers, an array of them, a tensor or nested lists as float64; None for anything else, and for
+    what 64 bits do not hold.
 
     Truth values and texts are no numbers, though Python reads them so.
     """
     try:
         given = np.asarray(raw.detach().cpu().double() if hasattr(raw, "detach") else raw)
-        if given.dtype == object and all(isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat):
+        if given.dtype == object and all(
+            isinstance(x, Real | Decimal) and not isinstance(x, bool) for x in given.flat
+        ):
             given = given.astype(float)
-        return given.astype(float) if given.dtype.kind in "iuf" else None
+        if given.dtype.kind in "iuf":
+            return given.astype(float)
+        return None
     except (TypeError, ValueError, ArithmeticError, RecursionError):
         return None
 
@@ -50,11 +55,14 @@ def as_numbers(raw: Any) -> np.ndarray | None:
 def whole_number(raw: Any) -> int | None:
     """A whole number of any type of numbers; None for anything else."""
     number = as_numbers(raw)
-    return int(number) if number is not None and number.ndim == 0 and float(number).is_integer() else None
+    if number is not None and number.ndim == 0 and float(number).is_integer():
+        return int(number)
+    return None
 
 
 class Values:
-    """Parameters by name, bound or by default, and the value of expressions in constants, parameters and sizes."""
+    """Parameters by name, bound or by default, and the value of expressions in constants, parameters
+    and sizes."""
 
     def __init__(
         self,
@@ -93,7 +101,9 @@ class Values:
                     refuse(errors.demands.size_unknown_here(node.dim))
                 return float(size)
             case ir.Param():
-                return self.arrays[node.name] if node.name in self.arrays else self.param(node.name)
+                if node.name in self.arrays:
+                    return self.arrays[node.name]
+                return self.param(node.name)
             case ir.LetRef():
                 return memo[id(node.let.body)]
             case ir.Item():
@@ -128,8 +138,13 @@ class Values:
         else:
             refuse(errors.numbers.no_value(name))
         if (given := _by_label.labelled(raw)) is not None:
-            axis = parameter.shape[0] if parameter.shape else None
-            raw = _by_label.of_param(parameter, given, self.labels.get(axis) if isinstance(axis, str) else None)
+            if parameter.shape:
+                axis = parameter.shape[0]
+            else:
+                axis = None
+            raw = _by_label.of_param(
+                parameter, given, self.labels.get(axis) if isinstance(axis, str) else None
+            )
         value = as_numbers(raw)
         if value is None:
             refuse(errors.numbers.not_a_number(name, errors.words.value(raw)))
@@ -153,8 +168,14 @@ class Values:
         if not np.isfinite(value).all():
             refuse(errors.numbers.not_finite(name, value[~np.isfinite(value)].flat[0]))
         low, high = parameter.lower, parameter.upper
-        below = value <= low if parameter.strict_lower else value < low
-        above = value >= high if parameter.strict_upper else value > high
+        if parameter.strict_lower:
+            below = value <= low
+        else:
+            below = value < low
+        if parameter.strict_upper:
+            above = value >= high
+        else:
+            above = value > high
         if below.any() or above.any():
             refuse(errors.numbers.out_of_bounds(parameter, float(value[below | above].flat[0])))
 
@@ -165,7 +186,10 @@ def bind_params(
     """Every declared parameter's value."""
     params: dict[str, np.ndarray] = {}
     for name, parameter in problem.params.items():
-        place = "" if name in keywords or name not in spec.params else spec.place("params", name)
+        if name in keywords or name not in spec.params:
+            place = ""
+        else:
+            place = spec.place("params", name)
         with collected.collect(span=parameter.span, place=place):
             params[name] = values.param(name)
     return params

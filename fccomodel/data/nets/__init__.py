@@ -1,4 +1,5 @@
-"""Nets: built by name, loaded from a file, or given as torch modules; checked, and walked for their smoothness."""
+"""Nets: built by name, loaded from a file, or given as torch modules; checked, and walked for their
+smoothness."""
 
 from __future__ import annotations
 
@@ -37,9 +38,10 @@ def build(
 ) -> tuple[torch.nn.Module, list[str]]:
     """The module of a declared net, and notes for the report.
 
-    ``definition`` is a torch module (taken as it is, with its weights), a class or function that makes one, ``"mlp(64, 64)"``
-    or ``"file.py:Name"``. What is made here starts from weights drawn under ``seed``. The module maps (rows, *input) to
-    (rows, *output), and all its parameters are free. F0522 - F0526.
+    ``definition`` is a torch module (taken as it is, with its weights), a class or function that
+    makes one, ``"mlp(64, 64)"`` or ``"file.py:Name"``. What is made here starts from weights drawn
+    under ``seed``. The module maps (rows, *input) to (rows, *output), and all its parameters are
+    free. F0522 - F0526.
     """
     input_shape, output_shape = _shape(net, net.input, dims), _shape(net, net.output, dims)
     if definition is None:
@@ -54,7 +56,9 @@ def build(
         elif isinstance(definition, torch.nn.Module):
             module = definition
         elif callable(definition):
-            module = _call(definition, getattr(definition, "__name__", "the function"), input_shape, output_shape, dims)
+            module = _call(
+                definition, getattr(definition, "__name__", "the function"), input_shape, output_shape, dims
+            )
         else:
             refuse(errors.value_not_a_net(net.name, definition))
     return _checked(net, module, input_shape, output_shape)
@@ -91,21 +95,39 @@ def _from_file(
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[key] = loaded
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), vars(loaded))  # what is kept compiled may be of before an edit
+        exec(
+            compile(path.read_bytes(), str(path), "exec"), vars(loaded)
+        )  # what is kept compiled may be of before an edit
     except Exception as error:  # whatever the user's file does
         refuse(errors.file_fails(path.name, error))
-    definition = getattr(loaded, name, None) if name else None
+    if name:
+        definition = getattr(loaded, name, None)
+    else:
+        definition = None
     if definition is None:
-        names = [key for key, value in vars(loaded).items() if callable(value) or isinstance(value, torch.nn.Module)]
-        defined_here = [key for key in names if getattr(getattr(loaded, key), "__module__", None) == loaded.__name__]
+        names = [
+            key
+            for key, value in vars(loaded).items()
+            if callable(value) or isinstance(value, torch.nn.Module)
+        ]
+        defined_here = [
+            key for key in names if getattr(getattr(loaded, key), "__module__", None) == loaded.__name__
+        ]
         refuse(errors.no_such_name(path.name, name, defined_here))
-    return definition if isinstance(definition, torch.nn.Module) else _call(definition, name, input_shape, output_shape, dims)
+    if isinstance(definition, torch.nn.Module):
+        return definition
+    return _call(definition, name, input_shape, output_shape, dims)
 
 
 def _call(
-    make_net: Any, name: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...], dims: Mapping[str, int]
+    make_net: Any,
+    name: str,
+    input_shape: tuple[int, ...],
+    output_shape: tuple[int, ...],
+    dims: Mapping[str, int],
 ) -> torch.nn.Module:
-    """A class or function called with the sizes it asks for by name; a single nameless one gets the input's size."""
+    """A class or function called with the sizes it asks for by name; a single nameless one gets the
+    input's size."""
     sizes: dict[str, Any] = {
         **dims,
         "input": input_shape[0] if len(input_shape) == 1 else input_shape,
@@ -135,7 +157,8 @@ def _call(
 def _checked(
     net: ir.Net, module: torch.nn.Module, input_shape: tuple[int, ...], output_shape: tuple[int, ...]
 ) -> tuple[torch.nn.Module, list[str]]:
-    """A module that is a function of its parameters and one row: right shapes, no randomness, no look at other rows."""
+    """A module that is a function of its parameters and one row: right shapes, no randomness, no look
+    at other rows."""
     if layers := train_mode(module):
         refuse(*(errors.train_mode(net.name, layer, why) for layer, why in layers))
     module, notes = _freed(net, module)
@@ -144,7 +167,9 @@ def _checked(
     if any(parameter.is_complex() or not parameter.is_floating_point() for parameter in module.parameters()):
         refuse(errors.parameters_not_real(net.name))
     first = next(module.parameters())
-    rows = torch.randn((3, *input_shape), generator=torch.Generator().manual_seed(0)).to(first.device, first.dtype)
+    rows = torch.randn((3, *input_shape), generator=torch.Generator().manual_seed(0)).to(
+        first.device, first.dtype
+    )
     value = _forward(net, module, rows)
     if not output_shape and value.shape == (3, 1):
         module, value = torch.nn.Sequential(module, torch.nn.Flatten(-2)), value[:, 0]
@@ -154,16 +179,21 @@ def _checked(
     _demand_function(net, module, rows, value)
     facts = walk(module)
     notes.append(
-        f"net {net.name}: {size(module)} parameters, {'affine' if facts.affine else facts.kind}: {'; '.join(facts.reasons)}"
+        f"net {net.name}: {size(module)} parameters, {'affine' if facts.affine else facts.kind}: "
+        f"{'; '.join(facts.reasons)}"
     )
     return module, notes
 
 
 def _demand_function(net: ir.Net, module: torch.nn.Module, rows: torch.Tensor, value: torch.Tensor) -> None:
-    """Refuses a module whose ``value`` at some rows is not finite, not repeatable, or depends on the other rows."""
+    """Refuses a module whose ``value`` at some rows is not finite, not repeatable, or depends on the
+    other rows."""
     if not torch.isfinite(value).all():
         refuse(errors.not_finite(net.name))
-    again, alone = _forward(net, module, rows), torch.cat([_forward(net, module, row) for row in rows.split(1)])
+    again, alone = (
+        _forward(net, module, rows),
+        torch.cat([_forward(net, module, row) for row in rows.split(1)]),
+    )
     if not torch.equal(value, again):
         refuse(errors.not_repeatable(net.name))
     if not torch.allclose(value, alone, rtol=1e-3, atol=1e-4 * (1 + float(value.abs().max()))):
@@ -182,7 +212,9 @@ def _freed(net: ir.Net, module: torch.nn.Module) -> tuple[torch.nn.Module, list[
         value = owner._parameters.pop(name)
         assert value is not None
         owner.register_buffer(name, value.detach())
-    return module, [f"net {net.name}: {len(frozen)} frozen parameters (requires_grad = False) stay as they are"]
+    return module, [
+        f"net {net.name}: {len(frozen)} frozen parameters (requires_grad = False) stay as they are"
+    ]
 
 
 def _forward(net: ir.Net, module: torch.nn.Module, rows: torch.Tensor) -> torch.Tensor:

@@ -40,7 +40,10 @@ def parse(text: str) -> tuple[tuple[int, ...], dict[str, Any]]:
         refuse(errors.not_a_net(text))
     if name.id not in KINDS:
         refuse(errors.unknown_kind(name.id, KINDS))
-    args, keywords = (tree.args, tree.keywords) if isinstance(tree, ast.Call) else ([], [])
+    if isinstance(tree, ast.Call):
+        args, keywords = (tree.args, tree.keywords)
+    else:
+        args, keywords = ([], [])
     widths = tuple(_width(arg, text) for arg in args)
     if name.id == "linear" and widths:
         refuse(errors.hidden_layers_of_linear())
@@ -72,7 +75,8 @@ def _option(name: str, node: ast.expr) -> Any:
 
 
 def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...]) -> torch.nn.Module:
-    """Layers of the given widths with the activation between them; the last is linear, and a real output has no axis of its own.
+    """Layers of the given widths with the activation between them; the last is linear, and a real
+    output has no axis of its own.
 
     (rows, *input) -> (rows, *output), of torch's own layers alone.
     """
@@ -80,15 +84,18 @@ def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...])
     sizes = (math.prod(input_shape), *hidden, math.prod(output_shape))
     if len(sizes) > DEEPEST or sum(a * b for a, b in zip(sizes, sizes[1:], strict=False)) > LARGEST:
         refuse(errors.too_large(text, LARGEST))
-    layers: list[torch.nn.Module] = (
-        []
-        if len(input_shape) == 1
-        else [torch.nn.Flatten(-len(input_shape))]
-        if input_shape
-        else [torch.nn.Unflatten(-1, (-1, 1))]
-    )
+    layers: list[torch.nn.Module]
+    if len(input_shape) == 1:
+        layers = []
+    elif input_shape:
+        layers = [torch.nn.Flatten(-len(input_shape))]
+    else:
+        layers = [torch.nn.Unflatten(-1, (-1, 1))]
     for k, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
-        layers += [ACTIVATIONS[options["activation"]]()] if k else []
+        if k:
+            layers += [ACTIVATIONS[options["activation"]]()]
+        else:
+            layers += []
         layers.append(torch.nn.Linear(a, b, bias=options["bias"]))
     if not output_shape:
         layers.append(torch.nn.Flatten(-2))

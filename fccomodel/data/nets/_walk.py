@@ -1,8 +1,9 @@
 """How smooth a net is as a function of its parameters: smooth, weakly convex, or unknown, and why.
 
-Every operation is followed from the input (which does not depend on the parameters) to the output. A value is ``constant``,
-``affine`` or ``smooth`` in the parameters, ``weakly convex``, or ``unknown``. A convex kink (ReLU) of a smooth value is weakly
-convex; a layer with free weights after it may multiply the kink by a negative number, so that the value is ``unknown``.
+Every operation is followed from the input (which does not depend on the parameters) to the output.
+A value is ``constant``, ``affine`` or ``smooth`` in the parameters, ``weakly convex``, or
+``unknown``. A convex kink (ReLU) of a smooth value is weakly convex; a layer with free weights
+after it may multiply the kink by a negative number, so that the value is ``unknown``.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
 
 @dataclass(frozen=True, kw_only=True)
 class NetFacts:
-    """``kind``: ``smooth``, ``weakly convex`` or ``unknown`` in the parameters; ``affine`` is a case of ``smooth``.
+    """``kind``: ``smooth``, ``weakly convex`` or ``unknown`` in the parameters; ``affine`` is a case
+    of ``smooth``.
 
-    Smooth means continuously differentiable, without a bound on the gradient's Lipschitz constant over all parameters.
-    ``reasons`` name the layers.
+    Smooth means continuously differentiable, without a bound on the gradient's Lipschitz constant
+    over all parameters. ``reasons`` name the layers.
     """
 
     kind: str
@@ -79,26 +81,93 @@ LINEAR = (nn.Linear, nn.modules.conv._ConvNd, nn.Embedding, nn.modules.batchnorm
 NORMALISING = (nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
 RECURRENT = (nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell)
 SMOOTH_LAYERS = (
-    nn.SiLU, nn.GELU, nn.Softplus, nn.Tanh, nn.Sigmoid, nn.LogSigmoid, nn.Softmax, nn.LogSoftmax, nn.Softmin, nn.Mish,
-    nn.Softsign, nn.CELU, nn.GLU, nn.Tanhshrink,
-)  # fmt: skip
+    nn.SiLU,
+    nn.GELU,
+    nn.Softplus,
+    nn.Tanh,
+    nn.Sigmoid,
+    nn.LogSigmoid,
+    nn.Softmax,
+    nn.LogSoftmax,
+    nn.Softmin,
+    nn.Mish,
+    nn.Softsign,
+    nn.CELU,
+    nn.GLU,
+    nn.Tanhshrink,
+)
 AVERAGES = (
-    nn.Identity, nn.Flatten, nn.Unflatten, nn.modules.dropout._DropoutNd, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d,
-    nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d, nn.Upsample, nn.PixelShuffle, nn.ConstantPad1d,
-    nn.ConstantPad2d, nn.ZeroPad2d,
-)  # fmt: skip
-MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AdaptiveMaxPool1d, nn.AdaptiveMaxPool2d, nn.AdaptiveMaxPool3d)
+    nn.Identity,
+    nn.Flatten,
+    nn.Unflatten,
+    nn.modules.dropout._DropoutNd,
+    nn.AvgPool1d,
+    nn.AvgPool2d,
+    nn.AvgPool3d,
+    nn.AdaptiveAvgPool1d,
+    nn.AdaptiveAvgPool2d,
+    nn.AdaptiveAvgPool3d,
+    nn.Upsample,
+    nn.PixelShuffle,
+    nn.ConstantPad1d,
+    nn.ConstantPad2d,
+    nn.ZeroPad2d,
+)
+MAXIMA = (
+    nn.MaxPool1d,
+    nn.MaxPool2d,
+    nn.MaxPool3d,
+    nn.AdaptiveMaxPool1d,
+    nn.AdaptiveMaxPool2d,
+    nn.AdaptiveMaxPool3d,
+)
 
 _SMOOTH_FUNCTIONS = (
-    F.silu, F.gelu, F.softplus, torch.tanh, torch.sigmoid, F.sigmoid, F.tanh, F.logsigmoid, F.softmax, F.log_softmax, F.mish,
-    F.celu, F.softsign, F.layer_norm, torch.exp, torch.sin, torch.cos, torch.softmax, torch.log_softmax, torch.square, torch.erf,
-    torch.logsumexp, torch.sinh,
-)  # fmt: skip
+    F.silu,
+    F.gelu,
+    F.softplus,
+    torch.tanh,
+    torch.sigmoid,
+    F.sigmoid,
+    F.tanh,
+    F.logsigmoid,
+    F.softmax,
+    F.log_softmax,
+    F.mish,
+    F.celu,
+    F.softsign,
+    F.layer_norm,
+    torch.exp,
+    torch.sin,
+    torch.cos,
+    torch.softmax,
+    torch.log_softmax,
+    torch.square,
+    torch.erf,
+    torch.logsumexp,
+    torch.sinh,
+)
 _RESHAPING = (
-    torch.flatten, torch.squeeze, torch.unsqueeze, torch.reshape, torch.permute, torch.transpose, torch.movedim, torch.cat,
-    torch.stack, torch.clone, torch.mean, torch.sum, operator.getitem, builtins.getattr, F.avg_pool1d, F.avg_pool2d,
-    F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.dropout,
-)  # fmt: skip
+    torch.flatten,
+    torch.squeeze,
+    torch.unsqueeze,
+    torch.reshape,
+    torch.permute,
+    torch.transpose,
+    torch.movedim,
+    torch.cat,
+    torch.stack,
+    torch.clone,
+    torch.mean,
+    torch.sum,
+    operator.getitem,
+    builtins.getattr,
+    F.avg_pool1d,
+    F.avg_pool2d,
+    F.adaptive_avg_pool1d,
+    F.adaptive_avg_pool2d,
+    F.dropout,
+)
 FUNCTIONS: Mapping[Any, _Rule] = {
     **dict.fromkeys(_SMOOTH_FUNCTIONS, _smooth),
     **dict.fromkeys((F.relu, torch.relu, torch.amax, F.max_pool1d, F.max_pool2d), _convex_increasing),
@@ -106,12 +175,31 @@ FUNCTIONS: Mapping[Any, _Rule] = {
     **dict.fromkeys(_RESHAPING, _average),
 }
 _RESHAPING_METHODS = (
-    "flatten", "unflatten", "squeeze", "unsqueeze", "reshape", "view", "permute", "transpose", "movedim", "expand", "contiguous",
-    "clone", "float", "double", "to", "mean", "sum", "size", "dim",
-)  # fmt: skip
+    "flatten",
+    "unflatten",
+    "squeeze",
+    "unsqueeze",
+    "reshape",
+    "view",
+    "permute",
+    "transpose",
+    "movedim",
+    "expand",
+    "contiguous",
+    "clone",
+    "float",
+    "double",
+    "to",
+    "mean",
+    "sum",
+    "size",
+    "dim",
+)
 PRODUCTS = (operator.mul, torch.mul, operator.matmul, torch.matmul, torch.bmm, torch.mm, F.linear)
 METHODS: Mapping[str, _Rule] = {
-    **dict.fromkeys(("tanh", "sigmoid", "exp", "sin", "cos", "square", "softmax", "log_softmax", "logsumexp"), _smooth),
+    **dict.fromkeys(
+        ("tanh", "sigmoid", "exp", "sin", "cos", "square", "softmax", "log_softmax", "logsumexp"), _smooth
+    ),
     **dict.fromkeys(("relu", "amax"), _convex_increasing),
     "abs": _convex,
     **dict.fromkeys(_RESHAPING_METHODS, _average),
@@ -127,11 +215,15 @@ class _Tracer(torch.fx.Tracer):
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
         own = threading.get_ident() == self._thread
-        return super().call_module(m, forward, args, kwargs) if own else forward(*args, **kwargs)
+        if own:
+            return super().call_module(m, forward, args, kwargs)
+        return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: Any) -> Any:
         own = threading.get_ident() == self._thread
-        return super().getattr(attr, attr_val, parameter_proxy_cache) if own else attr_val
+        if own:
+            return super().getattr(attr, attr_val, parameter_proxy_cache)
+        return attr_val
 
 
 def walk(module: nn.Module) -> NetFacts:
@@ -142,7 +234,9 @@ def walk(module: nn.Module) -> NetFacts:
             graph = _Tracer().trace(module)
     except Exception as error:  # whatever a user's forward does with a traced value
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        return NetFacts(kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {reason}",))
+        return NetFacts(
+            kind=UNKNOWN, reasons=(f"the forward of {type(module).__name__} cannot be followed: {reason}",)
+        )
     states: dict[torch.fx.Node, str] = {}
     kinks: dict[str, list[str]] = {}
     unknown: list[str] = []
@@ -159,35 +253,54 @@ def walk(module: nn.Module) -> NetFacts:
     final = next(states[node] for node in graph.nodes if node.op == "output")
     layers = ", ".join(f"{name}{_where(module, paths)}" for name, paths in kinks.items())
     if final == UNKNOWN:
-        reasons = (
-            [f"{layers}: a kink where the argument is 0, which {negating} after it may multiply by a negative number"]
-            if negating
-            else []
-        )
-        reasons += [f"{name}: not differentiable everywhere, or not known here" for name in dict.fromkeys(unknown)]
+        if negating:
+            reasons = [
+                f"{layers}: a kink where the argument is 0, which {negating} after it may multiply by a "
+                "negative number"
+            ]
+        else:
+            reasons = []
+        reasons += [
+            f"{name}: not differentiable everywhere, or not known here" for name in dict.fromkeys(unknown)
+        ]
         return NetFacts(kind=UNKNOWN, reasons=tuple(reasons))
     if final == WEAK:
         return NetFacts(kind=WEAK, reasons=(f"{layers}: convex kinks, and no free weights after them",))
     if final == SMOOTH:
-        return NetFacts(kind=SMOOTH, reasons=("every layer is continuously differentiable in its input and its weights",))
+        return NetFacts(
+            kind=SMOOTH, reasons=("every layer is continuously differentiable in its input and its weights",)
+        )
     return NetFacts(kind=SMOOTH, affine=True, reasons=("the output is affine in the parameters",))
 
 
 def _bends(module: nn.Module, node: torch.fx.Node) -> bool:
     """Whether a node can have kinks of its own: arithmetic passes on those of its arguments."""
-    return node.op == "call_module" or node.target in METHODS or node.target in FUNCTIONS or node.target in (F.leaky_relu, F.elu)
+    return (
+        node.op == "call_module"
+        or node.target in METHODS
+        or node.target in FUNCTIONS
+        or node.target in (F.leaky_relu, F.elu)
+    )
 
 
 def _called(module: nn.Module, node: torch.fx.Node) -> str:
     """A node as people call it: the layer's class, or the function."""
     if node.op == "call_module":
         return type(module.get_submodule(str(node.target))).__name__
-    return f"{node.target if isinstance(node.target, str) else getattr(node.target, '__name__', node.target)}()"
+    return (
+        f"{node.target if isinstance(node.target, str) else getattr(node.target, '__name__', node.target)}()"
+    )
 
 
 def _where(module: nn.Module, paths: list[Any]) -> str:
-    layers = [str(path) for path in paths if isinstance(path, str) and dict(module.named_modules()).get(path) is not None]
-    return f" (layer{'s' * (len(layers) > 1)} {', '.join(layers)})" if layers else ""
+    layers = [
+        str(path)
+        for path in paths
+        if isinstance(path, str) and dict(module.named_modules()).get(path) is not None
+    ]
+    if layers:
+        return f" (layer{'s' * (len(layers) > 1)} {', '.join(layers)})"
+    return ""
 
 
 def _step(module: nn.Module, node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
@@ -216,13 +329,23 @@ def _layer(layer: nn.Module) -> _Rule:
     if isinstance(layer, LINEAR):
         return _weights if free else _fixed_weights
     if isinstance(layer, NORMALISING):
-        return (lambda state: AFFINE if state == CONSTANT and free else _smooth(state)) if layer.eps > 0 else _kinked
-    if isinstance(layer, RECURRENT) or isinstance(layer, nn.RNN | nn.RNNCell) and layer.nonlinearity == "tanh":
+        if layer.eps > 0:
+            return lambda state: AFFINE if state == CONSTANT and free else _smooth(state)
+        return _kinked
+    if (
+        isinstance(layer, RECURRENT)
+        or isinstance(layer, nn.RNN | nn.RNNCell)
+        and layer.nonlinearity == "tanh"
+    ):
         return lambda state: SMOOTH if state in (CONSTANT, AFFINE, SMOOTH) else UNKNOWN
     if isinstance(layer, SMOOTH_LAYERS):
         return _smooth
     if isinstance(layer, nn.ELU):
-        return _smooth if layer.alpha == 1 else _convex_increasing if 0 <= layer.alpha < 1 else _kinked
+        if layer.alpha == 1:
+            return _smooth
+        if 0 <= layer.alpha < 1:
+            return _convex_increasing
+        return _kinked
     if (
         isinstance(layer, nn.ReLU)
         or isinstance(layer, MAXIMA)
@@ -232,7 +355,9 @@ def _layer(layer: nn.Module) -> _Rule:
         return _convex_increasing
     if isinstance(layer, AVERAGES):
         return _average
-    return _kinked if not free else (lambda state: UNKNOWN)
+    if not free:
+        return _kinked
+    return lambda state: UNKNOWN
 
 
 def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before: str) -> str:
@@ -258,15 +383,25 @@ def _arithmetic(node: torch.fx.Node, states: Mapping[torch.fx.Node, str], before
         if len(sides) > 1 and sides[1] != CONSTANT:
             return UNKNOWN
         return before if before != WEAK or numbers and numbers[0] > 0 else UNKNOWN
-    if node.target in (operator.pow, torch.pow) and numbers and numbers[-1] in (1, 2, 3, 4) and sides[0] != WEAK:
+    if (
+        node.target in (operator.pow, torch.pow)
+        and numbers
+        and numbers[-1] in (1, 2, 3, 4)
+        and sides[0] != WEAK
+    ):
         return _smooth(before)
     if node.target in (F.leaky_relu, F.elu):
-        value = node.args[1] if len(node.args) > 1 else node.kwargs.get("negative_slope", node.kwargs.get("alpha"))
+        if len(node.args) > 1:
+            value = node.args[1]
+        else:
+            value = node.kwargs.get("negative_slope", node.kwargs.get("alpha"))
         if node.target is F.elu:
-            return _smooth(before) if value in (None, 1, 1.0) else _kinked(before)
-        return (
-            _convex_increasing(before) if value is None or isinstance(value, int | float) and 0 <= value <= 1 else _kinked(before)
-        )
+            if value in (None, 1, 1.0):
+                return _smooth(before)
+            return _kinked(before)
+        if value is None or isinstance(value, int | float) and 0 <= value <= 1:
+            return _convex_increasing(before)
+        return _kinked(before)
     return CONSTANT if before == CONSTANT else UNKNOWN
 
 
@@ -275,8 +410,12 @@ def train_mode(module: nn.Module) -> list[tuple[str, str]]:
     layers = []
     for path, layer in module.named_modules():
         called = f"{type(layer).__name__}{f' (layer {path})' if path else ''}"
-        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and (layer.training or layer.running_mean is None):
-            layers.append((called, "in train mode the output for a row depends on the other rows of its batch"))
+        if isinstance(layer, nn.modules.batchnorm._BatchNorm) and (
+            layer.training or layer.running_mean is None
+        ):
+            layers.append(
+                (called, "in train mode the output for a row depends on the other rows of its batch")
+            )
         elif isinstance(layer, nn.modules.dropout._DropoutNd) and layer.training and layer.p > 0:
             layers.append((called, "in train mode the output is random"))
         elif isinstance(layer, nn.RReLU) and layer.training:

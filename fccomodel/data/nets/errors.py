@@ -22,10 +22,12 @@ Shape = tuple[int, ...]
 
 
 def _spelled(shape: Shape) -> str:
-    return f"real[{', '.join(map(str, shape))}]" if shape else "real"
+    if shape:
+        return f"real[{', '.join(map(str, shape))}]"
+    return "real"
 
 
-# ----------------------------------------------------------------------------------------------------------- specifications
+# ----------------------------------------------------------------------------------- specifications
 def not_a_net(text: str) -> Diagnostic:
     """A specification reads like a call."""
     return SPECIFICATION.error(f"{text[:60]!r} is not a net", fix=f'write "{EXAMPLE}", or "nets.py:Name"')
@@ -34,13 +36,17 @@ def not_a_net(text: str) -> Diagnostic:
 def value_not_a_net(net: str, value: object) -> Diagnostic:
     """A net is a module, what makes one, or a text."""
     return SPECIFICATION.error(
-        f"{net}: a {type(value).__name__} is not a net", fix=f'give a torch module, or a text such as "{EXAMPLE}"'
+        f"{net}: a {type(value).__name__} is not a net",
+        fix=f'give a torch module, or a text such as "{EXAMPLE}"',
     )
 
 
 def unknown_kind(name: str, kinds: Collection[str]) -> Diagnostic:
     """A net that is named is built in."""
-    fix = did_you_mean(name, kinds) or f'the built-in nets are {" and ".join(kinds)}: "{EXAMPLE}"; others are "nets.py:Name"'
+    fix = (
+        did_you_mean(name, kinds)
+        or f'the built-in nets are {" and ".join(kinds)}: "{EXAMPLE}"; others are "nets.py:Name"'
+    )
     return SPECIFICATION.error(f"there is no built-in net named {name}", fix=fix)
 
 
@@ -67,7 +73,8 @@ def unknown_option(net: str, option: str | None, options: Collection[str]) -> Di
 def not_a_width(node: ast.expr, text: str) -> Diagnostic:
     """The widths of layers are whole numbers."""
     return SPECIFICATION.error(
-        f"{ast.unparse(node)} in {text[:60]!r} is not the width of a layer", fix=f'write whole numbers: "{EXAMPLE}"'
+        f"{ast.unparse(node)} in {text[:60]!r} is not the width of a layer",
+        fix=f'write whole numbers: "{EXAMPLE}"',
     )
 
 
@@ -84,10 +91,12 @@ def unknown_activation(node: ast.expr, value: object, activations: Collection[st
 
 def too_large(text: str, most: int) -> Diagnostic:
     """A net has at most ``most`` parameters."""
-    return SPECIFICATION.error(f"{text[:60]!r} has more than {most:.0e} parameters", fix="give narrower layers")
+    return SPECIFICATION.error(
+        f"{text[:60]!r} has more than {most:.0e} parameters", fix="give narrower layers"
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- what is missing
+# ---------------------------------------------------------------------------------- what is missing
 def missing(net: str, input_shape: Shape, output_shape: Shape) -> Diagnostic:
     """Every declared net is bound."""
     return MISSING.error(
@@ -102,7 +111,7 @@ def size_unknown(net: str, dim: str) -> Diagnostic:
     return SIZE_UNKNOWN.error(f"net {net} has size {dim}, which is not known", fix=f"--param {dim}=10")
 
 
-# ------------------------------------------------------------------------------------------------------------- files of code
+# ------------------------------------------------------------------------------------ files of code
 def python_not_allowed(net: str, file: str, name: str) -> Diagnostic:
     """The user's own code runs where the user allows it."""
     return PYTHON.error(
@@ -114,7 +123,9 @@ def python_not_allowed(net: str, file: str, name: str) -> Diagnostic:
 
 def file_fails(file: str, error: Exception) -> Diagnostic:
     """The file of a net runs."""
-    return FIT.error(f"{file} cannot be run: {type(error).__name__}: {first_line(error)}", fix="mend the file")
+    return FIT.error(
+        f"{file} cannot be run: {type(error).__name__}: {first_line(error)}", fix="mend the file"
+    )
 
 
 def no_such_name(file: str, name: str, names: Sequence[str]) -> Diagnostic:
@@ -129,7 +140,8 @@ def arguments(name: str, needed: Sequence[str], sizes: Mapping[str, Any]) -> Dia
     """What makes a net is called with the model's sizes by name, and needs no more."""
     return FIT.error(
         f"{name} needs {', '.join(needed)}",
-        reason="it is called with the model's sizes by name: " + ", ".join(f"{key} = {value}" for key, value in sizes.items()),
+        reason="it is called with the model's sizes by name: "
+        + ", ".join(f"{key} = {value}" for key, value in sizes.items()),
         fix="give the other arguments defaults, or bind a module from Python",
     )
 
@@ -137,29 +149,36 @@ def arguments(name: str, needed: Sequence[str], sizes: Mapping[str, Any]) -> Dia
 def call_fails(name: str, error: Exception) -> Diagnostic:
     """What makes a net returns."""
     return FIT.error(
-        f"{name}(...) fails: {type(error).__name__}: {first_line(error)}", fix="mend it, or bind a module from Python"
+        f"{name}(...) fails: {type(error).__name__}: {first_line(error)}",
+        fix="mend it, or bind a module from Python",
     )
 
 
 def not_a_module(name: str, value: object) -> Diagnostic:
     """What makes a net returns a torch module."""
-    return FIT.error(f"{name}(...) gives a {type(value).__name__}, not a torch module", fix="return a torch.nn.Module")
+    return FIT.error(
+        f"{name}(...) gives a {type(value).__name__}, not a torch module", fix="return a torch.nn.Module"
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- modules
+# ------------------------------------------------------------------------------------------ modules
 def train_mode(net: str, layer: str, why: str) -> Diagnostic:
     """No layer is random, or looks at other rows."""
     return TRAIN_MODE.error(
         f"net {net} contains {layer} in train mode",
-        reason=f"{why}, so {net}(w; x) would not be a function of w and x, and its expectation not that of the model",
-        fix="call .eval() on the module before binding it (in __init__ of a loaded class), or use LayerNorm and no dropout",
+        reason=f"{why}, so {net}(w; x) would not be a function of w and x, and its expectation not that "
+        "of the model",
+        fix="call .eval() on the module before binding it (in __init__ of a loaded class), or use "
+        "LayerNorm and no dropout",
     )
 
 
 def not_repeatable(net: str) -> Diagnostic:
     """A net gives one value for one input."""
     return TRAIN_MODE.error(
-        f"net {net} gives different values for the same input", reason="s(w; x) must be a function", fix="call .eval()"
+        f"net {net} gives different values for the same input",
+        reason="s(w; x) must be a function",
+        fix="call .eval()",
     )
 
 
@@ -175,13 +194,17 @@ def looks_at_other_rows(net: str) -> Diagnostic:
 def no_parameters(net: str) -> Diagnostic:
     """A net's parameters are the decision variable."""
     return FIT.error(
-        f"net {net} has no free parameters", reason="they are the decision variable", fix="bind a module with parameters"
+        f"net {net} has no free parameters",
+        reason="they are the decision variable",
+        fix="bind a module with parameters",
     )
 
 
 def parameters_not_real(net: str) -> Diagnostic:
     """A net's parameters are real."""
-    return FIT.error(f"net {net} has parameters that are not real numbers", fix="bind a module with real parameters")
+    return FIT.error(
+        f"net {net} has parameters that are not real numbers", fix="bind a module with real parameters"
+    )
 
 
 def shape_of_output(net: str, actual: Shape, input_shape: Shape, output_shape: Shape) -> Diagnostic:

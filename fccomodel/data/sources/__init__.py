@@ -19,8 +19,18 @@ from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Ready, 
 from fccomodel.data.sources.folders import MANIFEST
 
 __all__ = [
-    "DataSource", "RawColumn", "RawTable", "Ready", "Request", "Spool", "all", "find_file", "joined", "open", "open_array",
-]  # fmt: skip
+    "DataSource",
+    "RawColumn",
+    "RawTable",
+    "Ready",
+    "Request",
+    "Spool",
+    "all",
+    "find_file",
+    "joined",
+    "open",
+    "open_array",
+]
 
 
 @cache
@@ -30,7 +40,8 @@ def all() -> Mapping[str, DataSource]:
 
 
 def open(value: Any, request: Request) -> RawTable:
-    """The table behind a path, a text such as ``sklearn:iris``, or a Python object. Raises FccoError F0505 - F0507, F0529."""
+    """The table behind a path, a text such as ``sklearn:iris``, or a Python object. Raises FccoError
+    F0505 - F0507, F0529."""
     if files := _matching(value, request):
         return joined([open(file, request) for file in files], str(value))
     source, value = _find(value, request)
@@ -41,7 +52,11 @@ def open(value: Any, request: Request) -> RawTable:
 
 def _matching(value: Any, request: Request) -> list[Path]:
     """The files that a pattern such as ``part-*.parquet`` means; [] where the value is no pattern."""
-    if not isinstance(value, str | Path) or not is_pattern(value) or str(value).partition(":")[0] in _schemes():
+    if (
+        not isinstance(value, str | Path)
+        or not is_pattern(value)
+        or str(value).partition(":")[0] in _schemes()
+    ):
         return []
     return matching(value, request)
 

@@ -17,7 +17,11 @@ def is_numeric(kind: Any) -> bool:
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return is_numeric(kind.value_type)
     return bool(
-        t.is_integer(kind) or t.is_floating(kind) or t.is_boolean(kind) or t.is_decimal(kind) or t.is_fixed_size_binary(kind)
+        t.is_integer(kind)
+        or t.is_floating(kind)
+        or t.is_boolean(kind)
+        or t.is_decimal(kind)
+        or t.is_fixed_size_binary(kind)
     )
 
 
@@ -41,15 +45,21 @@ def width(kind: Any) -> int:
         return int(kind.byte_width)
     if t.is_fixed_size_list(kind):
         return int(kind.list_size) * width(kind.value_type)
-    return 1 << 12 if t.is_nested(kind) else 1
+    if t.is_nested(kind):
+        return 1 << 12
+    return 1
 
 
 def hidden_columns(schema: Any) -> frozenset[str]:
-    """The columns that ``"*"`` leaves out: an index that pandas stored, and bytes (pictures, but also identifiers)."""
+    """The columns that ``"*"`` leaves out: an index that pandas stored, and bytes (pictures, but also
+    identifiers)."""
     import pyarrow.types as t
 
     metadata = (schema.metadata or {}).get(b"pandas")
-    index = json.loads(metadata).get("index_columns", []) if metadata else []
+    if metadata:
+        index = json.loads(metadata).get("index_columns", [])
+    else:
+        index = []
     binary = [field.name for field in schema if t.is_fixed_size_binary(field.type)]
     return frozenset(name for name in [*index, *binary] if name in schema.names)
 
@@ -60,14 +70,24 @@ def column(array: Any) -> RawColumn:
     import pyarrow.types as t
 
     kind, dtype = array.type, str(array.type)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], kind)
+        array = array.combine_chunks()
+    else:
+        array = array
+    if isinstance(array, pa.ChunkedArray):
+        if array.num_chunks:
+            array = pa.concat_arrays(array.chunks)
+        else:
+            array = pa.array([], kind)
     if t.is_fixed_size_binary(kind):
         if array.null_count:
-            return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"{array.null_count} of its values are missing")
+            return RawColumn(
+                values=np.zeros(0), dtype=dtype, unusable=f"{array.null_count} of its values are missing"
+            )
         width = kind.byte_width
-        joined = np.frombuffer(array.buffers()[1], np.uint8)[array.offset * width : (array.offset + len(array)) * width]
+        joined = np.frombuffer(array.buffers()[1], np.uint8)[
+            array.offset * width : (array.offset + len(array)) * width
+        ]
         return RawColumn(values=joined.reshape(len(array), width), dtype=dtype)
     if t.is_list(kind) or t.is_large_list(kind) or t.is_fixed_size_list(kind):
         return _lists(array, dtype)
@@ -79,18 +99,28 @@ def column(array: Any) -> RawColumn:
         return RawColumn(values=codes, categories=tuple(str(value) for value in values), dtype=dtype)
     if is_numeric(kind):
         if t.is_decimal(kind) or t.is_float16(kind) or (t.is_boolean(kind) and array.null_count):
-            array = array.cast(pa.uint8()).cast(pa.float64()) if t.is_boolean(kind) else array.cast(pa.float64())
+            if t.is_boolean(kind):
+                array = array.cast(pa.uint8()).cast(pa.float64())
+            else:
+                array = array.cast(pa.float64())
         return RawColumn(values=array.to_numpy(zero_copy_only=False), dtype=dtype)
     if t.is_timestamp(kind) or t.is_date(kind):
         return from_array(array.to_numpy(zero_copy_only=False), dtype)
     if t.is_time(kind):
-        return from_array(np.array([None if value is None else str(value) for value in array.to_pylist()], object), dtype)
+        return from_array(
+            np.array([None if value is None else str(value) for value in array.to_pylist()], object), dtype
+        )
     if t.is_temporal(kind):
         return RawColumn(values=np.zeros(0), dtype=dtype, unusable=SPANS)
     if t.is_string(kind) or t.is_large_string(kind) or str(kind) == "string_view":
-        text = array if t.is_string(kind) or t.is_large_string(kind) else array.cast(pa.string())
+        if t.is_string(kind) or t.is_large_string(kind):
+            text = array
+        else:
+            text = array.cast(pa.string())
         return _text(text, dtype)
-    return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")
+    return RawColumn(
+        values=np.zeros(0), dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text"
+    )
 
 
 def _text(array: Any, dtype: str) -> RawColumn:
@@ -108,12 +138,16 @@ def _lists(array: Any, dtype: str) -> RawColumn:
     shape = [len(array)]
     while hasattr(array.type, "value_type"):
         if array.null_count:
-            return RawColumn(values=np.zeros(0), dtype=dtype, unusable=f"{array.null_count} of its lists are missing")
+            return RawColumn(
+                values=np.zeros(0), dtype=dtype, unusable=f"{array.null_count} of its lists are missing"
+            )
         sizes = pc.min_max(pc.list_value_length(array)).as_py()
         low, high = sizes["min"] or 0, sizes["max"] or 0
         if low != high:
             return RawColumn(
-                values=np.zeros(0), dtype=dtype, unusable=f"its lists have {low} to {high} values; a vector has one length"
+                values=np.zeros(0),
+                dtype=dtype,
+                unusable=f"its lists have {low} to {high} values; a vector has one length",
             )
         shape.append(low)
         array = array.flatten()

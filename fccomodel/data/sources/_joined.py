@@ -37,14 +37,19 @@ def _column(parts: Sequence[RawColumn]) -> RawColumn:
         shapes = {part.values.shape[1:] for part in parts}
         if len(shapes) > 1:
             return RawColumn(
-                values=parts[0].values, unusable=f"the members' rows have shapes {', '.join(map(str, sorted(shapes)))}"
+                values=parts[0].values,
+                unusable=f"the members' rows have shapes {', '.join(map(str, sorted(shapes)))}",
             )
         return RawColumn(values=np.concatenate([part.values for part in parts]), dtype=parts[0].dtype)
     if any(part.categories is None for part in parts):
-        return RawColumn(values=parts[0].values, unusable="it is text for some members and numbers for others")
+        return RawColumn(
+            values=parts[0].values, unusable="it is text for some members and numbers for others"
+        )
     categories: dict[str, int] = {}
     codes = []
     for part in parts:
-        recode = np.array([*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1])
+        recode = np.array(
+            [*(categories.setdefault(text, len(categories)) for text in part.categories or ()), -1]
+        )
         codes.append(recode[part.values])
     return RawColumn(values=np.concatenate(codes), categories=tuple(categories), dtype=parts[0].dtype)

@@ -1,8 +1,8 @@
 """Which files the paths, patterns and queries of a binding mean.
 
-A plain path names one file and may name any. A pattern and a query find files by themselves, so they read only below the
-folders that the user gave (the binding file's folder and ``--data-dir``) and what the key ``files`` names. A link is followed
-only to such a file.
+A plain path names one file and may name any. A pattern and a query find files by themselves, so
+they read only below the folders that the user gave (the binding file's folder and ``--data-dir``)
+and what the key ``files`` names. A link is followed only to such a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def is_file(path: Path) -> bool:
 
 
 def expanded(text: str | Path) -> Path:
-    """A path, its ``~`` replaced by the home folder; F0505 where that is not known, or the text is no path."""
+    """A path, its ``~`` replaced by the home folder; F0505 where that is not known, or the text is no
+    path."""
     if "\0" in str(text):
         refuse(errors.zero_character())
     try:
@@ -50,11 +51,14 @@ def expanded(text: str | Path) -> Path:
 
 
 def find_file(text: str | Path, folders: tuple[Path, ...]) -> Path:
-    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where there is none, or where it is
-    a folder, a device or a pipe."""
+    """The file that a path means: absolute, or the first that is there in ``folders``. F0505 where
+    there is none, or where it is a folder, a device or a pipe."""
     path = expanded(text)
     try:
-        tried = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
+        if path.is_absolute():
+            tried = [path]
+        else:
+            tried = [folder / path for folder in folders or (Path(),)]
         for candidate in tried:
             if candidate.is_file():
                 return candidate
@@ -94,9 +98,14 @@ def open_to_search(request: Request) -> tuple[Path, ...]:
 def _place(name: str, folders: tuple[Path, ...]) -> Path:
     """A folder or a file that the key ``files`` names; F0505 where it is not there."""
     path = expanded(name)
-    candidates = [path] if path.is_absolute() else [folder / path for folder in folders or (Path(),)]
+    if path.is_absolute():
+        candidates = [path]
+    else:
+        candidates = [folder / path for folder in folders or (Path(),)]
     folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
-    return folder if folder is not None else find_file(name, folders)
+    if folder is not None:
+        return folder
+    return find_file(name, folders)
 
 
 def is_below(path: Path, places: Sequence[Path]) -> bool:
@@ -106,10 +115,11 @@ def is_below(path: Path, places: Sequence[Path]) -> bool:
 
 
 def matching(pattern: str | Path, request: Request) -> list[Path]:
-    """The files that a pattern such as ``part-*.parquet`` means, by name, in the first folder that has some.
+    """The files that a pattern such as ``part-*.parquet`` means, by name, in the first folder that has
+    some.
 
-    Raises F0505 where there are none, and where looking for them would take too long; F0537 where the pattern looks into a
-    folder, or finds a link to a file, that is not open to it.
+    Raises F0505 where there are none, and where looking for them would take too long; F0537 where
+    the pattern looks into a folder, or finds a link to a file, that is not open to it.
     """
     path, places = expanded(pattern), open_to_search(request)
     if "**" in path.parts:
@@ -117,7 +127,10 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
     if path.is_absolute():
         starts, parts = [Path(path.anchor)], path.parts[1:]
     else:
-        starts, parts = [folder for folder in request.folders or (Path(),) if is_below(folder, places)], path.parts
+        starts, parts = (
+            [folder for folder in request.folders or (Path(),) if is_below(folder, places)],
+            path.parts,
+        )
     for start in starts:
         try:
             found = sorted(filter(is_file, _expanded(start, parts, str(pattern), request, places)))
@@ -130,8 +143,11 @@ def matching(pattern: str | Path, request: Request) -> list[Path]:
     refuse(errors.no_matching_file(str(pattern), starts))
 
 
-def _expanded(start: Path, parts: Sequence[str], pattern: str, request: Request, places: Sequence[Path]) -> list[Path]:
-    """The paths below ``start`` whose parts match those of a pattern. A folder is listed only where it is open to patterns."""
+def _expanded(
+    start: Path, parts: Sequence[str], pattern: str, request: Request, places: Sequence[Path]
+) -> list[Path]:
+    """The paths below ``start`` whose parts match those of a pattern. A folder is listed only where it
+    is open to patterns."""
     paths, seen = [start], 0
     for part in parts:
         if not is_pattern(part):

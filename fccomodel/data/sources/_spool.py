@@ -1,4 +1,5 @@
-"""Columns in files: what is read of a source in parts, one after another, and mapped into memory from there."""
+"""Columns in files: what is read of a source in parts, one after another, and mapped into memory from
+there."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class Mixed(Exception):
 
 
 class Growing:
-    """A column in a file, part by part: numbers in the smallest type that has held all of them, texts as positions."""
+    """A column in a file, part by part: numbers in the smallest type that has held all of them, texts
+    as positions."""
 
     def __init__(self, path: Path, name: str):
         self.path, self.name = path, name
@@ -45,11 +47,21 @@ class Growing:
         if part.categories is not None or self.categories is not None:
             values = self._codes(part)
         elif self.n and values.shape[1:] != self.values.shape[1:]:
-            self.unusable = f"its lists have {self.values.shape[1:]} and {values.shape[1:]} values; a vector has one length"
+            self.unusable = (
+                f"its lists have {self.values.shape[1:]} and {values.shape[1:]} values; a "
+                "vector has one length"
+            )
             return
-        self._promote(np.dtype(np.int32) if self.categories is not None else np.result_type(values, *[self.values][: self.n]))
+        self._promote(
+            np.dtype(np.int32)
+            if self.categories is not None
+            else np.result_type(values, *[self.values][: self.n])
+        )
         self.values = np.zeros((0, *values.shape[1:]), self.values.dtype)
-        self.absent &= bool((values < 0).all()) if self.categories is not None else _missing(values)
+        if self.categories is not None:
+            self.absent &= bool((values < 0).all())
+        else:
+            self.absent &= _missing(values)
         self.file.write(np.ascontiguousarray(values, self.values.dtype).data)
         self.n += len(values)
 
@@ -103,7 +115,9 @@ class Growing:
             again = from_array(np.array(texts, "datetime64[ns]"))  # all of them in one unit
             values = np.append(again.values, -1).astype(np.int32)[values]
             return RawColumn(values=values, categories=again.categories, dtype=self.word)
-        return RawColumn(values=values, categories=None if self.categories is None else texts, dtype=self.word)
+        return RawColumn(
+            values=values, categories=None if self.categories is None else texts, dtype=self.word
+        )
 
 
 def _missing(values: np.ndarray) -> bool:
@@ -111,7 +125,8 @@ def _missing(values: np.ndarray) -> bool:
 
 
 class Spool:
-    """Columns of sources, each in a file of a folder. ``told`` hears of rows that are read; ``paths`` are the files of them."""
+    """Columns of sources, each in a file of a folder. ``told`` hears of rows that are read; ``paths``
+    are the files of them."""
 
     def __init__(self, folder: Path, told: Callable[[str, int, int | None], None] = lambda *_: None):
         self.folder, self.told = folder, told
@@ -122,7 +137,9 @@ class Spool:
         """A source whose columns are mapped from files."""
         if isinstance(value, Path) and value.is_file():
             self.paths.append(value)
-        return self.over(source.open(value, request)) if source.stream is None else self.streamed(source, value, request)
+        if source.stream is None:
+            return self.over(source.open(value, request))
+        return self.streamed(source, value, request)
 
     def over(self, raw: RawTable) -> RawTable:
         """The same table; a column is read once, when it is asked for."""
@@ -131,7 +148,9 @@ class Spool:
         kept: dict[str, RawColumn] = {}
 
         def parts(name: str) -> Iterable[RawColumn]:
-            return raw.parts(name) if raw.parts is not None else [raw.load(name)]
+            if raw.parts is not None:
+                return raw.parts(name)
+            return [raw.load(name)]
 
         def load(name: str) -> RawColumn:
             if name not in kept:
@@ -147,7 +166,13 @@ class Spool:
             yield load(name)
 
         return RawTable(
-            origin=raw.origin, n=raw.n, numeric=raw.numeric, load=load, vectors=raw.vectors, hidden=raw.hidden, parts=pieces
+            origin=raw.origin,
+            n=raw.n,
+            numeric=raw.numeric,
+            load=load,
+            vectors=raw.vectors,
+            hidden=raw.hidden,
+            parts=pieces,
         )
 
     def _growing(self, name: str) -> Growing:
@@ -155,7 +180,8 @@ class Spool:
         return Growing(self.folder / f"{self.files}.bin", name)
 
     def streamed(self, source: DataSource, value: Any, request: Request) -> RawTable:
-        """A source that is read row by row: all of its columns in one pass, again where a column turns out to be of texts."""
+        """A source that is read row by row: all of its columns in one pass, again where a column turns
+        out to be of texts."""
         texts: frozenset[str] = frozenset()
         while True:
             try:
@@ -180,6 +206,18 @@ class Spool:
         if first is None:
             refuse(errors.empty_file(str(value)))
         kept = {name: column.column() for name, column in columns.items()}
-        numeric = {name: of.categories is None and (not of.unusable or first.numeric[name]) for name, of in kept.items()}
-        vectors = frozenset(name for name in kept if numeric[name] and (name in first.vectors or kept[name].values.ndim > 1))
-        return RawTable(origin=first.origin, n=n, numeric=numeric, load=kept.__getitem__, vectors=vectors, hidden=first.hidden)
+        numeric = {
+            name: of.categories is None and (not of.unusable or first.numeric[name])
+            for name, of in kept.items()
+        }
+        vectors = frozenset(
+            name for name in kept if numeric[name] and (name in first.vectors or kept[name].values.ndim > 1)
+        )
+        return RawTable(
+            origin=first.origin,
+            n=n,
+            numeric=numeric,
+            load=kept.__getitem__,
+            vectors=vectors,
+            hidden=first.hidden,
+        )

@@ -9,19 +9,33 @@ import numpy as np
 
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import errors
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
+from fccomodel.data.sources.base import (
+    DataSource,
+    RawColumn,
+    RawTable,
+    Request,
+    as_array,
+    demand_distinct,
+    from_array,
+)
 
 
 def to_numpy(value: Any, what: str) -> np.ndarray:
-    """An array of anything array-like (NumPy, torch, lists); tensors leave their device, and share memory where they can."""
+    """An array of anything array-like (NumPy, torch, lists); tensors leave their device, and share
+    memory where they can."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-        value = value.float() if str(value.dtype) == "torch.bfloat16" else value
+        if str(value.dtype) == "torch.bfloat16":
+            value = value.float()
+        else:
+            value = value
         return value.numpy()
     if isinstance(value, np.ndarray):
         return value
     try:
-        return np.asarray(value.to_numpy()) if hasattr(value, "to_numpy") else as_array(value)
+        if hasattr(value, "to_numpy"):
+            return np.asarray(value.to_numpy())
+        return as_array(value)
     except (ValueError, TypeError) as error:
         refuse(errors.not_array_like(what, error))
 
@@ -41,7 +55,9 @@ def from_mapping(columns: Mapping[str, Any], origin: str = "arrays") -> RawTable
     raw: dict[str, RawColumn] = {name: from_array(array) for name, array in arrays.items()}
     numeric = {name: column.categories is None and not column.unusable for name, column in raw.items()}
     vectors = frozenset(name for name, column in raw.items() if numeric[name] and column.values.ndim > 1)
-    return RawTable(origin=origin, n=next(iter(lengths.values())), numeric=numeric, load=raw.__getitem__, vectors=vectors)
+    return RawTable(
+        origin=origin, n=next(iter(lengths.values())), numeric=numeric, load=raw.__getitem__, vectors=vectors
+    )
 
 
 def _accepts(value: Any) -> bool:
@@ -54,7 +70,10 @@ def _open(value: Any, request: Request) -> RawTable:
         value = {name: value[name] for name in value.dtype.names}
     if isinstance(value, Mapping):
         return from_mapping(value)
-    parts = value if isinstance(value, tuple) else (value,)
+    if isinstance(value, tuple):
+        parts = value
+    else:
+        parts = (value,)
     if len(parts) != len(request.fields):
         refuse(errors.parts_of_a_tuple(request.name, len(parts), request.fields))
     return from_mapping(dict(zip(request.fields, parts, strict=True)))

@@ -28,7 +28,8 @@ NEAR = 8
 class RawColumn:
     """A column as its source has it.
 
-    values      numbers, (n, *shape) of any boolean, integer or floating type (missing = NaN); or, for text, (n,) integer
+    values      numbers, (n, *shape) of any boolean, integer or floating type (missing = NaN); or,
+                for text, (n,) integer
                 positions in ``categories`` (missing = -1)
     categories  the distinct texts, None for numbers
     dtype       the source's own word for the type, for messages
@@ -44,7 +45,10 @@ class RawColumn:
         """The column at ``rows``; itself for None. What lies together in a mapped file is read at once."""
         if rows is None or self.unusable:
             return self
-        first, span = (int(rows[0]), int(rows[-1]) - int(rows[0]) + 1) if len(rows) else (0, 0)
+        if len(rows):
+            first, span = (int(rows[0]), int(rows[-1]) - int(rows[0]) + 1)
+        else:
+            first, span = (0, 0)
         if isinstance(self.values, np.memmap) and 0 < span <= NEAR * len(rows):
             width = self.values.strides[0]
             expect(self.values.ctypes.data + first * width, span * width, "soon")
@@ -53,7 +57,8 @@ class RawColumn:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RawTable:
-    """``n`` rows of named columns, each read when it is asked for, so that what a model does not use is never in memory.
+    """``n`` rows of named columns, each read when it is asked for, so that what a model does not use
+    is never in memory.
 
     origin   where the rows come from, as the user called it
     numeric  for every column in order: whether it holds numbers (``"*"`` means these)
@@ -61,7 +66,8 @@ class RawTable:
     vectors  columns whose rows are arrays of numbers
     hidden   columns that ``"*"`` leaves out (an index that was stored beside the columns)
     parts    a column in parts that fit the memory, one after another; None where it is there as a whole
-    ready    the model's columns that were prepared, by their names; ``prepared`` is what their folder says of the table
+    ready    the model's columns that were prepared, by their names; ``prepared`` is what their
+             folder says of the table
     indices  of prepared rows, see ``BoundTable``
     """
 
@@ -89,8 +95,8 @@ class RawTable:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ready:
-    """A column of the model as it was prepared: ``values`` in a file, and what is said of it (``names`` of a vector's parts,
-    ``labels`` with their ``keys``, the ``encoding`` that made it)."""
+    """A column of the model as it was prepared: ``values`` in a file, and what is said of it
+    (``names`` of a vector's parts, ``labels`` with their ``keys``, the ``encoding`` that made it)."""
 
     values: np.ndarray
     encoding: Mapping[str, Any]
@@ -128,7 +134,8 @@ class DataSource:
     accepts   whether it opens a Python object
     array     reads one array without rows, where that differs from ``open``
     needs     the packages it imports
-    stream    its rows in parts, each a table; ``texts`` are the columns to read as texts. None where columns are read one by one
+    stream    its rows in parts, each a table; ``texts`` are the columns to read as texts. None
+              where columns are read one by one
     """
 
     name: str
@@ -170,7 +177,9 @@ def absent(value: Any) -> bool:
         return True
     except (TypeError, ValueError, RuntimeError):
         return False
-    return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"
+    if isinstance(differs, bool | np.bool_):
+        return bool(differs)
+    return type(value).__name__ == "NAType"
 
 
 def is_number(value: Any) -> bool:
@@ -187,7 +196,8 @@ def text_of(value: Any) -> str:
 
 
 def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Texts (any sequence; None or NaN = missing) as (positions, distinct texts in order of first appearance)."""
+    """Texts (any sequence; None or NaN = missing) as (positions, distinct texts in order of first
+    appearance)."""
     seen: dict[str, int] = {}
     codes = np.fromiter(
         (-1 if absent(value) else seen.setdefault(text_of(value), len(seen)) for value in values),
@@ -198,7 +208,8 @@ def encode_text(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
-    """A NumPy array as a column: numbers as they are (no copy), text by position; objects by what they hold."""
+    """A NumPy array as a column: numbers as they are (no copy), text by position; objects by what they
+    hold."""
     dtype = dtype or str(values.dtype)
     kind = values.dtype.kind
     if kind in "biuf":
@@ -211,13 +222,20 @@ def from_array(values: np.ndarray, dtype: str = "") -> RawColumn:
         return RawColumn(values=values, dtype=dtype, unusable=SPANS)
     if kind in "USTO":
         return RawColumn(values=values, dtype=dtype, unusable="its lists do not hold numbers")
-    return RawColumn(values=values, dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text")
+    return RawColumn(
+        values=values, dtype=dtype, unusable=f"values of type {dtype} are neither numbers nor text"
+    )
 
 
 def _from_times(values: np.ndarray, dtype: str) -> RawColumn:
-    """Times as texts, ``2020-01-31 12:30:00``, all in the coarsest unit that loses nothing: days have no hours."""
+    """Times as texts, ``2020-01-31 12:30:00``, all in the coarsest unit that loses nothing: days have
+    no hours."""
     gaps = np.isnat(values)
-    unit: Any = next(unit for unit in UNITS if unit == "ns" or ((values == values.astype(f"datetime64[{unit}]")) | gaps).all())
+    unit: Any = next(
+        unit
+        for unit in UNITS
+        if unit == "ns" or ((values == values.astype(f"datetime64[{unit}]")) | gaps).all()
+    )
     written = np.datetime_as_string(values, unit=unit)
     texts = (np.char.replace(written, "T", " ") if written.size else written).astype(object)
     texts[gaps] = None
@@ -245,14 +263,19 @@ def _from_objects(values: np.ndarray, dtype: str) -> RawColumn:
     if present and any(isinstance(value, timedelta | np.timedelta64) for value in present):
         return RawColumn(values=values, dtype=dtype, unusable=SPANS)
     if present and isinstance(present[0], bytes):
-        return RawColumn(values=values, dtype=dtype, unusable="it holds bytes, which stand for no number or text")
+        return RawColumn(
+            values=values, dtype=dtype, unusable="it holds bytes, which stand for no number or text"
+        )
     codes, categories = encode_text(values)
     return RawColumn(values=codes, categories=categories, dtype=dtype)
 
 
 def _from_numbers(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
     """Numbers of any kind: those that 64 bits do not hold are infinite."""
-    numbers = np.array(present) if len(present) == len(values) else np.zeros(0, object)
+    if len(present) == len(values):
+        numbers = np.array(present)
+    else:
+        numbers = np.zeros(0, object)
     if numbers.dtype.kind not in "biuf":  # with missing values, or too large for 64 bits
         numbers = np.array([np.nan if absent(value) else _float(value) for value in values.tolist()])
     return RawColumn(values=numbers, dtype=dtype)
@@ -276,10 +299,14 @@ def as_array(value: Any) -> np.ndarray:
 def _from_lists(values: np.ndarray, present: Sequence[Any], dtype: str) -> RawColumn:
     sizes = sorted({array.size if array.ndim == 0 else len(array) for array in map(as_array, present)})
     if len(present) < len(values):
-        return RawColumn(values=values, dtype=dtype, unusable=f"{len(values) - len(present)} of its lists are missing")
+        return RawColumn(
+            values=values, dtype=dtype, unusable=f"{len(values) - len(present)} of its lists are missing"
+        )
     if len(sizes) > 1:
         return RawColumn(
-            values=values, dtype=dtype, unusable=f"its lists have {sizes[0]} to {sizes[-1]} values; a vector has one length"
+            values=values,
+            dtype=dtype,
+            unusable=f"its lists have {sizes[0]} to {sizes[-1]} values; a vector has one length",
         )
     try:
         stacked = np.stack([as_array(value) for value in values])

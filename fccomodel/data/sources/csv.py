@@ -30,7 +30,8 @@ def _open(path: Path, request: Request) -> RawTable:
 
 
 def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[RawTable]:
-    """The rows in parts; a column of ``texts`` is not taken for numbers, whatever its part of the rows holds."""
+    """The rows in parts; a column of ``texts`` is not taken for numbers, whatever its part of the rows
+    holds."""
     with _read(path, request, texts) as data:
         rows = rows_of_part(1 << 20)
         while True:
@@ -43,8 +44,8 @@ def _parts(path: Path, request: Request, texts: frozenset[str]) -> Generator[Raw
 
 
 class _Bounded(io.RawIOBase):
-    """The bytes of a file, which may be packed, as long as no line is longer than any table has and, where a ``separator`` is
-    given, all of its cells fit memory."""
+    """The bytes of a file, which may be packed, as long as no line is longer than any table has and,
+    where a ``separator`` is given, all of its cells fit memory."""
 
     def __init__(self, file: Any, path: Path, separator: str = ""):
         self.file, self.path, self.separator = file, path, separator.encode()
@@ -58,7 +59,10 @@ class _Bounded(io.RawIOBase):
         """Read the next bytes. F0506 for a line, or for more cells, than can be held."""
         content = self.file.read(min(len(buffer), CHUNK))
         start = content.rfind(b"\n")
-        self.line = len(content) - start - 1 if start >= 0 else self.line + len(content)
+        if start >= 0:
+            self.line = len(content) - start - 1
+        else:
+            self.line = self.line + len(content)
         if self.line > LONGEST_LINE:
             refuse(errors.line_too_long(self.path.name, LONGEST_LINE))
         if self.separator:
@@ -70,12 +74,18 @@ class _Bounded(io.RawIOBase):
 
 
 @contextmanager
-def _read(path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False) -> Iterator[Any]:
+def _read(
+    path: Path, request: Request, texts: frozenset[str] = frozenset(), *, whole: bool = False
+) -> Iterator[Any]:
     """A reader of the file. ``whole``: all of it is held in memory."""
     import pandas as pd
 
     separator = _separator(path, request)
-    ways: dict[str, Any] = {"sep": separator, "na_values": request.options.get("na"), "dtype": dict.fromkeys(texts, str)}
+    ways: dict[str, Any] = {
+        "sep": separator,
+        "na_values": request.options.get("na"),
+        "dtype": dict.fromkeys(texts, str),
+    }
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with (

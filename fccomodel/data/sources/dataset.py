@@ -26,10 +26,14 @@ def _open(value: Any, request: Request) -> RawTable:
         refuse(errors.no_items(request.name, origin))
     first = value[0]
     if isinstance(first, Mapping):
-        return arrays.from_mapping({name: _column(value, name, first[name], request) for name in first}, origin)
+        return arrays.from_mapping(
+            {name: _column(value, name, first[name], request) for name in first}, origin
+        )
     if not isinstance(first, tuple | list):
         return _named((_column(value, None, first, request),), request, origin)
-    return _named(tuple(_column(value, part, first[part], request) for part in range(len(first))), request, origin)
+    return _named(
+        tuple(_column(value, part, first[part], request) for part in range(len(first))), request, origin
+    )
 
 
 def _named(parts: tuple[Any, ...], request: Request, origin: str) -> RawTable:
@@ -50,7 +54,10 @@ def _column(items: Any, part: Any, first: Any, request: Request) -> np.ndarray:
             refuse(errors.shape_of_item(request.name, row, value.shape, sample.shape))
         if column.dtype.kind in "biu" and value.dtype.kind == "f":
             column = column.astype(float)
-        column[row] = value.item() if text else value
+        if text:
+            column[row] = value.item()
+        else:
+            column[row] = value
     return column
 
 

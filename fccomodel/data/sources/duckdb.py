@@ -1,9 +1,10 @@
 """Queries in SQL, which DuckDB answers: over Parquet, CSV and JSON files, and its own databases.
 
-A query comes from a binding file, which need not be the user's own. It is one SELECT statement, and the connection that answers
-it can do nothing else: no extension is loaded, nothing of the Python program is seen, databases are attached for reading, and the
-only files that can be opened are those that the query names in quotes and that are open to it (see ``_paths``). Settings are
-locked before the query runs. What does not fit memory is spilled into a temporary folder.
+A query comes from a binding file, which need not be the user's own. It is one SELECT statement, and
+the connection that answers it can do nothing else: no extension is loaded, nothing of the Python
+program is seen, databases are attached for reading, and the only files that can be opened are those
+that the query names in quotes and that are open to it (see ``_paths``). Settings are locked before
+the query runs. What does not fit memory is spilled into a temporary folder.
 """
 
 from __future__ import annotations
@@ -95,10 +96,10 @@ def _attach(connection: Any, request: Request) -> None:
             refuse(errors.not_a_database(path, error))
 
 
-# ------------------------------------------------------------------------------------------------------ the files of a query
+# ----------------------------------------------------------------------------- the files of a query
 def _with_files(connection: Any, query: str, request: Request) -> tuple[str, list[Path]]:
-    """The query with its files named by whole paths, and these files. F0538 where it is not one SELECT statement; F0505 and F0537
-    for a file that is not there, or not open to it."""
+    """The query with its files named by whole paths, and these files. F0538 where it is not one SELECT
+    statement; F0505 and F0537 for a file that is not there, or not open to it."""
     kinds = [statement.type.name for statement in connection.extract_statements(query)]
     if kinds != ["SELECT"]:
         refuse(errors.not_one_select(query, kinds))
@@ -135,7 +136,9 @@ def _mentions(parsed: Any) -> Iterator[_Mention]:
         node, within = stack.pop()
         if isinstance(node, list):
             stack += [(item, within) for item in node]
-        if not isinstance(node, Mapping) or within and node.get("class") == "COMPARISON":  # a named argument: delim = ';'
+        if (
+            not isinstance(node, Mapping) or within and node.get("class") == "COMPARISON"
+        ):  # a named argument: delim = ';'
             continue
         function = str(node.get("function_name", ""))
         if node.get("type") == "BASE_TABLE":
@@ -171,7 +174,8 @@ def _reader(name: str) -> str | None:
 
 
 def _is_file_name(name: str, mention: _Mention) -> bool:
-    """Whether a text names a file: every argument of a reading function, and of tables those that end like one."""
+    """Whether a text names a file: every argument of a reading function, and of tables those that end
+    like one."""
     return mention.kind != "table" or _reader(name) is not None
 
 
@@ -191,10 +195,12 @@ def _as_sql(files: list[Path], mention: _Mention, name: str) -> str:
     listed = ", ".join(map(_literal, files))
     if mention.kind == "item" or len(files) == 1:
         return listed
-    return f"[{listed}]" if mention.kind == "argument" else f"{_reader(name)}([{listed}])"
+    if mention.kind == "argument":
+        return f"[{listed}]"
+    return f"{_reader(name)}([{listed}])"
 
 
-# ---------------------------------------------------------------------------------------------------------------- the source
+# --------------------------------------------------------------------------------------- the source
 def _open(query: str, request: Request) -> RawTable:
     with _answer(query, request) as batches:
         return _table(batches.read_all(), query)
@@ -214,5 +220,10 @@ def _table(answer: Any, query: str) -> RawTable:
 
 
 SOURCE = DataSource(
-    name="duckdb", meaning="a query in SQL (DuckDB)", open=_open, scheme="duckdb", needs=("duckdb", "pyarrow"), stream=_parts
+    name="duckdb",
+    meaning="a query in SQL (DuckDB)",
+    open=_open,
+    scheme="duckdb",
+    needs=("duckdb", "pyarrow"),
+    stream=_parts,
 )

@@ -26,7 +26,7 @@ def first_line(error: Exception) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
-# -------------------------------------------------------------------------------------------------------------------- files
+# -------------------------------------------------------------------------------------------- files
 def zero_character() -> Diagnostic:
     """A file's name is one that the system takes."""
     return FILE.error("a file's name cannot hold a zero character", fix="write the file's name")
@@ -34,7 +34,10 @@ def zero_character() -> Diagnostic:
 
 def unreadable_path(text: str, error: Exception) -> Diagnostic:
     """The system knows what a path means."""
-    shown = text if len(text) <= 80 else f"{text[:77]}..."
+    if len(text) <= 80:
+        shown = text
+    else:
+        shown = f"{text[:77]}..."
     return FILE.error(f"{shown} is no path: {first_line(error)}", fix="give the path of a file that is there")
 
 
@@ -57,8 +60,10 @@ def no_file(name: str, folders: Iterable[Path], near: Collection[str]) -> Diagno
     where = " or ".join(dict.fromkeys(str(folder.absolute()) for folder in folders))
     return FILE.error(
         f"there is no file {name} in {where}",
-        reason="a relative path is looked for in --data-dir, beside the binding file, and in the working folder, in this order",
-        fix=did_you_mean(name, near) or "give the path of a file that is there, or the folder with --data-dir",
+        reason="a relative path is looked for in --data-dir, beside the binding file, and in the working "
+        "folder, in this order",
+        fix=did_you_mean(name, near)
+        or "give the path of a file that is there, or the folder with --data-dir",
     )
 
 
@@ -67,7 +72,8 @@ def no_matching_file(pattern: str, folders: Iterable[Path]) -> Diagnostic:
     where = " or ".join(dict.fromkeys(str(folder.absolute()) for folder in folders))
     return FILE.error(
         f"no file matches {pattern} in {where}",
-        reason="`*` stands for any characters of a name and `?` for one; the files are read in the order of their names",
+        reason="`*` stands for any characters of a name and `?` for one; the files are read in the order "
+        "of their names",
         fix="write the pattern as the files are named, or give the folder with --data-dir",
     )
 
@@ -84,7 +90,8 @@ def pattern_of_all_folders(pattern: str) -> Diagnostic:
 def pattern_too_wide(pattern: str, limit: int) -> Diagnostic:
     """A pattern looks at so many files that it can be found in a moment."""
     return FILE.error(
-        f"{pattern} looks at more than {limit:,} files and folders", fix="name the folders, and use wildcards for files alone"
+        f"{pattern} looks at more than {limit:,} files and folders",
+        fix="name the folders, and use wildcards for files alone",
     )
 
 
@@ -92,7 +99,8 @@ def outside_of_binding(who: str, path: Path, places: Iterable[Path], table: str)
     """Patterns and queries read below the folders of the binding, and what it names."""
     return OUTSIDE.error(
         f"{who} reaches {path}",
-        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what `files` names, and follows "
+        reason="a pattern or a query reads only below --data-dir, the binding file's folder and what "
+        "`files` names, and follows "
         "a link only to such a file; here these are\n" + "\n".join(dict.fromkeys(map(str, places))),
         fix=f'if it is meant, name it, or a folder above it, in the binding: [{table}] files = ["{path}"]',
     )
@@ -122,7 +130,7 @@ def not_installed(meaning: str, error: ImportError) -> Diagnostic:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- files of a kind
+# ---------------------------------------------------------------------------------- files of a kind
 def empty_file(name: str) -> Diagnostic:
     """A csv file has a line of names and rows."""
     return NO_ROWS.error(f"{name} is empty", fix="give a file with a line of names and at least one row")
@@ -149,14 +157,16 @@ def other_separator(name: str, column: str, mark: str, table: str) -> Diagnostic
 def line_too_long(name: str, limit: int) -> Diagnostic:
     """The lines of a csv file are rows."""
     return UNREADABLE.error(
-        f"{name} has a line of more than {limit / 1e6:,.0f} MB", fix="write one row a line, as text; or give the right file"
+        f"{name} has a line of more than {limit / 1e6:,.0f} MB",
+        fix="write one row a line, as text; or give the right file",
     )
 
 
 def csv_too_large(name: str, cells: int, available: int) -> Diagnostic:
     """A csv file that is bound has room in memory."""
     return UNREADABLE.error(
-        f"{name} does not fit memory: it has more than {cells / 1e6:,.1f} million cells, and {available / 1e9:,.1f} GB are free",
+        f"{name} does not fit memory: it has more than {cells / 1e6:,.1f} million cells, and "
+        f"{available / 1e9:,.1f} GB are free",
         fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
     )
 
@@ -164,7 +174,8 @@ def csv_too_large(name: str, cells: int, available: int) -> Diagnostic:
 def column_too_large(name: str, column: str, rows: int, available: int) -> Diagnostic:
     """A column of a parquet file that is bound has room in memory."""
     return UNREADABLE.error(
-        f"{name}: column {column} does not fit memory: it has {rows:,} rows, and {available / 1e9:,.1f} GB are free",
+        f"{name}: column {column} does not fit memory: it has {rows:,} rows, and {available / 1e9:,.1f} "
+        "GB are free",
         fix="prepare it, which reads it in parts: fccomodel prepare BIND --out DIR",
     )
 
@@ -172,13 +183,16 @@ def column_too_large(name: str, column: str, rows: int, available: int) -> Diagn
 def not_parquet(name: str, error: Exception) -> Diagnostic:
     """A parquet file is one."""
     return UNREADABLE.error(
-        f"{name} cannot be read as parquet: {first_line(error)}", fix="write the file again, or give the right one"
+        f"{name} cannot be read as parquet: {first_line(error)}",
+        fix="write the file again, or give the right one",
     )
 
 
 def unreadable_column(name: str, column: str, error: Exception) -> Diagnostic:
     """A column of a parquet file is whole."""
-    return UNREADABLE.error(f"{name}: column {column} cannot be read: {first_line(error)}", fix="write the file again")
+    return UNREADABLE.error(
+        f"{name}: column {column} cannot be read: {first_line(error)}", fix="write the file again"
+    )
 
 
 def not_npz(name: str, error: NotArrays) -> Diagnostic:
@@ -194,17 +208,23 @@ def not_npz(name: str, error: NotArrays) -> Diagnostic:
             f"{name} does not fit memory: {error}",
             fix="store its columns in a parquet file and prepare that: fccomodel prepare BIND --out DIR",
         )
-    return UNREADABLE.error(f"{name} cannot be read: {error}", fix="write the file again, or give the right one")
+    return UNREADABLE.error(
+        f"{name} cannot be read: {error}", fix="write the file again, or give the right one"
+    )
 
 
 def no_array_of_name(name: str, array: str, arrays: Iterable[str]) -> Diagnostic:
     """A NumPy file of several arrays has one of the model's name."""
-    return COLUMN.error(f"{name} has no array named {array}; it has {', '.join(sorted(arrays))}", fix="rename the array")
+    return COLUMN.error(
+        f"{name} has no array named {array}; it has {', '.join(sorted(arrays))}", fix="rename the array"
+    )
 
 
 def repeated_column(what: str, name: str) -> Diagnostic:
     """A name means one column."""
-    return UNREADABLE.error(f"{what} has several columns named {name}", fix="rename them, so that each name means one column")
+    return UNREADABLE.error(
+        f"{what} has several columns named {name}", fix="rename them, so that each name means one column"
+    )
 
 
 def _quoted(query: str) -> str:
@@ -222,11 +242,15 @@ def not_a_query(query: str, error: Exception) -> Diagnostic:
 
 def not_one_select(query: str, kinds: Sequence[str]) -> Diagnostic:
     """A query is one SELECT statement."""
-    what = f"{len(kinds)} statements ({', '.join(kinds[:5])})" if len(kinds) != 1 else f"a statement of type {kinds[0]}"
+    if len(kinds) != 1:
+        what = f"{len(kinds)} statements ({', '.join(kinds[:5])})"
+    else:
+        what = f"a statement of type {kinds[0]}"
     return QUERY.error(
         f"the query has {what}, not one SELECT",
         reason=f"a query only reads; {_quoted(query)}",
-        fix="write one SELECT statement; run all others in DuckDB itself, and name the files or the database that they write",
+        fix="write one SELECT statement; run all others in DuckDB itself, and name the files or the "
+        "database that they write",
     )
 
 
@@ -234,8 +258,10 @@ def query_outside(query: str, error: Exception) -> Diagnostic:
     """A query reads the files that it names in quotes."""
     return OUTSIDE.error(
         f"DuckDB may not do this: {first_line(error)}",
-        reason="a query reads the files whose names stand in quotes after FROM or in a reading function, below the binding "
-        f"file's folder, --data-dir and what `files` names; nothing is written, loaded or downloaded; {_quoted(query)}",
+        reason="a query reads the files whose names stand in quotes after FROM or in a reading function, "
+        "below the binding "
+        "file's folder, --data-dir and what `files` names; nothing is written, loaded or "
+        f"downloaded; {_quoted(query)}",
         fix="write the file's name in quotes: duckdb:SELECT * FROM 'train.parquet'",
     )
 
@@ -244,11 +270,12 @@ def not_a_database(path: Path, error: Exception) -> Diagnostic:
     """A file that ends in .duckdb or .db is a database."""
     return UNREADABLE.error(
         f"{path.name} cannot be opened as a database of DuckDB: {first_line(error)}",
-        fix="give a database that this version of DuckDB reads, and that no other program has open for writing",
+        fix="give a database that this version of DuckDB reads, and that no other program has open for "
+        "writing",
     )
 
 
-# --------------------------------------------------------------------------------------------------------- prepared folders
+# --------------------------------------------------------------------------------- prepared folders
 def damaged(folder: Path, name: str) -> Diagnostic:
     """The files of a prepared folder are as they were written."""
     return DAMAGED.error(
@@ -273,7 +300,7 @@ def not_prepared(folder: Path, name: str, tables: Collection[str]) -> Diagnostic
     return COLUMN.error(message, fix="prepare it with the binding that has it")
 
 
-# ------------------------------------------------------------------------------------------------------------- kinds of data
+# ------------------------------------------------------------------------------------ kinds of data
 def not_a_table(name: str, value: object) -> Diagnostic:
     """A table is bound to something that a source opens."""
     return NOT_A_TABLE.error(
@@ -284,18 +311,24 @@ def not_a_table(name: str, value: object) -> Diagnostic:
 
 def not_an_array(name: str, meaning: str) -> Diagnostic:
     """An array without rows comes from a source that has such arrays."""
-    return NOT_A_TABLE.error(f"{name}: {meaning} is not an array", fix="give a NumPy array, a tensor, numbers, or an .npz file")
+    return NOT_A_TABLE.error(
+        f"{name}: {meaning} is not an array", fix="give a NumPy array, a tensor, numbers, or an .npz file"
+    )
 
 
 def not_array_like(what: str, error: Exception) -> Diagnostic:
     """A column in memory is an array, a tensor or lists of one length."""
-    return NOT_A_TABLE.error(f"{what} is not an array: {error}", fix="give a NumPy array, a tensor, or lists of one length")
+    return NOT_A_TABLE.error(
+        f"{what} is not an array: {error}", fix="give a NumPy array, a tensor, or lists of one length"
+    )
 
 
 def address(value: str | Path) -> Diagnostic:
     """Nothing is downloaded."""
     return NOT_A_TABLE.error(
-        f"{value} is an address", reason="nothing is downloaded while binding", fix="download it, then give the file"
+        f"{value} is an address",
+        reason="nothing is downloaded while binding",
+        fix="download it, then give the file",
     )
 
 
@@ -303,7 +336,8 @@ def unknown_scheme(scheme: str, schemes: Collection[str]) -> Diagnostic:
     """The word before a colon is a kind of data."""
     return NOT_A_TABLE.error(
         f"{scheme}: is not a kind of data",
-        fix=did_you_mean(scheme, schemes) or f"{', '.join(f'{s}:NAME' for s in sorted(schemes))} or a path are understood",
+        fix=did_you_mean(scheme, schemes)
+        or f"{', '.join(f'{s}:NAME' for s in sorted(schemes))} or a path are understood",
     )
 
 
@@ -334,7 +368,7 @@ def no_length(name: str, origin: str) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ rows and shapes
+# ---------------------------------------------------------------------------------- rows and shapes
 def no_items(name: str, origin: str) -> Diagnostic:
     """A Dataset has items."""
     return NO_ROWS.error(f"{name}: {origin} has no items", fix="give a Dataset with at least one item")
@@ -347,17 +381,22 @@ def no_columns(origin: str) -> Diagnostic:
 
 def single_value(name: str) -> Diagnostic:
     """A column has one value for each row."""
-    return SHAPE.error(f"{name} is a single value, not a column", fix="give an array with one value for each row")
+    return SHAPE.error(
+        f"{name} is a single value, not a column", fix="give an array with one value for each row"
+    )
 
 
 def lengths(by_name: Mapping[str, int]) -> Diagnostic:
     """The columns of a table have one length."""
     listed = ", ".join(f"{name} {length}" for name, length in by_name.items())
-    return SHAPE.error(f"the columns have different numbers of rows: {listed}", fix="give arrays with equal first axes")
+    return SHAPE.error(
+        f"the columns have different numbers of rows: {listed}", fix="give arrays with equal first axes"
+    )
 
 
 def shape_of_item(name: str, row: int, shape: tuple[int, ...], first: tuple[int, ...]) -> Diagnostic:
     """The items of a Dataset have one shape."""
     return SHAPE.error(
-        f"{name}: item {row} has shape {shape}, item 0 has {first}", fix="let the Dataset return items of one shape"
+        f"{name}: item {row} has shape {shape}, item 0 has {first}",
+        fix="let the Dataset return items of one shape",
     )

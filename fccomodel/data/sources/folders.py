@@ -1,8 +1,10 @@
-"""A folder of prepared tables: a NumPy file for each column, and a manifest that says what they are and what they were made of.
+"""A folder of prepared tables: a NumPy file for each column, and a manifest that says what they are
+and what they were made of.
 
-The manifest's entries: ``format``, ``dtype``, ``sources`` (path, size, time and SHA-256 of every file that was read), ``tables``
-(by name ``n``, the binding's section, what was read and dropped, and ``columns``), ``files`` (size, time and SHA-256 of each),
-and ``sha256`` over all of them. A file whose size and time are the manifest's is taken as it is; otherwise its bytes are read.
+The manifest's entries: ``format``, ``dtype``, ``sources`` (path, size, time and SHA-256 of every
+file that was read), ``tables`` (by name ``n``, the binding's section, what was read and dropped,
+and ``columns``), ``files`` (size, time and SHA-256 of each), and ``sha256`` over all of them. A
+file whose size and time are the manifest's is taken as it is; otherwise its bytes are read.
 """
 
 from __future__ import annotations
@@ -23,10 +25,22 @@ FORMAT = 1
 _STAMP = record({"size": count, "time": count, "sha256": text})
 _KEY = several(several(lambda part: isinstance(part, list) and len(part) == 3))
 _COLUMN = record(
-    {"file": text, "encoding": by_name(anything), "names": maybe(several(text)), "labels": maybe(several(text)), "keys": _KEY}
+    {
+        "file": text,
+        "encoding": by_name(anything),
+        "names": maybe(several(text)),
+        "labels": maybe(several(text)),
+        "keys": _KEY,
+    }
 )
 _TABLE = record(
-    {"n": count, "spec": by_name(anything), "origin": text, "dropped": several(anything), "columns": by_name(_COLUMN)},
+    {
+        "n": count,
+        "spec": by_name(anything),
+        "origin": text,
+        "dropped": several(anything),
+        "columns": by_name(_COLUMN),
+    },
     {"indices": by_name(by_name(text)), "where": text, "rows_read": count},
 )
 #: What a manifest has, by entry.
@@ -53,8 +67,8 @@ def same(path: Path, stamped: Mapping[str, Any]) -> bool:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder. F0534 where it, or a file that it names, is not as it was written; F0535 where a file that the
-    tables were made of has changed since."""
+    """The manifest of a folder. F0534 where it, or a file that it names, is not as it was written;
+    F0535 where a file that the tables were made of has changed since."""
     path = folder / MANIFEST
     try:
         manifest = json.loads(regular_text(path))
@@ -73,6 +87,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def outdated(manifest: Mapping[str, Any]) -> str:
-    """A source that has changed since its tables were prepared, "" where none has. One that is not there any more has not."""
+    """A source that has changed since its tables were prepared, "" where none has. One that is not
+    there any more has not."""
     paths = {Path(entry["path"]): entry for entry in manifest["sources"]}
     return next((path.name for path, entry in paths.items() if path.is_file() and not same(path, entry)), "")

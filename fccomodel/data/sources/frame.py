@@ -1,4 +1,5 @@
-"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars, DuckDB relations, streams)."""
+"""Data frames: pandas, Arrow tables, and whatever hands over its columns as Arrow (polars, DuckDB
+relations, streams)."""
 
 from __future__ import annotations
 
@@ -7,11 +8,22 @@ from typing import Any
 import numpy as np
 
 from fccomodel.data.sources import _arrow
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, as_array, demand_distinct, from_array
+from fccomodel.data.sources.base import (
+    DataSource,
+    RawColumn,
+    RawTable,
+    Request,
+    as_array,
+    demand_distinct,
+    from_array,
+)
 
 
 def _is_pandas(value: Any) -> bool:
-    return any(base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame" for base in type(value).__mro__)
+    return any(
+        base.__module__.partition(".")[0] == "pandas" and base.__name__ == "DataFrame"
+        for base in type(value).__mro__
+    )
 
 
 def from_pandas(data: Any, origin: str = "a DataFrame") -> RawTable:
@@ -49,7 +61,9 @@ def _pandas_numeric(series: Any) -> bool:
     if series.dtype == object:
         kinds = ("integer", "floating", "mixed-integer-float", "boolean", "decimal")
         return pd.api.types.infer_dtype(series, skipna=True) in kinds or _holds_vectors(series)
-    return bool(pd.api.types.is_numeric_dtype(series.dtype)) and not pd.api.types.is_complex_dtype(series.dtype)
+    return bool(pd.api.types.is_numeric_dtype(series.dtype)) and not pd.api.types.is_complex_dtype(
+        series.dtype
+    )
 
 
 def _holds_vectors(series: Any) -> bool:
@@ -70,7 +84,9 @@ def _pandas_column(series: Any) -> RawColumn:
     if isinstance(series.dtype, pd.CategoricalDtype):
         categories = tuple(str(value) for value in series.cat.categories)
         return RawColumn(values=np.asarray(series.cat.codes, np.int32), categories=categories, dtype=dtype)
-    if _pandas_numeric(series) and not isinstance(series.dtype, np.dtype):  # nullable and Arrow-backed numbers
+    if _pandas_numeric(series) and not isinstance(
+        series.dtype, np.dtype
+    ):  # nullable and Arrow-backed numbers
         return RawColumn(values=series.to_numpy(dtype=float, na_value=np.nan), dtype=dtype)
     if series.dtype == object:
         return from_array(series.to_numpy(object, copy=True), dtype)
@@ -85,12 +101,17 @@ def _pandas_column(series: Any) -> RawColumn:
 
 def _is_lazy(value: Any) -> bool:
     """A query of polars, which gives a frame when it is collected."""
-    return any(base.__module__.startswith("polars") and base.__name__ == "LazyFrame" for base in type(value).__mro__)
+    return any(
+        base.__module__.startswith("polars") and base.__name__ == "LazyFrame" for base in type(value).__mro__
+    )
 
 
 def streams(value: Any) -> bool:
-    """It hands over columns as Arrow; a single column (a Series, a chunked array) does so too, and is no table."""
-    return hasattr(value, "__arrow_c_stream__") and (hasattr(value, "columns") or not hasattr(value, "to_numpy"))
+    """It hands over columns as Arrow; a single column (a Series, a chunked array) does so too, and is
+    no table."""
+    return hasattr(value, "__arrow_c_stream__") and (
+        hasattr(value, "columns") or not hasattr(value, "to_numpy")
+    )
 
 
 def _accepts(value: Any) -> bool:
@@ -98,14 +119,17 @@ def _accepts(value: Any) -> bool:
 
 
 def read(value: Any) -> Any:
-    """A query, a relation or a stream as an Arrow table, so that it is read once; tables and anything else as they are."""
+    """A query, a relation or a stream as an Arrow table, so that it is read once; tables and anything
+    else as they are."""
     if _is_lazy(value):
         value = value.collect()
     if not streams(value) or _is_pandas(value):
         return value
     import pyarrow as pa
 
-    return value if isinstance(value, pa.Table) else pa.table(value)
+    if isinstance(value, pa.Table):
+        return value
+    return pa.table(value)
 
 
 def _open(value: Any, request: Request) -> RawTable:
@@ -127,4 +151,6 @@ def from_arrow(table: Any, origin: str) -> RawTable:
     )
 
 
-SOURCE = DataSource(name="frame", meaning="a data frame (pandas, polars, Arrow, DuckDB)", open=_open, accepts=_accepts)
+SOURCE = DataSource(
+    name="frame", meaning="a data frame (pandas, polars, Arrow, DuckDB)", open=_open, accepts=_accepts
+)

@@ -13,7 +13,8 @@ from fccomodel.data.sources.base import DataSource, RawTable, Request
 
 
 def _read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file; a .npy file is one array named by the file. F0506 where it is none, or larger than memory."""
+    """The arrays of an .npz file; a .npy file is one array named by the file. F0506 where it is none,
+    or larger than memory."""
     try:
         return read(path)
     except NotArrays as error:

@@ -10,7 +10,14 @@ from typing import Any
 from fccomodel.core import memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.data.sources import _arrow, errors
-from fccomodel.data.sources.base import DataSource, RawColumn, RawTable, Request, demand_distinct, rows_of_part
+from fccomodel.data.sources.base import (
+    DataSource,
+    RawColumn,
+    RawTable,
+    Request,
+    demand_distinct,
+    rows_of_part,
+)
 
 
 def _open(path: Path, request: Request) -> RawTable:
@@ -68,4 +75,6 @@ def _unpacked(metadata: Any) -> dict[str, int]:
 
 #: What reading a damaged file raises besides errors of Arrow.
 DAMAGES = (OSError, ValueError, KeyError, NotImplementedError, TypeError, MemoryError)
-SOURCE = DataSource(name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",))
+SOURCE = DataSource(
+    name="parquet", meaning="a parquet file", open=_open, suffixes=(".parquet", ".pq"), needs=("pyarrow",)
+)

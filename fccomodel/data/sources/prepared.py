@@ -1,4 +1,5 @@
-"""Tables that ``fccomodel prepare`` wrote: columns of the model as they are, mapped into memory from their files."""
+"""Tables that ``fccomodel prepare`` wrote: columns of the model as they are, mapped into memory from
+their files."""
 
 from __future__ import annotations
 

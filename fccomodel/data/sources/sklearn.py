@@ -1,5 +1,6 @@
-"""The data sets that come inside scikit-learn (nothing is downloaded). Its files are read as they lie in the package where they
-hold the table as it is: importing scikit-learn takes longer than many a solve."""
+"""The data sets that come inside scikit-learn (nothing is downloaded). Its files are read as they lie
+in the package where they hold the table as it is: importing scikit-learn takes longer than many a
+solve."""
 
 from __future__ import annotations
 
@@ -15,20 +16,47 @@ from fccomodel.data.sources.base import DataSource, RawTable, Request, from_arra
 NAMES = ("breast_cancer", "diabetes", "digits", "iris", "linnerud", "wine")
 
 _OF_NUCLEI = (
-    "radius", "texture", "perimeter", "area", "smoothness", "compactness", "concavity", "concave points", "symmetry",
+    "radius",
+    "texture",
+    "perimeter",
+    "area",
+    "smoothness",
+    "compactness",
+    "concavity",
+    "concave points",
+    "symmetry",
     "fractal dimension",
-)  # fmt: skip
+)
 _WINE = (
-    "alcohol", "malic_acid", "ash", "alcalinity_of_ash", "magnesium", "total_phenols", "flavanoids", "nonflavanoid_phenols",
-    "proanthocyanins", "color_intensity", "hue", "od280/od315_of_diluted_wines", "proline",
-)  # fmt: skip
+    "alcohol",
+    "malic_acid",
+    "ash",
+    "alcalinity_of_ash",
+    "magnesium",
+    "total_phenols",
+    "flavanoids",
+    "nonflavanoid_phenols",
+    "proanthocyanins",
+    "color_intensity",
+    "hue",
+    "od280/od315_of_diluted_wines",
+    "proline",
+)
 _CELLS = ("mean {}", "{} error", "worst {}")
-#: By data set the file with its numbers, how many lines come before them, and the columns that are measurements: the class of a
-#: row, ``target``, is the last column.
+#: By data set the file with its numbers, how many lines come before them, and the columns that are
+#: measurements: the class of a row, ``target``, is the last column.
 FILES: dict[str, tuple[str, int, tuple[str, ...]]] = {
-    "breast_cancer": ("breast_cancer.csv", 1, tuple(kind.format(what) for kind in _CELLS for what in _OF_NUCLEI)),
+    "breast_cancer": (
+        "breast_cancer.csv",
+        1,
+        tuple(kind.format(what) for kind in _CELLS for what in _OF_NUCLEI),
+    ),
     "digits": ("digits.csv.gz", 0, tuple(f"pixel_{row}_{column}" for row in range(8) for column in range(8))),
-    "iris": ("iris.csv", 1, tuple(f"{part} {size} (cm)" for part in ("sepal", "petal") for size in ("length", "width"))),
+    "iris": (
+        "iris.csv",
+        1,
+        tuple(f"{part} {size} (cm)" for part in ("sepal", "petal") for size in ("length", "width")),
+    ),
     "wine": ("wine_data.csv", 1, _WINE),
 }
 
@@ -37,7 +65,9 @@ def _open(name: str, request: Request) -> RawTable:
     if name not in NAMES:
         refuse(errors.no_data_set(name, NAMES))
     table = _from_file(name)
-    return table if table is not None else _from_package(name)
+    if table is not None:
+        return table
+    return _from_package(name)
 
 
 def _from_package(name: str) -> RawTable:
@@ -49,7 +79,10 @@ def _from_package(name: str) -> RawTable:
 
 def _from_file(name: str) -> RawTable | None:
     """The same from its file; None where this is not as expected."""
-    spec = find_spec("sklearn") if name in FILES else None
+    if name in FILES:
+        spec = find_spec("sklearn")
+    else:
+        spec = None
     if spec is None or not spec.submodule_search_locations:
         return None
     file, header, measured = FILES[name]
@@ -70,5 +103,9 @@ def _from_file(name: str) -> RawTable | None:
 
 
 SOURCE = DataSource(
-    name="sklearn", meaning="a data set of scikit-learn", open=_open, scheme="sklearn", needs=("scikit-learn", "pandas")
+    name="sklearn",
+    meaning="a data set of scikit-learn",
+    open=_open,
+    scheme="sklearn",
+    needs=("scikit-learn", "pandas"),
 )

@@ -1,4 +1,5 @@
-"""Sizes that binding could only note: of data for each row of a filtered set, whose rows an expression decides."""
+"""Sizes that binding could only note: of data for each row of a filtered set, whose rows an expression
+decides."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from fccomodel.evaluation.sets import elements
 
 
 def check(bound: Bound) -> None:
-    """F0516 for every array over the rows of a filtered set (``real[P]``) that has another number of elements."""
+    """F0516 for every array over the rows of a filtered set (``real[P]``) that has another number of
+    elements."""
     wrong = []
     for claim in bound.claims:
         rows = len(elements.ids(bound, bound.problem.sets[claim.set]))

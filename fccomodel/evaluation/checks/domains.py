@@ -1,7 +1,9 @@
-"""Whether the values bound to a model are what its atoms, reductions, sets and distributions ask of their arguments.
+"""Whether the values bound to a model are what its atoms, reductions, sets and distributions ask of
+their arguments.
 
-Arguments of data and parameters alone are decided here: by where the data lie, else by their values at every element that the
-binders and the conditions around them leave. Of what depends on the variables or on draws, the analysis says what is not proved.
+Arguments of data and parameters alone are decided here: by where the data lie, else by their values
+at every element that the binders and the conditions around them leave. Of what depends on the
+variables or on draws, the analysis says what is not proved.
 """
 
 from __future__ import annotations
@@ -39,12 +41,14 @@ def check(bound: Bound) -> None:
 
 
 def verified(bound: Bound, use: Use, argument: int) -> bool:
-    """An argument that data and parameters decide is known to be what is asked of it: at all places of the problem, or if the use
-    is none of the problem's, at all elements."""
+    """An argument that data and parameters decide is known to be what is asked of it: at all places of
+    the problem, or if the use is none of the problem's, at all elements."""
     judge = _judge(bound)
     key = use.asks, use.args
     if key not in judge.doubted:
-        judge.doubted[key] = judge(use, Place(binders=tuple(dict.fromkeys(b for a in use.args for b in ir.free_binders(a)))))
+        judge.doubted[key] = judge(
+            use, Place(binders=tuple(dict.fromkeys(b for a in use.args for b in ir.free_binders(a))))
+        )
     return argument not in judge.doubted[key]
 
 
@@ -52,12 +56,13 @@ def _judge(bound: Bound) -> Judge:
     return remember(bound, "domains", lambda: Judge(bound).run())
 
 
-# ------------------------------------------------------------------------------------------------------------- occurrences
+# -------------------------------------------------------------------------------------- occurrences
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Place:
     """Where an expression stands: the binders around it, and the conditions that hold there.
 
-    stand_for  inside a family of lets: for its binders what its use has in their place, an element of a binder around the use or
+    stand_for  inside a family of lets: for its binders what its use has in their place, an element
+               of a binder around the use or
                a number
     """
 
@@ -70,23 +75,27 @@ class Place:
 
     def meant(self, arg: ir.Expr) -> ir.Expr:
         """An argument of a let in terms of the binders around."""
-        return self.stand_for.get(arg.binder, arg) if isinstance(arg, ir.Element) else arg
+        if isinstance(arg, ir.Element):
+            return self.stand_for.get(arg.binder, arg)
+        return arg
 
     def free(self, expr: ir.Expr) -> set[ir.Binder]:
         """The binders around that an expression depends on."""
         meant = [self.meant(ir.Element(binder=b)) for b in ir.free_binders(expr)]
         return {e.binder for e in meant if isinstance(e, ir.Element)}
 
-
     def outside(self, bound: Bound, condition: ir.Expr) -> ir.Expr | None:
-        """A condition in terms of the binders around; None where elements of another set stand for some of its own."""
+        """A condition in terms of the binders around; None where elements of another set stand for
+        some of its own."""
         inner = {b: self.stand_for[b] for b in ir.free_binders(condition) if b in self.stand_for}
         for binder, e in inner.items():
             if isinstance(e, ir.Element) and e.binder.domain is not binder.domain:
                 return None
             if isinstance(e, ir.Const):
                 inner[binder] = ir.Const(value=float(elements.values(bound, binder.domain)[int(e.value)]))
-        return substitute(condition, inner) if inner else condition
+        if inner:
+            return substitute(condition, inner)
+        return condition
 
 
 OUTSIDE = Place()
@@ -137,7 +146,10 @@ class _Walk:
         key = (ref.let, *values, *([place.binders, place.conditions] if args else []))
         if key not in self.used:
             stand_for = dict(zip(ref.let.binders, args, strict=True))
-            self.used[key] = replace(place, stand_for={**place.stand_for, **stand_for}) if args else Place()
+            if args:
+                self.used[key] = replace(place, stand_for={**place.stand_for, **stand_for})
+            else:
+                self.used[key] = Place()
         self.stack.append((ref.let.body, self.used[key]))
 
     def of_set(self, index_set: ir.Set) -> None:
@@ -162,7 +174,9 @@ class _Walk:
         """The place inside of some binders and a condition on them."""
         for binder in binders:
             self.of_set(binder.domain)
-            for arg in binder.domain.args if isinstance(binder.domain, ir.Distribution | ir.VectorSet) else ():
+            for arg in (
+                binder.domain.args if isinstance(binder.domain, ir.Distribution | ir.VectorSet) else ()
+            ):
                 self.stack.append((arg, place))
             place = place.inside((binder,))
         return self.condition(condition, place)
@@ -176,7 +190,9 @@ class _Walk:
                 yield from ((use, place) for use in domains.of_options(kind, node.options))
                 yield from ((use, inner) for use in domains.of_elements(kind, node.body))
                 for k, binder in enumerate(node.binders):
-                    yield from ((use, place.inside(node.binders[:k])) for use in domains.of_domain(binder.domain))
+                    yield from (
+                        (use, place.inside(node.binders[:k])) for use in domains.of_domain(binder.domain)
+                    )
                 self.stack.append((node.body, inner))
                 self.stack.extend((option, place) for option in node.options.values())
                 return
@@ -190,7 +206,7 @@ class _Walk:
         self.stack.extend((child, place) for child in node.children)
 
 
-# ------------------------------------------------------------------------------------------------------------------ judging
+# ------------------------------------------------------------------------------------------ judging
 class Judge(memory.Owned):
     """Tries uses on the bound data.
 
@@ -210,7 +226,9 @@ class Judge(memory.Owned):
             if use.asks.limited:
                 key = use.asks, use.args
                 self.doubted[key] = self(use, place) | self.doubted.get(key, frozenset())
-        self.faults = sorted(dict.fromkeys(self.faults), key=lambda fault: fault.span.start if fault.span else -1)
+        self.faults = sorted(
+            dict.fromkeys(self.faults), key=lambda fault: fault.span.start if fault.span else -1
+        )
         return self
 
     def __call__(self, use: Use, place: Place) -> frozenset[int]:
@@ -230,27 +248,36 @@ class Judge(memory.Owned):
         return open_ if verdict is True else doubted
 
     def judged(self, use: Use, decided: Sequence[bool], place: Place) -> bool | Diagnostic | None:
-        """True, or what is wrong with the arguments that are decided; None where it takes too many combinations to tell.
+        """True, or what is wrong with the arguments that are decided; None where it takes too many
+        combinations to tell.
 
         At first the binders that they depend on are tried alone: where all is well, the others need not be.
         """
         own = {b for arg, ok in zip(use.args, decided, strict=True) if ok for b in place.free(arg)}
         verdict, everything = self.tried(use, decided, place, own)
         if verdict is not True and not everything:
-            verdict, everything = self.tried(use, decided, place, {b for b in place.binders if not domains.drawn(b)})
+            verdict, everything = self.tried(
+                use, decided, place, {b for b in place.binders if not domains.drawn(b)}
+            )
         return verdict if verdict is True or everything else None
 
     def tried(
         self, use: Use, decided: Sequence[bool], place: Place, wanted: Collection[ir.Binder]
     ) -> tuple[bool | Diagnostic | None, bool]:
-        """The same at the elements of some binders that satisfy the conditions about them alone; whether there are no others."""
+        """The same at the elements of some binders that satisfy the conditions about them alone;
+        whether there are no others."""
         found = (place.outside(self.bound, c) for c in place.conditions)
         conditions = [c for c in found if c is not None and set(ir.free_binders(c)) <= set(wanted)]
         binders = tuple(b for b in place.binders if b in wanted)
         return self.at(use, decided, place, binders, conditions), len(conditions) == len(place.conditions)
 
     def at(
-        self, use: Use, decided: Sequence[bool], place: Place, binders: Sequence[ir.Binder], conditions: Sequence[ir.Expr]
+        self,
+        use: Use,
+        decided: Sequence[bool],
+        place: Place,
+        binders: Sequence[ir.Binder],
+        conditions: Sequence[ir.Expr],
     ) -> bool | Diagnostic | None:
         """The same at elements that are listed."""
         try:
@@ -260,7 +287,9 @@ class Judge(memory.Owned):
             at = members.members(self.bound, binders, conjunction(conditions))
             if not len(at):
                 return True
-            wanted = range(len(use.args)) if use.asks.amiss is not atoms.nothing else use.asks.asked(len(use.args))
+            wanted = (
+                range(len(use.args)) if use.asks.amiss is not atoms.nothing else use.asks.asked(len(use.args))
+            )
             values = [
                 self.values(arg, at, place) if ok and k in wanted else None
                 for k, (arg, ok) in enumerate(zip(use.args, decided, strict=True))
@@ -284,13 +313,20 @@ class Judge(memory.Owned):
         return at.over(evaluator.value(arg, env)).numpy()
 
     def cells(self, arg: ir.Expr, place: Place, at: Members, case: int) -> list[str]:
-        """What the binders of an argument, or those around it, stand for in a case: ``i = b``, ``z = row 3 of D``."""
-        own = {e.binder: b.name for b in ir.free_binders(arg) if isinstance(e := place.stand_for.get(b), ir.Element)}
+        """What the binders of an argument, or those around it, stand for in a case: ``i = b``, ``z =
+        row 3 of D``."""
+        own = {
+            e.binder: b.name
+            for b in ir.free_binders(arg)
+            if isinstance(e := place.stand_for.get(b), ir.Element)
+        }
         found = []
         for binder, ids in zip(at.binders, at.ids, strict=True):
             element = elements.name_of(self.bound, binder.domain, int(ids[case]))
             rows = binder.domain.table if isinstance(binder.domain, ir.RowSet) else ""
-            found.append(f"{own.get(binder, binder.name)} = {f'row {element} of {rows}' if rows else element}")
+            found.append(
+                f"{own.get(binder, binder.name)} = {f'row {element} of {rows}' if rows else element}"
+            )
         return found
 
     def fitting(self, use: Use, values: Sequence[np.ndarray | None]) -> bool | Diagnostic:
@@ -306,7 +342,7 @@ class Judge(memory.Owned):
                 return errors.unfit(self.bound.problem, use, reason)
         return True
 
-    # --------------------------------------------------------------------------------------------------------- what is known
+    # -------------------------------------------------------------------------------- what is known
     def decided(self, arg: ir.Expr) -> bool:
         """Data and parameters that are bound decide its value."""
         return domains.by_data(arg) and all(self._known(node) for node in ir.walk(arg))
@@ -338,10 +374,12 @@ class Judge(memory.Owned):
 
 def _plain(value: np.ndarray) -> Any:
     """A number, or a tensor."""
-    return elements.as_tensor(value) if np.ndim(value) else float(value)
+    if np.ndim(value):
+        return elements.as_tensor(value)
+    return float(value)
 
 
-# ------------------------------------------------------------------------------------------------------------------- ranges
+# ------------------------------------------------------------------------------------------- ranges
 def _range(bound: Bound, node: ir.Expr) -> Interval:
     """Where the entries of a leaf lie: those of the data where they are bound."""
     match node:
@@ -349,7 +387,9 @@ def _range(bound: Bound, node: ir.Expr) -> Interval:
             known = bound.params if name in bound.params else bound.arrays
             if name in known:
                 return remember(bound, ("hull", name), lambda: enclosing(np.asarray(known[name], float)))
-            return declared(bound.problem.params[name]) if name in bound.problem.params else REALS
+            if name in bound.problem.params:
+                return declared(bound.problem.params[name])
+            return REALS
         case ir.Column(binder=binder, name=str(name)) if isinstance(binder.domain, ir.RowSet):
             table = bound.tables.get(binder.domain.table)
             if table is None or name not in table.columns:
@@ -367,5 +407,7 @@ def _of_set(bound: Bound, domain: ir.Set) -> Interval:
     ends = [Ranges(lambda node: _range(bound, node))(arg) for arg in domain.args]
     if isinstance(domain, ir.Distribution):
         drawn = distributions.get(domain.family)
-        return REALS if drawn is None else drawn.range(*ends)
+        if drawn is None:
+            return REALS
+        return drawn.range(*ends)
     return sets.all()[domain.family].entries(*ends)

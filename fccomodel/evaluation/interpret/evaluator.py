@@ -1,7 +1,8 @@
-"""Walks an expression: every node at every element of the binders it depends on, in blocks where that is too much at once.
+"""Walks an expression: every node at every element of the binders it depends on, in blocks where that
+is too much at once.
 
-Every row of every table takes part; a distribution is represented by one fixed sample. Nothing here knows of any plan,
-reformulation or emitted program.
+Every row of every table takes part; a distribution is represented by one fixed sample. Nothing here
+knows of any plan, reformulation or emitted program.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ from fccomodel.library.distances import beside, middle, squared_distances
 from fccomodel.library.reductions import Reduction
 from fccomodel.library.reductions.sum import SUM
 
-#: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK`` numbers stay in the cache.
+#: Numbers held at once; a larger intermediate result is made block by block. Blocks of ``BLOCK``
+#: numbers stay in the cache.
 CHUNK, BLOCK = 1 << 21, 1 << 17
 #: Elements whose order a tail mean may need.
 MOST_SORTED = 1 << 27
@@ -53,10 +55,13 @@ def evaluate(
     draws: int | None = None,
     shortcuts: bool = True,
 ) -> torch.Tensor:
-    """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order ..., event dims ...].
+    """The value of an expression, float64: [one dim per binder of ``env`` with 1-d ids, in that order
+    ..., event dims ...].
 
-    point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives them their gradients
-    env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for an axis, or one id
+    point   the variables by name (``params(s)``: the net's parameters, flat); ``backward`` gives
+            them their gradients
+    env     ids (row numbers, positions; see ``selection.ids``) that free binders stand for: 1-d for
+            an axis, or one id
     chunk   numbers held at once: it decides memory and time, never the value
     seed, draws   of the fixed sample that stands for each distribution; as many as are bound unless given
     shortcuts     use the closed forms of ``pairs`` for means over many pairs
@@ -67,7 +72,10 @@ def evaluate(
     inner: dict[ir.Binder, Named] = {}
     for binder, given in (env or {}).items():
         at = torch.as_tensor(given, dtype=torch.int64)
-        inner[binder] = Named(at, (new_axis(),)) if at.dim() else Named(at)
+        if at.dim():
+            inner[binder] = Named(at, (new_axis(),))
+        else:
+            inner[binder] = Named(at)
     value = evaluator.value(expr, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
     lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
@@ -75,7 +83,8 @@ def evaluate(
 
 
 def combinations(bound: Bound, node: ir.Reduce, env: Mapping[ir.Binder, Any]) -> torch.Tensor:
-    """How many combinations of its binders' elements a reduction goes over: a dim for each binder of ``env``, of 1-d ids."""
+    """How many combinations of its binders' elements a reduction goes over: a dim for each binder of
+    ``env``, of 1-d ids."""
     inner = {binder: Named(torch.as_tensor(ids), (new_axis(),)) for binder, ids in env.items()}
     value = Evaluator(bound, {}).number(node, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
@@ -86,7 +95,8 @@ Handler = Callable[["Evaluator", ir.Expr, Env], Named]
 
 
 class Evaluator(Conditions):
-    """Values of expressions at one point. ``cuts`` replaces nodes (by id): a handler says what such a node is worth."""
+    """Values of expressions at one point. ``cuts`` replaces nodes (by id): a handler says what such a
+    node is worth."""
 
     def __init__(
         self,
@@ -109,14 +119,16 @@ class Evaluator(Conditions):
         self.sampled: dict[ir.Binder, int] = {}  # draws taken of each distribution
         self.logarithms, self.distributed = logarithms.of(bound), distributed.of(bound)
 
-    # ------------------------------------------------------------------------------------------------------------- the walk
+    # ------------------------------------------------------------------------------------- the walk
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
-        return () if alone else self.below(node, env)
+        if alone:
+            return ()
+        return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
-        """What a node's value is made of: its form where it has another, the rows that a squared distance is of. ``merged``: axes
-        that will be one."""
+        """What a node's value is made of: its form where it has another, the rows that a squared
+        distance is of. ``merged``: axes that will be one."""
         if (form := self.rewritten(node)) is not None:
             return (form,)
         return self.sides(node, env, merged) or super().inner(node, env)
@@ -124,14 +136,24 @@ class Evaluator(Conditions):
     def rewritten(self, node: ir.Expr) -> ir.Expr | None:
         """Another expression of a node's value: its stable form, or with fewer maps of rows."""
         stable = self.logarithms.stable(node)
-        return stable if stable is not None or not self.shortcuts else self.distributed.form(node)
+        if stable is not None or not self.shortcuts:
+            return stable
+        return self.distributed.form(node)
 
-    def sides(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ir.Expr] | None:
+    def sides(
+        self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()
+    ) -> tuple[ir.Expr, ir.Expr] | None:
         """The rows that a squared distance is of, along an axis each."""
-        sides = self.distributed.sides(node) if self.shortcuts and id(node) not in self.cuts else None
+        if self.shortcuts and id(node) not in self.cuts:
+            sides = self.distributed.sides(node)
+        else:
+            sides = None
         if sides is None:
             return None
-        u, v = ({-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes} for side in sides)
+        u, v = (
+            {-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes}
+            for side in sides
+        )
         return sides if len(u) == len(v) == 1 and u != v else None
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
@@ -165,20 +187,26 @@ class Evaluator(Conditions):
                 return self.reduce(node, env)
         return super().other(node, env)
 
-    # --------------------------------------------------------------------------------------------------------------- sizes
+    # ---------------------------------------------------------------------------------------- sizes
     def axes(self, node: ir.Expr, env: Env) -> dict[int, int]:
         """The axes that a node depends on, with their lengths."""
         return {axis: env[b].length(axis) for b in self.free(node) if b in env for axis in env[b].axes}
 
     def event(self, node: ir.Expr) -> int:
-        return remember(self.bound, ("event", node), lambda: math.prod(elements.shape(self.bound, node.shape)))
+        return remember(
+            self.bound, ("event", node), lambda: math.prod(elements.shape(self.bound, node.shape))
+        )
 
     def numel(self, node: ir.Expr, env: Env) -> int:
         return math.prod(self.axes(node, env).values()) * self.event(node)
 
     def stored(self, node: ir.Expr, env: Env) -> bool:
         """A column at all rows of its table: it is there already."""
-        if isinstance(node, ir.Column) and node.name is not None and isinstance(node.binder.domain, ir.RowSet):
+        if (
+            isinstance(node, ir.Column)
+            and node.name is not None
+            and isinstance(node.binder.domain, ir.RowSet)
+        ):
             return node.binder in env and env[node.binder].data is self.everything(node.binder.domain.table)
         return isinstance(node, ir.Column | ir.Element | ir.Param | ir.Var)
 
@@ -187,22 +215,32 @@ class Evaluator(Conditions):
 
     def closing(self, node: ir.Expr, env: Env) -> bool:
         """A value of moderate size made of a large one: a sum over features for many rows, say."""
-        if self.inside or not isinstance(node, ir.Apply | ir.Item) or self.heavy(node, env) or not self.axes(node, env):
+        if (
+            self.inside
+            or not isinstance(node, ir.Apply | ir.Item)
+            or self.heavy(node, env)
+            or not self.axes(node, env)
+        ):
             return False
-        rows = (
-            node.op == "dot" and all(isinstance(a, ir.Column | ir.Var) for a in node.args)
-            if isinstance(node, ir.Apply)
-            else False
-        )
+        if isinstance(node, ir.Apply):
+            rows = node.op == "dot" and all(isinstance(a, ir.Column | ir.Var) for a in node.args)
+        else:
+            rows = False
         return not rows and any(self.heavy(child, env) for child in self.below(node, env))
 
-    # ------------------------------------------------------------------------------------------------------- row by row, once
+    # ----------------------------------------------------------------------------- row by row, once
     def by_row(self, node: ir.Expr, env: Env) -> str | None:
         """The text of a net or a score ``dot(w, z.x)`` that is wanted at many rows of a table, else None."""
-        if self.inside or not (isinstance(node, ir.NetCall) or isinstance(node, ir.Apply) and node.op == "dot"):
+        if self.inside or not (
+            isinstance(node, ir.NetCall) or isinstance(node, ir.Apply) and node.op == "dot"
+        ):
             return None
         free = self.free(node)
-        if len(free) != 1 or not isinstance(domain := free[0].domain, ir.RowSet) or len(env[free[0]].axes) != 1:
+        if (
+            len(free) != 1
+            or not isinstance(domain := free[0].domain, ir.RowSet)
+            or len(env[free[0]].axes) != 1
+        ):
             return None
         if env[free[0]].data.numel() * 8 < self.bound.tables[domain.table].n:
             return None
@@ -216,7 +254,10 @@ class Evaluator(Conditions):
         key = ("rows", text)
         if key not in self.memo:
             whole = {binder: Named(everything, (new_axis(),))}
-            self.memo[key] = self.mapped(node, whole) if self.closing(node, whole) else super().compute(node, whole)
+            if self.closing(node, whole):
+                self.memo[key] = self.mapped(node, whole)
+            else:
+                self.memo[key] = super().compute(node, whole)
             self.kept.append((node, whole))
         value = self.memo[key].data
         return Named(value if at.data is everything else value.index_select(0, at.data), at.axes)
@@ -235,12 +276,17 @@ class Evaluator(Conditions):
             return Named(scores.product(v.data, u.data), v.axes)
         return super().dot(u, v)
 
-    # ----------------------------------------------------------------------------------------------------------------- nets
+    # ----------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:
-        module = remember(self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).double().eval())
+        module = remember(
+            self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).double().eval()
+        )
         arg, output = self.value(node.arg, env), elements.shape(self.bound, node.shape)
         weights = self.value(node.params, {}).data
-        rows = arg.data.reshape(-1, *arg.event) if arg.axes else arg.data.unsqueeze(0)
+        if arg.axes:
+            rows = arg.data.reshape(-1, *arg.event)
+        else:
+            rows = arg.data.unsqueeze(0)
         widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
         if len(rows) * max(widths, 1) <= self.chunk:
             value = net_apply(module, weights, rows)
@@ -248,7 +294,7 @@ class Evaluator(Conditions):
             value = NetRows.apply(module, weights, rows)
         return Named(value.reshape((*arg.data.shape[: len(arg.axes)], *output)), arg.axes)
 
-    # ----------------------------------------------------------------------------------------------------------- reductions
+    # ----------------------------------------------------------------------------------- reductions
     def reduce(self, node: ir.Reduce, env: Env) -> Named:
         if any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             return inner_maximum.value(self, node, env)
@@ -257,15 +303,28 @@ class Evaluator(Conditions):
 
     def options(self, node: ir.Reduce) -> dict[str, float]:
         option = reductions.of(node).option
-        defaults = {option.name: option.default} if option is not None and option.default is not None else {}
-        return defaults | {name: float(self.value(o, {}).data) for name, o in node.options.items() if not isinstance(o, ir.Label)}
+        if option is not None and option.default is not None:
+            defaults = {option.name: option.default}
+        else:
+            defaults = {}
+        return defaults | {
+            name: float(self.value(o, {}).data)
+            for name, o in node.options.items()
+            if not isinstance(o, ir.Label)
+        }
 
     def over(self, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named:
         """The elements of a space reduced: at once where they are few, else block by block."""
         options = self.options(node)
-        if isinstance(space, Listing) and space.alone and not set(space.cells).intersection(self.axes(node.body, inner)):
+        if (
+            isinstance(space, Listing)
+            and space.alone
+            and not set(space.cells).intersection(self.axes(node.body, inner))
+        ):
             runs, which = space.distinct()
-            if len(which) > runs.entries:  # many outer elements have the same run, and it is worth the same for all of them
+            if (
+                len(which) > runs.entries
+            ):  # many outer elements have the same run, and it is worth the same for all of them
                 self.not_empty(node, space, torch.from_numpy(space.runs.size).to(torch.float64), inner)
                 distinct = self.over(node, runs, inner)
                 return space.finish(distinct.data.index_select(len(space.kept), which))
@@ -275,21 +334,33 @@ class Evaluator(Conditions):
         if size * event <= self.chunk:
             whole = space if isinstance(space, Product) else space.whole()
             self.not_empty(node, space, whole.count, inner)
-            value = self.value(node.body, inner) if isinstance(whole, Product) else self.in_block(node.body, inner, leaves, whole)
+            if isinstance(whole, Product):
+                value = self.value(node.body, inner)
+            else:
+                value = self.in_block(node.body, inner, leaves, whole)
             return collapse(reductions.of(node), whole, value, options)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
-        count = space.count if isinstance(space, Product) else space.counts(self.chunk)
+        if isinstance(space, Product):
+            count = space.count
+        else:
+            count = space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
         if reductions.of(node).tail:
             needed = SORTED_BYTES * size
-            left = min(memory.available(), SORTED_BYTES * MOST_SORTED) if size > MOST_SORTED else memory.lacking(needed)
+            left = (
+                min(memory.available(), SORTED_BYTES * MOST_SORTED)
+                if size > MOST_SORTED
+                else memory.lacking(needed)
+            )
             if left is not None:
                 refuse(errors.too_many_to_sort(node, size, needed, left), source=self.bound.problem.source)
         if (dense := self.dense(node, space)) is not None:
             leaves, event = self.leaves(node.body, dense, inner)
             count, space = spread(Named(count, (dense.cell,)), dense.kept), dense
-        return stream(self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options))
+        return stream(
+            self.streamed(reductions.of(node), node.body, space, inner, leaves, event, count, options)
+        )
 
     def dense(self, node: ir.Reduce, space: Product | Listing) -> Dense | None:
         """Combinations as a product, where most of it is there, and values are finite in all of it."""
@@ -315,13 +386,22 @@ class Evaluator(Conditions):
         axes = [value.axes for value in values]
 
         def elements_of(block: Block, pieces: Sequence[torch.Tensor]) -> Named:
-            seeds = [Named(piece, block.place(leaf_axes)) for piece, leaf_axes in zip(pieces, axes, strict=True)]
+            seeds = [
+                Named(piece, block.place(leaf_axes)) for piece, leaf_axes in zip(pieces, axes, strict=True)
+            ]
             return self.in_block(body, inner, leaves, block, seeds, partial=True)
 
         shape = elements.shape(self.bound, body.shape)
         size = max(1, min(self.chunk, BLOCK) // event)
         return Streamed(
-            kind=kind, space=space, size=size, leaves=values, body=elements_of, count=count, event=shape, options=options
+            kind=kind,
+            space=space,
+            size=size,
+            leaves=values,
+            body=elements_of,
+            count=count,
+            event=shape,
+            options=options,
         )
 
     def mapped(self, node: ir.Expr, env: Env) -> Named:
@@ -331,12 +411,18 @@ class Evaluator(Conditions):
         leaves, event = self.leaves(node, space, env, root=False)
         return stream(self.streamed(SUM, node, space, env, leaves, event, space.count, {}))
 
-    def leaves(self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True) -> tuple[list[ir.Expr], int]:
-        """What to compute before the blocks: the largest subexpressions of moderate size (``root``: the body itself may be one).
+    def leaves(
+        self, body: ir.Expr, space: Product | Listing, inner: Env, *, root: bool = True
+    ) -> tuple[list[ir.Expr], int]:
+        """What to compute before the blocks: the largest subexpressions of moderate size (``root``:
+        the body itself may be one).
 
         And the numbers that one element needs in the largest node that is left.
         """
-        merged = space.merged if isinstance(space, Listing) else frozenset()
+        if isinstance(space, Listing):
+            merged = space.merged
+        else:
+            merged = frozenset()
         tested = isinstance(space, Listing) and bool(space.tests)
         leaves: list[ir.Expr] = []
         event, seen, stack = self.event(body), {id(body)}, [body]
@@ -344,7 +430,11 @@ class Evaluator(Conditions):
             node = stack.pop()
             alone = len(merged.intersection(self.axes(node, inner))) <= 1
             alone = alone and (not tested or safe(node) and self.never_empty(node, inner))
-            if alone and (id(node) in self.cuts or not self.heavy(node, inner)) and (root or node is not body):
+            if (
+                alone
+                and (id(node) in self.cuts or not self.heavy(node, inner))
+                and (root or node is not body)
+            ):
                 leaves.append(node)
                 continue
             event = max(event, self.event(node))
@@ -359,8 +449,13 @@ class Evaluator(Conditions):
         return list(once.values()), event
 
     def never_empty(self, expr: ir.Expr, env: Env) -> bool:
-        """Every reduction in an expression has elements, whatever the binders around it stand for in ``env``."""
-        asked = remember(self.bound, ("asked", expr), lambda: [exists(n) for n in ir.walk(expr) if isinstance(n, ir.Reduce)])
+        """Every reduction in an expression has elements, whatever the binders around it stand for in
+        ``env``."""
+        asked = remember(
+            self.bound,
+            ("asked", expr),
+            lambda: [exists(n) for n in ir.walk(expr) if isinstance(n, ir.Reduce)],
+        )
         decided = (c for c in asked if c is not None and all(b in env for b in self.free(c)))
         return all(bool(self.value(part, env).data.all()) for c in decided for part in conjuncts(c))
 
@@ -380,7 +475,10 @@ class Evaluator(Conditions):
         child.partial = self.partial or partial
         env = {binder: block.take(value) for binder, value in inner.items()}
         for k, leaf in enumerate(leaves):
-            piece = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]
+            if seeds is None:
+                piece = block.take(self.value(leaf, inner))
+            else:
+                piece = seeds[k]
             if isinstance(leaf, ir.Var):
                 child.point = {**child.point, leaf.name: piece.data}
             else:
@@ -394,7 +492,9 @@ class Evaluator(Conditions):
         binder = node.binders[-1]
         if isinstance(space, Listing):
             binder = space.last
-            cell = np.unravel_index(int(torch.argmin(count)), tuple(space.lengths[axis] for axis in space.cells))
+            cell = np.unravel_index(
+                int(torch.argmin(count)), tuple(space.lengths[axis] for axis in space.cells)
+            )
             place = dict(zip(space.cells, cell, strict=True))
             outer = {
                 b
@@ -403,12 +503,14 @@ class Evaluator(Conditions):
                 if b not in node.binders and set(inner[b].axes) <= set(space.cells)
             }
             which = {
-                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)]) for b in sorted(outer, key=lambda b: b.name)
+                b: int(inner[b].data[tuple(place[axis] for axis in inner[b].axes)])
+                for b in sorted(outer, key=lambda b: b.name)
             }
         selections.no_elements(self.bound, binder, which, int((count <= 0).sum()))
 
     def number(self, node: ir.Reduce, env: Env) -> Named:
-        """How many combinations of its binders' elements a reduction goes over, for the elements around it."""
+        """How many combinations of its binders' elements a reduction goes over, for the elements
+        around it."""
         space, _ = ranging.space(self, node, env)
         if isinstance(space, Product):
             return Named(space.count)
@@ -418,7 +520,7 @@ class Evaluator(Conditions):
         return remember(self.bound, ("split", node), lambda: selections.split(node.binders, node.condition))
 
 
-# ------------------------------------------------------------------------------------------------------------------ helpers
+# ------------------------------------------------------------------------------------------ helpers
 def safe(node: ir.Expr) -> bool:
     """Its value and derivative are finite wherever its columns are."""
     applied = [atoms.of(n) for n in ir.walk(node, lets=False) if isinstance(n, ir.Apply)]
@@ -426,7 +528,8 @@ def safe(node: ir.Expr) -> bool:
 
 
 def row_text(node: ir.Expr) -> str | None:
-    """A text that is equal for expressions with equal values at every row of a table; None where it cannot be told."""
+    """A text that is equal for expressions with equal values at every row of a table; None where it
+    cannot be told."""
     match node:
         case ir.Const():
             return f"{node.value!r}{node.shape}"
@@ -439,18 +542,28 @@ def row_text(node: ir.Expr) -> str | None:
         case ir.Apply() | ir.NetCall():
             parts = [row_text(child) for child in node.children]
             head = node.op if isinstance(node, ir.Apply) else node.net
-            return None if None in parts else f"{head}({', '.join(str(part) for part in parts)})"
+            if None in parts:
+                return None
+            return f"{head}({', '.join(str(part) for part in parts)})"
     return None
 
 
 def _fitted(bound: Bound, name: str, value: torch.Tensor) -> torch.Tensor:
     """A variable's tensor in float64 with its declared shape."""
     tensor = torch.as_tensor(value)
-    tensor = tensor if tensor.dtype == torch.float64 else tensor.to(torch.float64)
+    if tensor.dtype == torch.float64:
+        tensor = tensor
+    else:
+        tensor = tensor.to(torch.float64)
     variable = bound.problem.variables.get(name)
     if variable is None:
         return tensor
     shape = elements.shape(bound, (f"params({variable.net})",) if variable.net else variable.shape)
     if tensor.numel() != math.prod(shape):
-        refuse(errors.shape_of_variable(name, tuple(tensor.shape), shape, variable.span), source=bound.problem.source)
-    return tensor if tuple(tensor.shape) == shape else tensor.reshape(shape)
+        refuse(
+            errors.shape_of_variable(name, tuple(tensor.shape), shape, variable.span),
+            source=bound.problem.source,
+        )
+    if tuple(tensor.shape) == shape:
+        return tensor
+    return tensor.reshape(shape)

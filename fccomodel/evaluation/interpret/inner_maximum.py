@@ -1,4 +1,5 @@
-"""``max[q in simplex(K)] (...)`` and its kin: the maximiser found exactly, then the body evaluated there (Danskin's theorem).
+"""``max[q in simplex(K)] (...)`` and its kin: the maximiser found exactly, then the body evaluated
+there (Danskin's theorem).
 
 With r the coefficients of the affine part, p the reference distribution and (t)_+ = max(0, t):
 
@@ -6,8 +7,9 @@ With r the coefficients of the affine part, p the reference distribution and (t)
     r.q - mu kl(q, p)     q_k proportional to p_k exp(r_k / mu), cut at the cap
     r.q - mu chi2(q, p)   q_k = p_k (1 + (r_k - nu) / (2 mu))_+, cut at the cap; the number nu makes the sum 1
 
-A sum of concave functions of one entry each is maximised through its dual, which is one number; any other concave body by
-accelerated projected ascent, and where that is not certified (a body with kinks) by ellipsoids. See ``concave``.
+A sum of concave functions of one entry each is maximised through its dual, which is one number; any
+other concave body by accelerated projected ascent, and where that is not certified (a body with
+kinks) by ellipsoids. See ``concave``.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ ACCURACY = 1e-10
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Form:
-    """``affine(q) - weight * divergence(q, reference)``, the divergence by its generator; without one the body is affine."""
+    """``affine(q) - weight * divergence(q, reference)``, the divergence by its generator; without one
+    the body is affine."""
 
     divergence: str = ""
     weight: ir.Expr | None = None
@@ -44,7 +47,8 @@ class Form:
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
-    """The largest value of the body over the set (the least for ``min``); its derivative is the body's there, q held fixed."""
+    """The largest value of the body over the set (the least for ``min``); its derivative is the body's
+    there, q held fixed."""
     if len(node.binders) != 1 or not reductions.of(node).extreme:
         refuse(errors.over_vectors(node.kind, node.span), source=evaluator.bound.problem.source)
     (binder,) = node.binders
@@ -61,7 +65,9 @@ def maximiser(evaluator: Evaluator, node: ir.Reduce, env: Env) -> Named:
     shape = elements.shape(bound, domain.shape)
     lengths = evaluator.axes(node, env)
     axes = tuple(sorted(lengths))
-    start = torch.full((*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=torch.float64)
+    start = torch.full(
+        (*(lengths[axis] for axis in axes), *shape), 1 / max(1, math.prod(shape)), dtype=torch.float64
+    )
     most = cap(evaluator, domain, shape[0])
 
     def slope(q: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -124,7 +130,7 @@ def _concave(
     refuse(errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.MOST), source=problem.source)
 
 
-# --------------------------------------------------------------------------------------------------------- known maximisers
+# --------------------------------------------------------------------------------- known maximisers
 def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
     """argmax r.q over 0 <= q <= cap, sum q = 1."""
     rank = torch.arange(r.shape[-1], dtype=torch.float64)
@@ -134,7 +140,8 @@ def vertex(r: torch.Tensor, cap: float) -> torch.Tensor:
 
 
 def tilted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
-    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)), from the sorted ratios."""
+    """argmax r.q - mu kl(q, p) over the capped simplex: q = min(cap, p exp((r - nu) / mu)), from the
+    sorted ratios."""
     free = torch.softmax(r / mu + p.log(), -1)
     for _ in range(r.shape[-1]):
         over = free > cap * (1 + 1e-15)
@@ -143,13 +150,19 @@ def tilted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> to
         full = free >= cap
         rest = torch.where(full, torch.zeros_like(free), free)
         room = 1 - cap * full.sum(-1, keepdim=True)
-        free = torch.where(full, torch.full_like(free, cap), rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300))
+        free = torch.where(
+            full, torch.full_like(free, cap), rest * room / rest.sum(-1, keepdim=True).clamp(min=1e-300)
+        )
     return free
 
 
 def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> torch.Tensor:
-    """argmax r.q - mu chi2(q, p) over the capped simplex, by bisection on nu and one exact step on the active entries."""
-    low, high = (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1, (r + 2 * mu).amax(-1, keepdim=True) + 1
+    """argmax r.q - mu chi2(q, p) over the capped simplex, by bisection on nu and one exact step on the
+    active entries."""
+    low, high = (
+        (r - 2 * mu * (cap / p - 1)).amin(-1, keepdim=True) - 1,
+        (r + 2 * mu).amax(-1, keepdim=True) + 1,
+    )
 
     def at(nu: torch.Tensor) -> torch.Tensor:
         return (p * (1 + (r - nu) / (2 * mu))).clamp(0, cap)
@@ -168,9 +181,10 @@ def shifted(r: torch.Tensor, p: torch.Tensor, mu: torch.Tensor, cap: float) -> t
 MAXIMISERS = {"t * log(t)": tilted, "square(t - 1)": shifted}
 
 
-# -------------------------------------------------------------------------------------------------------------- recognition
+# -------------------------------------------------------------------------------------- recognition
 def recognise(body: ir.Expr, q: ir.Binder) -> Form | None:
-    """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p); None for any other."""
+    """The form of a body that is affine in q, or affine less a multiple of kl(q, p) or chi2(q, p);
+    None for any other."""
     if affine(body, q):
         return Form()
     if isinstance(body, ir.Apply) and body.op in ("sub", "add"):
@@ -230,7 +244,9 @@ def additive(node: ir.Expr, q: ir.Binder) -> bool:
         case ir.Apply(args=args):
             atom = atoms.of(node)
             if isinstance(atom, atoms.ArrayAtom):
-                return atom.separable(*(arg.shape for arg in args)) and all(_entrywise(arg, q) for arg in args)
+                return atom.separable(*(arg.shape for arg in args)) and all(
+                    _entrywise(arg, q) for arg in args
+                )
             linear = atom is not None and atom.linear([not constant(arg, q) for arg in args])
             return linear and all(additive(arg, q) for arg in args)
         case ir.Reduce(body=body, binders=binders) if reductions.of(node).additive:
@@ -242,7 +258,9 @@ def _entrywise(node: ir.Expr, q: ir.Binder) -> bool:
     """Entry k depends on q[k] alone."""
     if constant(node, q) or (isinstance(node, ir.Element) and node.binder is q):
         return True
-    return isinstance(atoms.of(node), atoms.ScalarAtom) and all(_entrywise(child, q) for child in node.children)
+    return isinstance(atoms.of(node), atoms.ScalarAtom) and all(
+        _entrywise(child, q) for child in node.children
+    )
 
 
 def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool:
@@ -251,5 +269,7 @@ def _of_one_entry(node: ir.Expr, q: ir.Binder, k: tuple[ir.Binder, ...]) -> bool
         return True
     if isinstance(node, ir.Item):
         of_q = isinstance(node.base, ir.Element) and node.base.binder is q and len(node.indices) == 1
-        return of_q and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
+        return (
+            of_q and isinstance(node.indices[0], ir.Element) and node.indices[0].binder in k and len(k) == 1
+        )
     return isinstance(node, ir.Apply) and all(_of_one_entry(child, q, k) for child in node.children)

@@ -1,4 +1,5 @@
-"""Values in which every large reduction is made of elements drawn at random: their cost does not depend on the data's size."""
+"""Values in which every large reduction is made of elements drawn at random: their cost does not
+depend on the data's size."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ TRIES = 32
 
 
 class Minibatch(Evaluator):
-    """An evaluator whose reductions over more than ``batch`` elements see ``batch`` of them, for one seed the same at all points.
+    """An evaluator whose reductions over more than ``batch`` elements see ``batch`` of them, for one
+    seed the same at all points.
 
     The value of a mean over no elements is NaN.
     """
@@ -39,20 +41,29 @@ class Minibatch(Evaluator):
             return super().reduce(node, env)
         inner, axis, count = self.drawn(node, env)
         value = self.value(node.body, inner)
-        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)} | {axis: self.batch}
+        axes = {a: n for at in (value, count) for a, n in zip(at.axes, at.data.shape, strict=False)} | {
+            axis: self.batch
+        }
         space = Product(over=(axis,), kept=tuple(sorted(axes.keys() - {axis})), lengths=axes)
-        return self.scaled(node, collapse(MEAN if kind.total else kind, space, value, self.options(node)), count)
+        return self.scaled(
+            node, collapse(MEAN if kind.total else kind, space, value, self.options(node)), count
+        )
 
     def scaled(self, node: ir.Reduce, value: Named, count: Named) -> Named:
-        """A reduction's value from that of the elements drawn, or one element's share of it, for ``count`` elements in all."""
+        """A reduction's value from that of the elements drawn, or one element's share of it, for
+        ``count`` elements in all."""
         axes = union([value, count])
         data, number = spread(value, axes), spread(count, axes, len(value.event))
         total = reductions.of(node).total
-        data = data * number if total else data
+        if total:
+            data = data * number
+        else:
+            data = data
         return Named(data if total else data.where(number > 0, data.new_tensor(math.nan)), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:
-        """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the number of all."""
+        """What the binders of a reduction stand for: elements drawn along a new axis; the axis; the
+        number of all."""
         inner, axis, counts = dict(env), new_axis(), [Named(torch.ones((), dtype=torch.float64))]
         for part in self.parts(node):
             inner = dict(inner)  # values are remembered by their environment, which must not change
@@ -66,11 +77,15 @@ class Minibatch(Evaluator):
                 again, _ = self._elements(part, inner, axis, rng)
                 axes = union([kept, again, inner[part.binder]])
                 keep, old, new = (spread(v, axes) for v in (kept, inner[part.binder], again))
-                inner[part.binder] = Named(torch.where(keep.reshape((*keep.shape, *(1 for _ in again.event))), old, new), axes)
+                inner[part.binder] = Named(
+                    torch.where(keep.reshape((*keep.shape, *(1 for _ in again.event))), old, new), axes
+                )
         axes = union(counts)
         return inner, axis, Named(math.prod(spread(c, axes) for c in counts), axes)  # type: ignore[arg-type]
 
-    def _elements(self, part: selections.Selection, env: Env, axis: int, rng: torch.Generator) -> tuple[Named, Named]:
+    def _elements(
+        self, part: selections.Selection, env: Env, axis: int, rng: torch.Generator
+    ) -> tuple[Named, Named]:
         """One draw per position of ``axis``, and how many elements there are (1 for a distribution)."""
         domain = part.binder.domain
         if isinstance(domain, ir.Distribution):
@@ -80,9 +95,14 @@ class Minibatch(Evaluator):
             return Named(made.data, (*made.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
         index = selections.index(self.bound, part)
         start, size, skip = index.locate(env)
-        room = size if skip is None else _less_one(size, skip)
+        if skip is None:
+            room = size
+        else:
+            room = _less_one(size, skip)
         axes = tuple(sorted({*union([start, size, *([] if skip is None else [skip])]), axis}))
-        lengths = {a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes} | {axis: self.batch}
+        lengths = {
+            a: v.length(a) for v in (start, size, *([] if skip is None else [skip])) for a in v.axes
+        } | {axis: self.batch}
         uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=torch.float64)
         number = spread(room, axes)
         offset = (uniform * number).long().clamp(min=0).minimum((number - 1).clamp(min=0))
@@ -99,10 +119,13 @@ class Minibatch(Evaluator):
         """Whether the elements drawn satisfy the conditions that are tested one by one."""
         passed = [self.value(mask, env) for mask in part.masks]
         axes = union(passed)
-        return Named(torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in passed))).all(0), axes)
+        return Named(
+            torch.stack(torch.broadcast_tensors(*(spread(v, axes).bool() for v in passed))).all(0), axes
+        )
 
     def _many(self, node: ir.Reduce) -> bool:
-        """It has more elements than are drawn, and can be drawn: no vectors, no draw whose distribution another draw decides."""
+        """It has more elements than are drawn, and can be drawn: no vectors, no draw whose
+        distribution another draw decides."""
         total = 1.0
         for binder in node.binders:
             domain = binder.domain

@@ -1,14 +1,17 @@
-"""Means over many pairs without forming them, where the pair enters through a sum of one-row terms: exact, in O(n log n).
+"""Means over many pairs without forming them, where the pair enters through a sum of one-row terms:
+exact, in O(n log n).
 
 With u = a_i + b_j:
 
-    mean_j exp(u)          = exp(a_i) mean_j exp(b_j); over the rows after row i in some order: a cumulative sum
-    mean_j (u)_+^2         = (a_i^2 n_i + 2 a_i B_i + C_i) / n, with n_i, B_i, C_i the count and the sums of b_j and b_j^2 over
+    mean_j exp(u)          = exp(a_i) mean_j exp(b_j); over the rows after row i in some order: a
+                           cumulative sum
+    mean_j (u)_+^2         = (a_i^2 n_i + 2 a_i B_i + C_i) / n, with n_i, B_i, C_i the count and the
+                           sums of b_j and b_j^2 over
                              b_j > -a_i, from the sorted b
     mean_j (u)_+, |u|, u^2   likewise
 
-and means of sums of such functions, times factors that are the same for all j; log mean exp(u) likewise. Everything is made of
-differentiable operations.
+and means of sums of such functions, times factors that are the same for all j; log mean exp(u)
+likewise. Everything is made of differentiable operations.
 """
 
 from __future__ import annotations
@@ -37,24 +40,36 @@ MOST_IN_RUNS = 1 << 24
 
 
 def value(evaluator: Evaluator, node: ir.Reduce, space: Product | Listing, inner: Env) -> Named | None:
-    """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of this form."""
+    """A sum or mean over a space (or the logarithm of one of exponentials), or None where it is not of
+    this form."""
     kind = reductions.of(node)
     if not (kind.additive or kind.logarithmic) or node.shape:
         return None
     if isinstance(space, Product) and kind.logarithmic:
         log = _log_mean(evaluator, node.body, space, inner)
-        times = math.log(float(space.count)) if kind.total else 0.0
-        return None if log is None else Named(log.data + times, log.axes)
+        if kind.total:
+            times = math.log(float(space.count))
+        else:
+            times = 0.0
+        if log is None:
+            return None
+        return Named(log.data + times, log.axes)
     if isinstance(space, Product):
         mean = _mean(evaluator, node.body, space, inner)
-        times = float(space.count) if kind.total else 1.0
-        return None if mean is None else Named(mean.data * times, mean.axes)
+        if kind.total:
+            times = float(space.count)
+        else:
+            times = 1.0
+        if mean is None:
+            return None
+        return Named(mean.data * times, mean.axes)
     return _runs(evaluator, node, space, inner)
 
 
-# ------------------------------------------------------------------------------------------------------ products of axes
+# --------------------------------------------------------------------------------- products of axes
 def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Named | None:
-    """The mean of a body over the reduced axes, by the rules of sums and of constant factors down to known functions."""
+    """The mean of a body over the reduced axes, by the rules of sums and of constant factors down to
+    known functions."""
     over = frozenset(space.over)
     if not over.intersection(evaluator.axes(body, inner)):
         return evaluator.value(body, inner)
@@ -65,14 +80,18 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
     if atoms.signed(body) is not None:
         parts = [_mean(evaluator, arg, space, inner) for arg in body.args]
         means = [part for part in parts if part is not None]
-        return apply_atom(body.op, means, [None] * len(means)) if len(means) == len(parts) else None
+        if len(means) == len(parts):
+            return apply_atom(body.op, means, [None] * len(means))
+        return None
     if body.op in ("mul", "div"):
         left, right = body.args
         fixed = [not over.intersection(evaluator.axes(arg, inner)) for arg in body.args]
         if fixed[1] or fixed[0] and body.op == "mul":
             parts = [_mean(evaluator, arg, space, inner) for arg in (left, right)]
             means = [part for part in parts if part is not None]
-            return apply_atom(body.op, means, [None, None]) if len(means) == 2 else None
+            if len(means) == 2:
+                return apply_atom(body.op, means, [None, None])
+            return None
         return None
     kernel = _kernel(body)
     if kernel is None:
@@ -89,7 +108,9 @@ def _mean(evaluator: Evaluator, body: ir.Expr, space: Product, inner: Env) -> Na
 
 def _average(part: Named, over: frozenset[int]) -> Named:
     dims = tuple(k for k, axis in enumerate(part.axes) if axis in over)
-    return Named(part.data.mean(dims) if dims else part.data, tuple(axis for axis in part.axes if axis not in over))
+    return Named(
+        part.data.mean(dims) if dims else part.data, tuple(axis for axis in part.axes if axis not in over)
+    )
 
 
 def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
@@ -101,7 +122,9 @@ def _kernel(node: ir.Apply) -> tuple[str, ir.Expr] | None:
         if inner is not None and inner.squared in PIECES:
             return inner.squared, base.children[0]
         return "square", base
-    return (name, node.args[0]) if name == "exp" or name in PIECES else None
+    if name == "exp" or name in PIECES:
+        return (name, node.args[0])
+    return None
 
 
 def _is(node: ir.Apply, name: str) -> bool:
@@ -113,7 +136,8 @@ Parts = Mapping[frozenset[int], Named]
 
 
 def _terms(evaluator: Evaluator, argument: ir.Expr, inner: Env, over: frozenset[int]) -> Parts | None:
-    """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a kept axis too."""
+    """A sum of terms by the reduced axes that they depend on: none on two of them, none on one and a
+    kept axis too."""
     terms: dict[frozenset[int], list[Named]] = {}
     stack: list[tuple[ir.Expr, float]] = [(argument, 1.0)]
     while stack:
@@ -149,13 +173,17 @@ def _log_mean(evaluator: Evaluator, argument: ir.Expr, space: Product, inner: En
     if isinstance(argument, ir.Apply) and _is(argument, "logaddexp"):
         return _both([_log_mean(evaluator, arg, space, inner) for arg in argument.args])
     terms = _terms(evaluator, argument, inner, frozenset(space.over))
-    return None if terms is None else _log_mean_exp(terms, space)
+    if terms is None:
+        return None
+    return _log_mean_exp(terms, space)
 
 
 def _both(parts: Sequence[Named | None]) -> Named | None:
     """The logarithm of a sum from those of its two terms."""
     logs = [part for part in parts if part is not None]
-    return apply_atom("logaddexp", logs, [None, None]) if len(logs) == 2 else None
+    if len(logs) == 2:
+        return apply_atom("logaddexp", logs, [None, None])
+    return None
 
 
 def _log_mean_exp(terms: Parts, space: Product) -> Named:
@@ -179,7 +207,8 @@ PIECES: Mapping[str, tuple[tuple[float, float, float], tuple[float, float, float
 
 
 def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space: Product) -> Named | None:
-    """The mean of a piecewise quadratic of a_i + b_j over j, for every i; then over i too, where that is reduced."""
+    """The mean of a piecewise quadratic of a_i + b_j over j, for every i; then over i too, where that
+    is reduced."""
     parts = {next(iter(mine)): part for mine, part in terms.items() if mine}
     if not 1 <= len(parts) <= 2:
         return None
@@ -190,7 +219,9 @@ def _sorted(pieces: tuple[tuple[float, float, float], ...], terms: Parts, space:
     order = b.detach().argsort(descending=True)
     shifted = (b - centre)[order]
     from_top = a.data + centre
-    count = torch.searchsorted(-shifted.detach(), from_top.detach().contiguous())  # a + b > 0 for so many, from the top
+    count = torch.searchsorted(
+        -shifted.detach(), from_top.detach().contiguous()
+    )  # a + b > 0 for so many, from the top
     n = len(b)
     total = torch.zeros_like(from_top)
     for piece, sums, number in ((pieces[0], _heads, count), (pieces[1], _tails, n - count)):
@@ -212,9 +243,10 @@ def _tails(values: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
     return torch.cat([values.flip(0).cumsum(0).flip(0), values.new_zeros(1)])[count]
 
 
-# ------------------------------------------------------------------------------------------------- runs of one binder's rows
+# ------------------------------------------------------------------------ runs of one binder's rows
 def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Named | None:
-    """A sum or mean over runs, where it comes down to functions of one row alone: each different run is summed once.
+    """A sum or mean over runs, where it comes down to functions of one row alone: each different run
+    is summed once.
 
     Runs that all end (or all begin) where the order does are cumulative sums.
     """
@@ -245,12 +277,16 @@ def _run_mean(evaluator: Evaluator, body: ir.Expr, space: Listing, inner: Env) -
     if isinstance(atom, atoms.ScalarAtom) and atom.linear(varying):
         parts = [_run_mean(evaluator, arg, space, inner) for arg in body.args]
         means = [part for part in parts if part is not None]
-        return apply_atom(body.op, means, [None] * len(means)) if len(means) == len(parts) else None
+        if len(means) == len(parts):
+            return apply_atom(body.op, means, [None] * len(means))
+        return None
     kernel = _kernel(body)
     if kernel is None or kernel[0] != "exp":
         return None
     log = _run_log(evaluator, kernel[1], space, inner)
-    return None if log is None else Named(log.data.exp(), log.axes)
+    if log is None:
+        return None
+    return Named(log.data.exp(), log.axes)
 
 
 def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env) -> Named | None:
@@ -264,19 +300,32 @@ def _run_log(evaluator: Evaluator, argument: ir.Expr, space: Listing, inner: Env
     if terms is None or mine not in terms:
         return None
     logs = _over_runs(terms[mine], space, torch.logcumsumexp, LOGMEANEXP)
-    return None if logs is None else _added([terms.get(frozenset(), ZERO), logs])
+    if logs is None:
+        return None
+    return _added([terms.get(frozenset(), ZERO), logs])
 
 
-def _over_runs(part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction) -> Named | None:
+def _over_runs(
+    part: Named, space: Listing, cumulate: Callable[..., torch.Tensor], kind: Reduction
+) -> Named | None:
     """The mean (or the logarithm of the mean exponential) of values along the own axis, over every run."""
     runs = space.runs
     ends, order = runs.start + runs.size, torch.from_numpy(runs.order)
     after, before = bool((ends == len(runs.order)).all()), bool((runs.start == 0).all())
     if (after or before) and bool((order >= 0).all()):
         values = part.data[order]
-        sums = cumulate(values.flip(0), 0).flip(0) if after else cumulate(values, 0)
-        means, size = sums[torch.from_numpy(runs.start if after else ends - 1)], torch.from_numpy(runs.size).to(torch.float64)
-        means = means - size.log() if kind.logarithmic else means / size
+        if after:
+            sums = cumulate(values.flip(0), 0).flip(0)
+        else:
+            sums = cumulate(values, 0)
+        means, size = (
+            sums[torch.from_numpy(runs.start if after else ends - 1)],
+            torch.from_numpy(runs.size).to(torch.float64),
+        )
+        if kind.logarithmic:
+            means = means - size.log()
+        else:
+            means = means / size
     else:
         listing, which = space.distinct()
         if listing.total_size > MOST_IN_RUNS:

@@ -1,7 +1,8 @@
 """What a reduction makes of its elements: at once, or in one pass or two over blocks.
 
-Every combination of the binders' elements that satisfies the condition counts alike. What the value is, and its derivative in
-each element, is the kind's own (``fccomodel.library.reductions``); here is where its elements come from.
+Every combination of the binders' elements that satisfies the condition counts alike. What the value
+is, and its derivative in each element, is the kind's own (``fccomodel.library.reductions``); here
+is where its elements come from.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ Block = ProductBlock | ListingBlock
 Of = Callable[[torch.Tensor, Here], torch.Tensor]
 
 
-# ------------------------------------------------------------------------------------------------------------------ at once
+# ------------------------------------------------------------------------------------------ at once
 @dataclass(eq=False, kw_only=True)
 class AtOnce:
-    """Elements that are all at hand (see ``library.reductions.Elements``): ``full`` has a dim for every axis of the space."""
+    """Elements that are all at hand (see ``library.reductions.Elements``): ``full`` has a dim for
+    every axis of the space."""
 
     whole: Product | ListingBlock
     full: torch.Tensor
@@ -72,22 +74,26 @@ def _weighed(kind: Reduction, elements: AtOnce, options: Options) -> torch.Tenso
 
 def _fit(count: torch.Tensor, event: Sequence[int]) -> torch.Tensor:
     """Counts with a dim of length 1 for every event dim."""
-    return count.reshape(*count.shape, *(1 for _ in event)) if count.dim() else count
+    if count.dim():
+        return count.reshape(*count.shape, *(1 for _ in event))
+    return count
 
 
 def _share(count: torch.Tensor, shape: Sequence[int], here: Here) -> torch.Tensor:
     """1 over the number of elements, for each element there."""
-    return here.at(torch.broadcast_to(1 / count, tuple(shape))) if count.dim() else 1 / count
+    if count.dim():
+        return here.at(torch.broadcast_to(1 / count, tuple(shape)))
+    return 1 / count
 
 
-# ----------------------------------------------------------------------------------------------------------- block by block
+# ----------------------------------------------------------------------------------- block by block
 Body = Callable[[Block, Sequence[torch.Tensor]], Named]
 
 
 @dataclass(eq=False, kw_only=True)
 class Blocks:
-    """Elements met in passes over blocks (see ``library.reductions.Elements``): ``body(block, pieces of the leaves)`` gives a
-    block's own."""
+    """Elements met in passes over blocks (see ``library.reductions.Elements``): ``body(block, pieces
+    of the leaves)`` gives a block's own."""
 
     space: Product | Listing
     size: int
@@ -112,7 +118,9 @@ class Blocks:
     def total(self, f: Of | None = None) -> torch.Tensor:
         result = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
         for block, full in self.elements():
-            block.add(result, full.to(torch.float64) if f is None else f(full, Here(at=block.at, part=_unlisted)))
+            block.add(
+                result, full.to(torch.float64) if f is None else f(full, Here(at=block.at, part=_unlisted))
+            )
         return result
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
@@ -152,7 +160,9 @@ class Streamed(Blocks):
         self.kept["value"] = self.kind.value(self, self.options)
         return self.kept["value"].clone()
 
-    def pull(self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor) -> list[torch.Tensor | None]:
+    def pull(
+        self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
+    ) -> list[torch.Tensor | None]:
         """The gradient of every wanted leaf: blocks are computed again, one at a time."""
         slope = self._slope(x)
         if slope.over is not None:
@@ -174,24 +184,32 @@ class Streamed(Blocks):
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """The derivative along directions of the leaves."""
         slope = self._slope(x)
-        named = [None if way is None else Named(way, leaf.axes) for way, leaf in zip(along, self.leaves, strict=True)]
+        named = [
+            None if way is None else Named(way, leaf.axes)
+            for way, leaf in zip(along, self.leaves, strict=True)
+        ]
         total = torch.zeros((*self.space.shape, *self.event), dtype=torch.float64)
         for block, inputs, full, first in self._again([way is not None for way in along]):
             ways = [None if way is None else block.take(way).data for way in named]
             with torch.enable_grad():
                 moved = directional(full, inputs, ways)
             block.add(total, (self._weights(slope, block, full.detach(), first) * moved).to(torch.float64))
-        return total if slope.over is None else total / slope.over
+        if slope.over is None:
+            return total
+        return total / slope.over
 
     def _slope(self, leaves: Sequence[torch.Tensor]) -> Slope:
         self.at = leaves
         return self.kind.slope(self, self.kept["value"], self.options)
 
     def _again(self, wanted: Sequence[bool]) -> Iterator[tuple[Block, list[torch.Tensor], torch.Tensor, int]]:
-        """Every block with its pieces of the leaves, its elements with their graph, and the number of the first of all."""
+        """Every block with its pieces of the leaves, its elements with their graph, and the number of
+        the first of all."""
         first = 0
         for block, pieces in self.blocks():
-            inputs = [piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)]
+            inputs = [
+                piece.data.detach().requires_grad_(want) for piece, want in zip(pieces, wanted, strict=True)
+            ]
             with torch.enable_grad():
                 full = block.full(self.body(block, inputs))
             yield block, inputs, full, first
@@ -199,15 +217,19 @@ class Streamed(Blocks):
 
     @staticmethod
     def _weights(slope: Slope, block: Block, e: torch.Tensor, first: int) -> torch.Tensor:
-        """The derivative in a block's elements, ``first`` of all being the first of them; the cells' own factor apart."""
+        """The derivative in a block's elements, ``first`` of all being the first of them; the cells'
+        own factor apart."""
         if slope.weight is None:
             return torch.ones((), dtype=e.dtype)
-        return slope.weight(e, Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape)))
+        return slope.weight(
+            e, Here(at=block.at, part=lambda listed: listed[first : first + e.numel()].reshape(e.shape))
+        )
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Blocks that fit the cache are done by one thread: two cost more than they give, much more on a busy machine."""
+    """Blocks that fit the cache are done by one thread: two cost more than they give, much more on a
+    busy machine."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -217,7 +239,8 @@ def one_thread() -> Iterator[None]:
 
 
 class _Blocks(torch.autograd.Function):
-    """A streamed reduction as one operation: no graph in the forward pass, blocks computed again in the backward pass."""
+    """A streamed reduction as one operation: no graph in the forward pass, blocks computed again in
+    the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, streamed: Streamed, *leaves: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,9 @@
-"""Where a reduction goes: a product of axes, or a list of the combinations that satisfy a condition; whole, or block by block.
+"""Where a reduction goes: a product of axes, or a list of the combinations that satisfy a condition;
+whole, or block by block.
 
-A *space* knows the environment in which the body is evaluated, the axes that are reduced, and how to sum and to broadcast
-between the body's axes and the result's. A *block* is a piece of a space small enough to hold all of its elements at once.
+A *space* knows the environment in which the body is evaluated, the axes that are reduced, and how
+to sum and to broadcast between the body's axes and the result's. A *block* is a piece of a space
+small enough to hold all of its elements at once.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from fccomodel.evaluation.sets.selections import Conditions
 Slices = Mapping[int, tuple[int, int]]
 
 
-# ------------------------------------------------------------------------------------------------------- products of axes
+# --------------------------------------------------------------------------------- products of axes
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Product:
     """Every combination of the reduced axes ``over`` with the ``kept`` ones; ``lengths`` of all of them."""
@@ -55,11 +57,15 @@ class Product:
 
     def total(self, full: torch.Tensor) -> torch.Tensor:
         """Sums over the reduced axes."""
-        return full.sum(self.dims()) if self.over else full
+        if self.over:
+            return full.sum(self.dims())
+        return full
 
     def top(self, full: torch.Tensor) -> torch.Tensor:
         """Maxima over the reduced axes."""
-        return full.amax(self.dims()) if self.over else full
+        if self.over:
+            return full.amax(self.dims())
+        return full
 
     def at(self, result: torch.Tensor) -> torch.Tensor:
         """A result spread over the reduced axes again."""
@@ -70,14 +76,17 @@ class Product:
     def finish(self, result: torch.Tensor) -> Named:
         return Named(result, self.kept)
 
-    # ------------------------------------------------------------------------------------------------------------- blocks
+    # --------------------------------------------------------------------------------------- blocks
     def blocks(self, size: int) -> Iterator[ProductBlock]:
         """Pieces with at most ``size`` combinations (an axis later in layout is cut last)."""
         steps, room = {}, max(1, size)
         for axis in reversed(self.axes):
             steps[axis] = max(1, min(self.lengths[axis], room))
             room = max(1, room // steps[axis])
-        ranges = [[(low, min(low + steps[a], self.lengths[a])) for low in range(0, self.lengths[a], steps[a])] for a in self.axes]
+        ranges = [
+            [(low, min(low + steps[a], self.lengths[a])) for low in range(0, self.lengths[a], steps[a])]
+            for a in self.axes
+        ]
         for combination in itertools.product(*ranges):
             yield self.block(dict(zip(self.axes, combination, strict=True)))
 
@@ -133,9 +142,11 @@ class ProductBlock:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Product):
-    """Runs that have most of the rows, for each cell of an axis: a product whose other combinations count for nothing.
+    """Runs that have most of the rows, for each cell of an axis: a product whose other combinations
+    count for nothing.
 
-    start, size, skip   of each cell's run (a column)      place   where each row stands in the runs' order (a row)
+    start, size, skip   of each cell's run (a column)      place   where each row stands in the
+                        runs' order (a row)
     """
 
     cell: int
@@ -172,10 +183,11 @@ class DenseBlock(ProductBlock):
         return torch.where(mask, values, other)
 
 
-# ---------------------------------------------------------------------------------------------------- lists of combinations
+# ---------------------------------------------------------------------------- lists of combinations
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Runs:
-    """The last binder's runs, one per combination of what comes before it: ``start .. start + size`` without ``skip``.
+    """The last binder's runs, one per combination of what comes before it: ``start .. start + size``
+    without ``skip``.
 
     order   the position on the binder's own axis of each element that a run may contain
     """
@@ -191,8 +203,9 @@ class Listing:
     """Combinations that satisfy a condition, along one new axis ``flat``.
 
     prefix    for each combination of the earlier binders, positions along the merged axes
-    merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``) and of its own ones
-    last_axis the last binder's own axis, whose positions come from ``runs``
+    merged    the axes that ``flat`` stands for: those of the condition's outer binders (``cells``)
+              and of its own ones last_axis the last binder's own axis, whose positions come from
+              ``runs``
     tests     conditions to evaluate for each combination, in ``env``
     over      further axes that are reduced as a product
     kept      axes of the result besides ``cells``
@@ -237,7 +250,8 @@ class Listing:
 
     @property
     def dense(self) -> Dense | None:
-        """The same as a product, where the runs of one axis of cells have at least half of the combinations."""
+        """The same as a product, where the runs of one axis of cells have at least half of the
+        combinations."""
         if self.tests or len(self.cells) != 1 or set(self.prefix) != set(self.cells):
             return None
         n, (cell,), runs = self.lengths[self.last_axis], self.cells, self.runs
@@ -245,22 +259,37 @@ class Listing:
             return None
         place = np.empty(n, dtype=np.int64)
         place[runs.order] = np.arange(n)
-        left_out = np.full_like(runs.start, -1) if runs.skip is None else runs.skip
-        start, size, skip = (torch.from_numpy(np.ascontiguousarray(x))[:, None] for x in (runs.start, runs.size, left_out))
+        if runs.skip is None:
+            left_out = np.full_like(runs.start, -1)
+        else:
+            left_out = runs.skip
+        start, size, skip = (
+            torch.from_numpy(np.ascontiguousarray(x))[:, None] for x in (runs.start, runs.size, left_out)
+        )
         return Dense(
-            over=tuple(sorted((*self.over, self.last_axis))), kept=tuple(sorted((*self.kept, cell))), lengths=self.lengths,
-            cell=cell, last_axis=self.last_axis, start=start, size=size, skip=skip, place=torch.from_numpy(place)[None],
-        )  # fmt: skip
+            over=tuple(sorted((*self.over, self.last_axis))),
+            kept=tuple(sorted((*self.kept, cell))),
+            lengths=self.lengths,
+            cell=cell,
+            last_axis=self.last_axis,
+            start=start,
+            size=size,
+            skip=skip,
+            place=torch.from_numpy(place)[None],
+        )
 
     def distinct(self) -> tuple[Listing, torch.Tensor]:
-        """The same with every different run once, as the cells of a new axis; and which of them each cell has."""
+        """The same with every different run once, as the cells of a new axis; and which of them each
+        cell has."""
         start, size = self.runs.start, self.runs.size
         number = start * (size.max(initial=0) + 1) + size
         _, first, which = np.unique(number, return_index=True, return_inverse=True)
         axis, count = new_axis(), len(first)
         runs = Runs(start=start[first], size=size[first], skip=None, order=self.runs.order)
         lengths = {**self.lengths, axis: count}
-        listing = replace(self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, runs=runs, flat=new_axis())
+        listing = replace(
+            self, cells=(axis,), lengths=lengths, prefix={axis: np.arange(count)}, runs=runs, flat=new_axis()
+        )
         return listing, torch.from_numpy(which.reshape(-1))
 
     def finish(self, result: torch.Tensor) -> Named:
@@ -299,13 +328,17 @@ class Listing:
     def whole(self) -> ListingBlock:
         """All combinations as one block."""
         blocks = list(self.blocks(1 << 62))
-        return blocks[0] if blocks else self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
+        if blocks:
+            return blocks[0]
+        return self.make({axis: torch.zeros(0, dtype=torch.int64) for axis in self.merged})
 
     def counts(self, size: int) -> torch.Tensor:
         """The number of elements that go into each cell."""
         times = math.prod(self.lengths[axis] for axis in self.over)
         if not self.tests:
-            skipped = 0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
+            skipped = (
+                0 if self.runs.skip is None else (self.runs.skip >= 0) & (self.runs.skip < self.runs.size)
+            )
             number = torch.from_numpy(self.runs.size - skipped).to(torch.float64)
             if set(self.prefix) != set(self.cells):
                 number = torch.bincount(self._cells(self.prefix), weights=number, minlength=self.entries)
@@ -349,12 +382,16 @@ class ListingBlock:
             rest = [k for k, axis in enumerate(value.axes) if axis not in self.space.merged]
             first = [k for k, axis in enumerate(value.axes) if axis in self.space.merged]
             tail = range(len(value.axes), value.data.dim())
-            data = value.data.permute((*first, *rest, *tail))[tuple(self.index[axis] for axis in merged)].movedim(0, len(rest))
+            data = value.data.permute((*first, *rest, *tail))[
+                tuple(self.index[axis] for axis in merged)
+            ].movedim(0, len(rest))
         return Named(data, self.place(value.axes))
 
     def place(self, axes: tuple[int, ...]) -> tuple[int, ...]:
         merged = self.space.merged.intersection(axes)
-        return (*(axis for axis in axes if axis not in merged), self.space.flat) if merged else axes
+        if merged:
+            return (*(axis for axis in axes if axis not in merged), self.space.flat)
+        return axes
 
     def give(self, total: Named, piece: torch.Tensor) -> None:
         merged = [axis for axis in total.axes if axis in self.space.merged]
@@ -389,7 +426,10 @@ class ListingBlock:
         total.index_add_(len(self.space.kept), self.cell, full.sum(self._over()) if self._over() else full)
 
     def raise_to(self, total: torch.Tensor, full: torch.Tensor) -> None:
-        part = full.amax(self._over()) if self._over() else full
+        if self._over():
+            part = full.amax(self._over())
+        else:
+            part = full
         dim = len(self.space.kept)
         total.scatter_reduce_(dim, self._spread(part, dim), part, "amax")
 
@@ -397,17 +437,23 @@ class ListingBlock:
         """The cells as an index of the shape of ``part``."""
         return self.cell.reshape([-1 if k == dim else 1 for k in range(part.dim())]).expand(part.shape)
 
-    # ------------------------------------------------------------------------ the whole listing as one block, differentiable
+    # ----------------------------------------------- the whole listing as one block, differentiable
     def total(self, full: torch.Tensor) -> torch.Tensor:
         """Sums by cell."""
-        part = full.sum(self._over()) if self._over() else full
+        if self._over():
+            part = full.sum(self._over())
+        else:
+            part = full
         dim = len(self.space.kept)
         zero = part.new_zeros((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]))
         return zero.index_add(dim, self.cell, part)
 
     def top(self, full: torch.Tensor) -> torch.Tensor:
         """Maxima by cell (-inf where there are none)."""
-        part = full.amax(self._over()) if self._over() else full
+        if self._over():
+            part = full.amax(self._over())
+        else:
+            part = full
         dim = len(self.space.kept)
         low = part.new_full((*part.shape[:dim], self.space.entries, *part.shape[dim + 1 :]), -torch.inf)
         return low.scatter_reduce(dim, self._spread(part, dim), part, "amax")

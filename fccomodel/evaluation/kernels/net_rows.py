@@ -15,7 +15,8 @@ ROWS = 4096
 
 
 def net_apply(module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """A net at rows (n, *input), (n, *output); ``weights`` are its parameters, flat, in the order of ``named_parameters``."""
+    """A net at rows (n, *input), (n, *output); ``weights`` are its parameters, flat, in the order of
+    ``named_parameters``."""
     named, start = {}, 0
     for name, parameter in module.named_parameters():
         named[name] = weights[start : start + parameter.numel()].reshape(parameter.shape)
@@ -44,12 +45,23 @@ class _Again:
 
     module: torch.nn.Module
 
-    def pull(self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor) -> list[torch.Tensor | None]:
-        found: list[torch.Tensor | None] = [torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)]
+    def pull(
+        self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
+    ) -> list[torch.Tensor | None]:
+        found: list[torch.Tensor | None] = [
+            torch.zeros_like(one) if want else None for one, want in zip(x, wanted, strict=True)
+        ]
         total, rows = found
-        parts = rows.split(ROWS) if rows is not None else ()
-        for k, ((leaf, part), value, outer) in enumerate(zip(*self._parts(x, wanted), gradient.split(ROWS), strict=True)):
-            slopes = iter(torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer))
+        if rows is not None:
+            parts = rows.split(ROWS)
+        else:
+            parts = ()
+        for k, ((leaf, part), value, outer) in enumerate(
+            zip(*self._parts(x, wanted), gradient.split(ROWS), strict=True)
+        ):
+            slopes = iter(
+                torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer)
+            )
             if total is not None:
                 total += next(slopes)
             if parts:
@@ -58,7 +70,10 @@ class _Again:
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         way, rows = along
-        ways = [None] * -(-len(x[1]) // ROWS) if rows is None else rows.split(ROWS)
+        if rows is None:
+            ways = [None] * -(-len(x[1]) // ROWS)
+        else:
+            ways = rows.split(ROWS)
         parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
         with torch.enable_grad():
             return torch.cat([directional(value, inputs, [way, mine]) for inputs, value, mine in parts])

@@ -1,8 +1,10 @@
-"""Operations done block by block whose gradient is itself differentiable in what it is the gradient of.
+"""Operations done block by block whose gradient is itself differentiable in what it is the gradient
+of.
 
-The gradient J' g of such an operation is computed anew from its inputs, without a graph. It is linear in g, so its derivative
-there is the product J v, which is computed in the same way: directional derivatives by reverse differentiation twice. In the
-inputs the gradient is not differentiated: its derivatives there are NaN, never 0.
+The gradient J' g of such an operation is computed anew from its inputs, without a graph. It is
+linear in g, so its derivative there is the product J v, which is computed in the same way:
+directional derivatives by reverse differentiation twice. In the inputs the gradient is not
+differentiated: its derivatives there are NaN, never 0.
 """
 
 from __future__ import annotations
@@ -16,15 +18,20 @@ import torch
 class Operation(Protocol):
     """A function y of tensors x, not of their graphs."""
 
-    def pull(self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor) -> Sequence[torch.Tensor | None]:
+    def pull(
+        self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
+    ) -> Sequence[torch.Tensor | None]:
         """``J' gradient`` by input, None where it is not wanted."""
 
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         """``J along``; None stands for 0."""
 
 
-def pulled(operation: Operation, ctx: Any, gradient: torch.Tensor, first: int) -> tuple[torch.Tensor | None, ...]:
-    """The gradient in the saved inputs of an ``autograd.Function``, the ``first`` of its arguments being others."""
+def pulled(
+    operation: Operation, ctx: Any, gradient: torch.Tensor, first: int
+) -> tuple[torch.Tensor | None, ...]:
+    """The gradient in the saved inputs of an ``autograd.Function``, the ``first`` of its arguments
+    being others."""
     wanted = ctx.needs_input_grad[first:]
     if gradient.requires_grad and torch.is_grad_enabled():
         return _Pulled.apply(operation, wanted, gradient, *ctx.saved_tensors)
@@ -34,7 +41,9 @@ def pulled(operation: Operation, ctx: Any, gradient: torch.Tensor, first: int) -
 
 class _Pulled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, operation: Operation, wanted: Sequence[bool], gradient: torch.Tensor, *x: torch.Tensor) -> Any:
+    def forward(
+        ctx: Any, operation: Operation, wanted: Sequence[bool], gradient: torch.Tensor, *x: torch.Tensor
+    ) -> Any:
         ctx.operation = operation
         ctx.save_for_backward(*x)
         return tuple(operation.pull(x, wanted, gradient))
@@ -45,20 +54,29 @@ class _Pulled(torch.autograd.Function):
             raise RuntimeError("one direction at a time")
         x = ctx.saved_tensors
         with torch.no_grad():
-            found = ctx.operation.push(x, along) if ctx.needs_input_grad[2] else None
+            if ctx.needs_input_grad[2]:
+                found = ctx.operation.push(x, along)
+            else:
+                found = None
         return None, None, found, *(torch.full_like(part, torch.nan) for part in x)
 
 
-def directional(value: torch.Tensor, inputs: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
+def directional(
+    value: torch.Tensor, inputs: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]
+) -> torch.Tensor:
     """The derivative of a value with a graph along directions of its inputs; None stands for 0."""
     outer = torch.zeros_like(value, requires_grad=True)
     varying = [(x, way) for x, way in zip(inputs, along, strict=True) if x.requires_grad and way is not None]
     if not varying or not value.requires_grad:
         return torch.zeros_like(value)
     slopes = torch.autograd.grad(value, [x for x, _ in varying], outer, create_graph=True, allow_unused=True)
-    used = [(g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad]
+    used = [
+        (g, way) for g, (_, way) in zip(slopes, varying, strict=True) if g is not None and g.requires_grad
+    ]
     if not used:
         return torch.zeros_like(value)
     total = torch.stack([(g * way).sum() for g, way in used]).sum()
     (found,) = torch.autograd.grad(total, outer, allow_unused=True)
-    return torch.zeros_like(value) if found is None else found.detach()
+    if found is None:
+        return torch.zeros_like(value)
+    return found.detach()

@@ -13,7 +13,8 @@ ROWS = 1 << 13
 
 
 class Scores(torch.autograd.Function):
-    """(n, d) data times (d,) variables; the gradient ``X' g`` skips the rows where g is 0 (one group's loss, say)."""
+    """(n, d) data times (d,) variables; the gradient ``X' g`` skips the rows where g is 0 (one group's
+    loss, say)."""
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -25,7 +26,9 @@ class Scores(torch.autograd.Function):
         (rows,) = ctx.saved_tensors
         if gradient.requires_grad:  # it is differentiated again
             return None, gradient @ rows
-        if torch._C._functorch.is_legacy_batchedtensor(gradient):  # many at once: one product of matrices, not one of each
+        if torch._C._functorch.is_legacy_batchedtensor(
+            gradient
+        ):  # many at once: one product of matrices, not one of each
             return None, torch.mm(gradient.unsqueeze(0), rows).squeeze(0)
         used = gradient.nonzero().squeeze(-1)
         if len(used) * 8 < len(gradient):
@@ -90,6 +93,12 @@ def product(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """``rows @ weights``."""
     if _company and weights.dim() == 1 and not rows.requires_grad and _company[-1].has(rows):
         return Shared.apply(_company[-1], rows, weights)
-    if rows.dim() == 2 and weights.dim() == 1 and len(rows) >= ROWS and weights.requires_grad and not rows.requires_grad:
+    if (
+        rows.dim() == 2
+        and weights.dim() == 1
+        and len(rows) >= ROWS
+        and weights.requires_grad
+        and not rows.requires_grad
+    ):
         return Scores.apply(rows, weights)
     return rows @ weights

@@ -1,7 +1,7 @@
 """Tensors with named axes, and atoms on them.
 
-A value is laid out as ``[axes in order ..., event dims ...]``. An axis is a serial number that several binders may share: on an
-axis of pairs, each pair fixes one element of every binder.
+A value is laid out as ``[axes in order ..., event dims ...]``. An axis is a serial number that
+several binders may share: on an axis of pairs, each pair fixes one element of every binder.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def union(values: Iterable[Named]) -> tuple[int, ...]:
 
 
 def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch.Tensor:
-    """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and ``event`` event dims."""
+    """``value`` with a dim for every one of ``axes`` (of length 1 where it does not depend on it), and
+    ``event`` event dims."""
     dims = value.data.dim() - len(value.axes)
     if value.axes == tuple(axes) and (event is None or event == dims):
         return value.data
@@ -68,13 +69,17 @@ def spread(value: Named, axes: Sequence[int], event: int | None = None) -> torch
 
 
 def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tensor], tuple[int, ...]]:
-    """The values over their common axes; ``entrywise``: event dims are padded on the left, so that they broadcast too."""
+    """The values over their common axes; ``entrywise``: event dims are padded on the left, so that
+    they broadcast too."""
     axes = union(values)
-    event = max((value.data.dim() - len(value.axes) for value in values), default=0) if entrywise else None
+    if entrywise:
+        event = max((value.data.dim() - len(value.axes) for value in values), default=0)
+    else:
+        event = None
     return [spread(value, axes, event) for value in values], axes
 
 
-# -------------------------------------------------------------------------------------------------------------------- atoms
+# -------------------------------------------------------------------------------------------- atoms
 @cache
 def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
     arguments = ", ".join(f"a{k}" for k in range(count))
@@ -82,19 +87,29 @@ def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
 
 
 def literal(value: float, *, whole: bool = False) -> str:
-    """A number as Python text that may stand wherever a name may; ``whole``: as an integer where it is one."""
-    text = repr(int(value)) if whole and value == int(value) else repr(value)
-    return f"({text})" if value < 0 else text
+    """A number as Python text that may stand wherever a name may; ``whole``: as an integer where it is
+    one."""
+    if whole and value == int(value):
+        text = repr(int(value))
+    else:
+        text = repr(value)
+    if value < 0:
+        return f"({text})"
+    return text
 
 
 def off_the_edge(u: torch.Tensor) -> torch.Tensor:
-    """``u`` with zeros replaced by a number so small that a root of it is 0 for every purpose, but its slope is finite: what does
-    not depend on the variables there (the distance of a point to itself) has derivative 0, not 0 times infinity."""
-    return torch.where(u == 0, u + TINY, u) if u.requires_grad else u
+    """``u`` with zeros replaced by a number so small that a root of it is 0 for every purpose, but its
+    slope is finite: what does not depend on the variables there (the distance of a point to itself)
+    has derivative 0, not 0 times infinity."""
+    if u.requires_grad:
+        return torch.where(u == 0, u + TINY, u)
+    return u
 
 
 def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) -> Named:
-    """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as Python numbers."""
+    """An atom on named tensors; ``numbers`` are the arguments known from the text, which enter as
+    Python numbers."""
     atom = atoms.get(op)
     assert atom is not None, op
     entrywise = isinstance(atom, atoms.ScalarAtom)
@@ -107,11 +122,18 @@ def apply_atom(op: str, args: Sequence[Named], numbers: Sequence[float | None]) 
         number if may and number is not None and math.isfinite(number) else None
         for number, may in zip(numbers, textual, strict=True)
     ]
-    if all(number is not None or name in atom.parameters for number, name in zip(fixed, atom.names(len(args)), strict=True)):
+    if all(
+        number is not None or name in atom.parameters
+        for number, name in zip(fixed, atom.names(len(args)), strict=True)
+    ):
         fixed[0] = None
-    texts = tuple(f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed))
+    texts = tuple(
+        f"a{k}" if number is None else literal(number, whole=not entrywise) for k, number in enumerate(fixed)
+    )
     site = atoms.Site(
-        shapes=tuple(tuple(a.event) for a in args), numbers=tuple(numbers), python=tuple(number is not None for number in fixed)
+        shapes=tuple(tuple(a.event) for a in args),
+        numbers=tuple(numbers),
+        python=tuple(number is not None for number in fixed),
     )
     if op == ROOT:
         tensors = [off_the_edge(tensors[0])]

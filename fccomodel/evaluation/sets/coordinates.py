@@ -10,18 +10,25 @@ from fccomodel.evaluation.sets import elements
 
 
 def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
-    """The names along a dimension: a set's members, or the columns of the data that vectors of this length were made of, where
-    all say the same; None where entries have no names but their numbers."""
+    """The names along a dimension: a set's members, or the columns of the data that vectors of this
+    length were made of, where all say the same; None where entries have no names but their numbers."""
     if isinstance(dim, str) and dim in bound.problem.sets:
-        return None if isinstance(bound.problem.sets[dim], ir.RowSet) else elements.names(bound, bound.problem.sets[dim])
+        if isinstance(bound.problem.sets[dim], ir.RowSet):
+            return None
+        return elements.names(bound, bound.problem.sets[dim])
     found = {tuple(names) for names in _columns(bound, dim)}
-    return list(found.pop()) if len(found) == 1 else None
+    if len(found) == 1:
+        return list(found.pop())
+    return None
 
 
 def _columns(bound: Bound, dim: ir.Dim) -> Iterator[list[str]]:
     """The names of the entries of each vector column along a dimension."""
     for name, table in bound.problem.tables.items():
         for column, kind in table.columns.items():
-            record = bound.tables[name].encoding.get(column) if name in bound.tables else None
+            if name in bound.tables:
+                record = bound.tables[name].encoding.get(column)
+            else:
+                record = None
             if kind.shape == (dim,) and isinstance(record, Mapping) and record.get("names"):
                 yield [str(entry) for entry in record["names"]]

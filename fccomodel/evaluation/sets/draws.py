@@ -1,4 +1,5 @@
-"""Fixed random samples of distributions: the same draws whenever the same binder of the same problem is evaluated."""
+"""Fixed random samples of distributions: the same draws whenever the same binder of the same problem
+is evaluated."""
 
 from __future__ import annotations
 
@@ -30,20 +31,32 @@ def drawn(problem: ir.Problem) -> bool:
 
 
 def count(draws: int, around: int, joint: int) -> int:
-    """How many draws a binder gets, for each of ``joint`` elements drawn together with it, where each meets ``around`` numbers.
+    """How many draws a binder gets, for each of ``joint`` elements drawn together with it, where each
+    meets ``around`` numbers.
 
-    Fewer than ``draws`` where they would not fit; a few for each element where the elements are many themselves.
+    Fewer than ``draws`` where they would not fit; a few for each element where the elements are
+    many themselves.
     """
-    wanted = draws if joint == 1 else max(8, -(-4 * draws // joint))
+    if joint == 1:
+        wanted = draws
+    else:
+        wanted = max(8, -(-4 * draws // joint))
     return max(1, min(draws, wanted, max(256 if joint == 1 else 1, MOST // max(1, around))))
 
 
 def sample(
-    bound: Bound, binder: ir.Binder, args: Sequence[Named], draws: int, seed: int, along: Sequence[tuple[int, int]] = ()
+    bound: Bound,
+    binder: ir.Binder,
+    args: Sequence[Named],
+    draws: int,
+    seed: int,
+    along: Sequence[tuple[int, int]] = (),
 ) -> Named:
-    """``draws`` values of the binder along a new axis; independent ones for every element of the axes ``along`` (serial, length).
+    """``draws`` values of the binder along a new axis; independent ones for every element of the axes
+    ``along`` (serial, length).
 
-    A distribution whose parameters vary over axes is sampled at each of their elements from the same uniform or normal numbers.
+    A distribution whose parameters vary over axes is sampled at each of their elements from the
+    same uniform or normal numbers.
     """
     domain = binder.domain
     assert isinstance(domain, ir.Distribution)
@@ -69,24 +82,40 @@ def made(text: str, count: int) -> Callable[..., torch.Tensor]:
 
 
 def user(
-    bound: Bound, domain: ir.Distribution, args: Sequence[Named], axes: tuple[int, ...], size: tuple[int, ...], *, seed: int
+    bound: Bound,
+    domain: ir.Distribution,
+    args: Sequence[Named],
+    axes: tuple[int, ...],
+    size: tuple[int, ...],
+    *,
+    seed: int,
 ) -> Named:
-    """A sampler given from Python: called as ``sampler(rng, n, *args)`` with a NumPy generator; returns n draws, (n, *shape)."""
+    """A sampler given from Python: called as ``sampler(rng, n, *args)`` with a NumPy generator;
+    returns n draws, (n, *shape)."""
     sampler = bound.samplers.get(domain.family)
     if sampler is None:
         refuse(errors.no_sampler(domain.family), source=bound.problem.source)
     if any(arg.axes for arg in args):
         refuse(errors.sampler_of_an_index(domain.family), source=bound.problem.source)
     event = size[len(axes) :]
-    drawn = np.asarray(sampler(np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)))
+    drawn = np.asarray(
+        sampler(
+            np.random.default_rng(seed), math.prod(size[: len(axes)]), *(arg.data.numpy() for arg in args)
+        )
+    )
     if drawn.shape != (math.prod(size[: len(axes)]), *event):
-        refuse(errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event)), source=bound.problem.source)
+        refuse(
+            errors.shape_of_draws(domain.family, drawn.shape, (size[0], *event)), source=bound.problem.source
+        )
     return Named(torch.as_tensor(drawn, dtype=torch.float64).reshape(size), axes)
 
 
 def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
-    """The seed of a binder's sample: two binders of a problem have independent ones, in every process the same."""
-    number = remember(bound, "binders", lambda: _numbers(bound.problem)).get(binder, zlib.crc32(binder.name.encode()))
+    """The seed of a binder's sample: two binders of a problem have independent ones, in every process
+    the same."""
+    number = remember(bound, "binders", lambda: _numbers(bound.problem)).get(
+        binder, zlib.crc32(binder.name.encode())
+    )
     return (seed * 1_000_003 + number * 7919 + 12_345) % (1 << 63)
 
 

@@ -1,7 +1,9 @@
-"""Sets made concrete: the elements of each over the bound data, their names, and where they stand in arrays.
+"""Sets made concrete: the elements of each over the bound data, their names, and where they stand in
+arrays.
 
-What decides a set (its bounds, its rows' condition) is an expression, and what an expression means at an element, sets decide:
-hence ``Pointwise`` stands here, the values of expressions without reductions at the elements that their binders stand for.
+What decides a set (its bounds, its rows' condition) is an expression, and what an expression means
+at an element, sets decide: hence ``Pointwise`` stands here, the values of expressions without
+reductions at the elements that their binders stand for.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fccomodel.evaluation.sets.axes import Env, Named, align, apply_atom, new_ax
 from fccomodel.library import sets
 
 
-# ------------------------------------------------------------------------------------------------------------------ columns
+# ------------------------------------------------------------------------------------------ columns
 def column(bound: Bound, table: str, name: str) -> torch.Tensor:
     """A column as float64, (n, *shape); a large one that was prepared stays in its file."""
     return common(bound, ("column", table, name), (), lambda: _column(bound.tables[table].columns[name]))
@@ -44,9 +46,10 @@ def as_tensor(array: Any) -> torch.Tensor:
     return torch.as_tensor(array).to(torch.float64)
 
 
-# --------------------------------------------------------------------------------------------------------------------- sets
+# --------------------------------------------------------------------------------------------- sets
 def ids(bound: Bound, domain: ir.Set) -> np.ndarray:
-    """The elements of a set, int64: row numbers for rows (those where ``where`` holds), positions 0 .. n-1 otherwise.
+    """The elements of a set, int64: row numbers for rows (those where ``where`` holds), positions 0 ..
+    n-1 otherwise.
 
     Raises F0703 for a distribution or a set of vectors, which have no finite list of elements.
     """
@@ -59,7 +62,9 @@ def _ids(bound: Bound, domain: ir.Set) -> np.ndarray:
         if domain.where is None or domain.row is None:
             return everyone
         known = indices.prepared(bound, domain, indices.decided(domain))
-        return everyone[accepted(bound, domain.row, (domain.where,), everyone)] if known is None else known.rows
+        if known is None:
+            return everyone[accepted(bound, domain.row, (domain.where,), everyone)]
+        return known.rows
     if isinstance(domain, ir.LabelSet):
         return np.arange(len(labels(bound, domain)), dtype=np.int64)
     if isinstance(domain, ir.ValueSet):
@@ -74,12 +79,16 @@ def everything(bound: Bound, table: str) -> np.ndarray:
 
 def _everything(bound: Bound, table: str) -> np.ndarray:
     known = indices.prepared(bound, ir.RowSet(name=table, table=table), "")
-    return np.arange(bound.tables[table].n, dtype=np.int64) if known is None else known.rows
+    if known is None:
+        return np.arange(bound.tables[table].n, dtype=np.int64)
+    return known.rows
 
 
 def labels(bound: Bound, domain: ir.LabelSet) -> tuple[str, ...]:
     """The labels of a set, in position order."""
-    return tuple(bound.labels[domain.name]) if domain.labels is None else domain.labels
+    if domain.labels is None:
+        return tuple(bound.labels[domain.name])
+    return domain.labels
 
 
 def values(bound: Bound, domain: ir.Set) -> np.ndarray:
@@ -97,7 +106,10 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
         return np.array([number(item) for item in domain.items], dtype=np.float64)
     assert domain.low is not None and domain.high is not None
     low, high = number(domain.low), number(domain.high)
-    step = 1.0 if domain.step is None else number(domain.step)
+    if domain.step is None:
+        step = 1.0
+    else:
+        step = number(domain.step)
     if step == 0:
         refuse(errors.step_of_zero(domain), source=bound.problem.source)
     return progressions.numbers(low, high, step)
@@ -145,13 +157,20 @@ def shape(bound: Bound, dims: ir.Shape) -> tuple[int, ...]:
 
 
 def extent(bound: Bound, domain: ir.Set) -> int:
-    """One more than the largest id that elements can have: the rows of the whole table, or the number of elements."""
-    return bound.tables[domain.table].n if isinstance(domain, ir.RowSet) else len(ids(bound, domain))
+    """One more than the largest id that elements can have: the rows of the whole table, or the number
+    of elements."""
+    if isinstance(domain, ir.RowSet):
+        return bound.tables[domain.table].n
+    return len(ids(bound, domain))
 
 
 def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
-    """Where each id of ``domain`` stands in an array's dimension ``dim``; None where the ids are the positions themselves."""
-    target = bound.problem.sets.get(dim) if isinstance(dim, str) else None
+    """Where each id of ``domain`` stands in an array's dimension ``dim``; None where the ids are the
+    positions themselves."""
+    if isinstance(dim, str):
+        target = bound.problem.sets.get(dim)
+    else:
+        target = None
     return matching(bound, domain, domain if target is None else target, place=True)
 
 
@@ -165,7 +184,9 @@ def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
     def find() -> np.ndarray:
         codes = bound.tables[table].columns[column.name or ""]
         if isinstance(domain, ir.ValueSet):
-            codes = np.abs(np.asarray(codes, dtype=np.float64)[:, None] - values(bound, domain)[None, :]).argmin(1)
+            codes = np.abs(
+                np.asarray(codes, dtype=np.float64)[:, None] - values(bound, domain)[None, :]
+            ).argmin(1)
         place = positions(bound, domain, dim)
         return np.asarray(codes if place is None else place[codes], dtype=np.int64)
 
@@ -173,7 +194,8 @@ def row_positions(bound: Bound, column: ir.Column, dim: ir.Dim) -> np.ndarray:
 
 
 def matching(bound: Bound, domain: ir.Set, target: ir.Set, *, place: bool = False) -> np.ndarray | None:
-    """For each id of ``domain`` the id (with ``place``: the position) of the same element in ``target``; None: the same ones.
+    """For each id of ``domain`` the id (with ``place``: the position) of the same element in
+    ``target``; None: the same ones.
 
     It is -1 where ``target`` has no such element.
     """
@@ -217,7 +239,11 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     while isinstance(node, ir.Item):
         node = node.base
     domain: ir.Set | None = None
-    if isinstance(node, ir.Column) and isinstance(node.binder.domain, ir.RowSet) and node.name not in (None, ir.FAMILY):
+    if (
+        isinstance(node, ir.Column)
+        and isinstance(node.binder.domain, ir.RowSet)
+        and node.name not in (None, ir.FAMILY)
+    ):
         domain = bound.problem.tables[node.binder.domain.table].columns[str(node.name)].domain
     elif isinstance(node, ir.Element):
         domain = node.binder.domain
@@ -226,7 +252,7 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
     return domain if isinstance(domain, ir.LabelSet) else None
 
 
-# --------------------------------------------------------------------------------------------------------------- pointwise
+# ---------------------------------------------------------------------------------------- pointwise
 def accepted(
     bound: Bound,
     binder: ir.Binder,
@@ -243,7 +269,8 @@ def accepted(
 
 
 class Pointwise:
-    """Values of expressions where each free binder stands for the elements of an environment. Shared nodes are computed once."""
+    """Values of expressions where each free binder stands for the elements of an environment. Shared
+    nodes are computed once."""
 
     def __init__(self, bound: Bound):
         self.bound = bound
@@ -259,7 +286,7 @@ class Pointwise:
             simple = sets.translated(simple, self.value(domain.centre, {}).data.detach())
         return simple, tuple(value if value.dim() else float(value) for value in given)
 
-    # ------------------------------------------------------------------------------------------------------------- the walk
+    # ------------------------------------------------------------------------------------- the walk
     def free(self, node: ir.Expr) -> tuple[ir.Binder, ...]:
         """The binders that a node's value depends on."""
         return ir.free_binders(node)
@@ -272,7 +299,9 @@ class Pointwise:
         """The subexpressions to evaluate before a node, in its own environment."""
         if isinstance(node, ir.Apply):
             return tuple(arg for arg in node.args if not isinstance(arg, ir.Label))
-        return (node.base,) if isinstance(node, ir.Item) else ()
+        if isinstance(node, ir.Item):
+            return (node.base,)
+        return ()
 
     def value(self, expr: ir.Expr, env: Env) -> Named:
         """The value of an expression. Not recursive in its nodes."""
@@ -318,7 +347,7 @@ class Pointwise:
         """A node that is not pointwise."""
         refuse(errors.not_by_data_alone(self.bound.problem, node), source=self.bound.problem.source)
 
-    # ------------------------------------------------------------------------------------------------------------ the leaves
+    # ----------------------------------------------------------------------------------- the leaves
     def column(self, node: ir.Column, env: Env) -> Named:
         at, domain = env[node.binder], node.binder.domain
         if not isinstance(domain, ir.RowSet) or node.name is None:
@@ -330,7 +359,9 @@ class Pointwise:
 
     def everything(self, table: str) -> torch.Tensor:
         """All row numbers of a table, always the same tensor."""
-        return common(self.bound, ("rows", table), (), lambda: torch.from_numpy(everything(self.bound, table)))
+        return common(
+            self.bound, ("rows", table), (), lambda: torch.from_numpy(everything(self.bound, table))
+        )
 
     def whole(self, domain: ir.Set, elements: np.ndarray) -> torch.Tensor:
         """Ids as a tensor; the shared one where they are all the rows of a table."""
@@ -354,7 +385,8 @@ class Pointwise:
                 data = data.select(len(base.axes), int(index.value))
             return Named(data, base.axes)
         places = [
-            self.place(index, node.base.shape[k] if k < len(node.base.shape) else 0, env) for k, index in enumerate(node.indices)
+            self.place(index, node.base.shape[k] if k < len(node.base.shape) else 0, env)
+            for k, index in enumerate(node.indices)
         ]
         axes = union([base, *places])
         ranges = [Named(torch.arange(base.length(axis)), (axis,)) for axis in base.axes]
@@ -371,7 +403,9 @@ class Pointwise:
             refuse(errors.not_an_index(self.bound.problem, index), source=self.bound.problem.source)
         at = env[index.binder]
         place = positions(self.bound, index.binder.domain, dim)
-        return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
+        if place is None:
+            return at
+        return Named(torch.from_numpy(place)[at.data], at.axes)
 
     def apply(self, node: ir.Apply, env: Env) -> Named:
         args = node.args

@@ -1,4 +1,5 @@
-"""Rows in an order in which groups and ranges are runs; what decides an order as a text, which prepared files are found by."""
+"""Rows in an order in which groups and ranges are runs; what decides an order as a text, which
+prepared files are found by."""
 
 from __future__ import annotations
 
@@ -44,15 +45,24 @@ class Order:
 
     def cells(self) -> np.ndarray:
         """The group of each of ``rows``."""
-        return self.group if len(self.group) else np.repeat(np.arange(len(self.groups)), np.diff(self.bounds))
+        if len(self.group):
+            return self.group
+        return np.repeat(np.arange(len(self.groups)), np.diff(self.bounds))
 
 
 def decided(
-    domain: ir.Set, static: Sequence[ir.Expr] = (), keys: Sequence[ir.Expr] = (), ordered: ir.Expr | None = None
+    domain: ir.Set,
+    static: Sequence[ir.Expr] = (),
+    keys: Sequence[ir.Expr] = (),
+    ordered: ir.Expr | None = None,
 ) -> str | None:
-    """What decides an order, as a text: the rows' condition and the conditions, keys and quantity of an element, all about it
-    alone; None where some part has no text. Those without ``$`` follow from the table alone."""
-    where = [domain.where] if isinstance(domain, ir.RowSet) and domain.where is not None else []
+    """What decides an order, as a text: the rows' condition and the conditions, keys and quantity of
+    an element, all about it alone; None where some part has no text. Those without ``$`` follow
+    from the table alone."""
+    if isinstance(domain, ir.RowSet) and domain.where is not None:
+        where = [domain.where]
+    else:
+        where = []
     parts = [*where, *static, *keys, *([] if ordered is None else [ordered])]
     texts = list(map(_text, parts))
     if None in texts:
@@ -85,12 +95,16 @@ def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
     if not isinstance(domain, ir.RowSet) or what is None or bound.tables[domain.table].rows is not None:
         return None
     arrays = bound.tables[domain.table].indices.get(what)
-    return None if arrays is None else _order(arrays)
+    if arrays is None:
+        return None
+    return _order(arrays)
 
 
 def _order(arrays: Mapping[str, np.ndarray]) -> Order:
     """An order by its arrays' names."""
-    keys = tuple(arrays[name] for name in sorted((n for n in arrays if n.startswith("key")), key=lambda n: int(n[3:])))
+    keys = tuple(
+        arrays[name] for name in sorted((n for n in arrays if n.startswith("key")), key=lambda n: int(n[3:]))
+    )
     return Order(
         keys=keys, **{f.name: np.asarray(arrays.get(f.name, NONE)) for f in fields(Order) if f.name != "keys"}
     )

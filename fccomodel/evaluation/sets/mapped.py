@@ -8,8 +8,9 @@ from fccomodel.core.pages import expect
 
 
 class Mapped(torch.Tensor):
-    """Rows that stay in their file: what is taken of them is in the working precision and on the working device, products go
-    through them block by block, and whatever else is asked of them has them as a whole. ``at``: which of the file's they are;
+    """Rows that stay in their file: what is taken of them is in the working precision and on the
+    working device, products go through them block by block, and whatever else is asked of them has
+    them as a whole. ``at``: which of the file's they are;
     ``sizes``: the absolute values of their numbers."""
 
     MOST = 1 << 22  # numbers that are in memory at once
@@ -20,7 +21,10 @@ class Mapped(torch.Tensor):
 
     @staticmethod
     def __new__(cls, rows, device, dtype, at=None, sizes=False):
-        shape = rows.shape if at is None else (len(at), *rows.shape[1:])
+        if at is None:
+            shape = rows.shape
+        else:
+            shape = (len(at), *rows.shape[1:])
         made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
         made.rows, made.at, made.sizes, made.place = rows, at, sizes, (torch.device(device), dtype)
         return made
@@ -36,13 +40,22 @@ class Mapped(torch.Tensor):
 
     def chosen(self, index):
         """Rows by their numbers, a slice or booleans, and entries of them: in memory where they are few."""
-        first, *rest = index if isinstance(index, tuple) else (index,)
+        if isinstance(index, tuple):
+            first, *rest = index
+        else:
+            first, *rest = (index,)
         if not isinstance(first, slice | int | torch.Tensor):
             return self.whole()[index]
         if isinstance(first, torch.Tensor):
             first = first.to(self.rows.device)
-            first = first.nonzero().squeeze(-1) if first.dtype == torch.bool and first.dim() == 1 else first
-        first = first if self.at is None else self.at[first]
+            if first.dtype == torch.bool and first.dim() == 1:
+                first = first.nonzero().squeeze(-1)
+            else:
+                first = first
+        if self.at is None:
+            first = first
+        else:
+            first = self.at[first]
         if isinstance(first, slice):
             rows = self.rows[first]
             if rest or self.few(len(rows)):
@@ -57,22 +70,33 @@ class Mapped(torch.Tensor):
     def placed(self, rows):
         """Rows of the file as they are taken: in the working precision, on the working device."""
         taken = rows.to(*self.place)
-        return taken.abs() if self.sizes else taken
+        if self.sizes:
+            return taken.abs()
+        return taken
 
     def blocks(self):
-        """All rows in order: where they are, and their numbers, which the next block overwrites: heaps do not give back what lies
-        between results that are kept."""
+        """All rows in order: where they are, and their numbers, which the next block overwrites: heaps
+        do not give back what lies between results that are kept."""
         self.expect("usual")
         count, (device, dtype) = len(self), self.place
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
         shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)
-        moved = None if there else torch.empty(shape, device=device, dtype=dtype)
+        if there:
+            moved = None
+        else:
+            moved = torch.empty(shape, device=device, dtype=dtype)
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
             size = part.stop - start
-            block = self.rows[part] if self.at is None else torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
-            block = block if moved is None else moved[:size].copy_(block)
+            if self.at is None:
+                block = self.rows[part]
+            else:
+                block = torch.index_select(self.rows, 0, self.at[part], out=taken[:size])
+            if moved is None:
+                block = block
+            else:
+                block = moved[:size].copy_(block)
             yield part, block.abs() if self.sizes else block
 
     def whole(self):
@@ -83,7 +107,16 @@ class Mapped(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         name, kwargs = function.__name__, kwargs or {}
-        if name == "__get__" and function.__self__.__name__ not in ("T", "mT", "H", "mH", "data", "real", "imag", "grad"):
+        if name == "__get__" and function.__self__.__name__ not in (
+            "T",
+            "mT",
+            "H",
+            "mH",
+            "data",
+            "real",
+            "imag",
+            "grad",
+        ):
             with torch._C.DisableTorchFunctionSubclass():
                 return function(*args, **kwargs)
         if name in ("dim", "size", "numel", "__len__", "is_floating_point", "ndimension", "__hash__"):
@@ -100,7 +133,12 @@ class Mapped(torch.Tensor):
                 return Mapped(args[0].rows, *args[0].place, at=args[0].at, sizes=True)
             if name == "detach":
                 return args[0]
-        if name in ("__matmul__", "matmul", "mv", "mm") and not kwargs and args[0].dim() <= 2 and args[1].dim() <= 2:
+        if (
+            name in ("__matmul__", "matmul", "mv", "mm")
+            and not kwargs
+            and args[0].dim() <= 2
+            and args[1].dim() <= 2
+        ):
             left, right = args
             if isinstance(left, Mapped) and left.dim() == 2 and not isinstance(right, Mapped):
                 return Products.apply(left, right)
@@ -110,14 +148,18 @@ class Mapped(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, function, types, args=(), kwargs=None):  # type: ignore[override]
-        return function(*map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()})
+        return function(
+            *map(in_memory, args), **{key: in_memory(value) for key, value in (kwargs or {}).items()}
+        )
 
 
 def in_memory(value):
     """A value without mapped rows in it."""
     if isinstance(value, tuple | list):
         return type(value)(map(in_memory, value))
-    return value.whole() if isinstance(value, Mapped) else value
+    if isinstance(value, Mapped):
+        return value.whole()
+    return value
 
 
 class Products(torch.autograd.Function):
@@ -137,7 +179,9 @@ class Products(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, g):
-        sums = Sums.apply if torch.is_grad_enabled() else Sums.of  # many g at once are no argument of the first
+        sums = (
+            Sums.apply if torch.is_grad_enabled() else Sums.of
+        )  # many g at once are no argument of the first
         return None, sums(g.mT, ctx.rows).mT if g.dim() == 2 else sums(g, ctx.rows)
 
 

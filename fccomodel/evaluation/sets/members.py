@@ -1,5 +1,6 @@
-"""Families of constraints and quantities: which members there are on the bound data, what they are called, and what their binders
-stand for. Emission, the answers of a run, reports and displays all go through a family by this."""
+"""Families of constraints and quantities: which members there are on the bound data, what they are
+called, and what their binders stand for. Emission, the answers of a run, reports and displays all
+go through a family by this."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from fccomodel.evaluation.sets.selections import Selection
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Members(memory.Owned):
-    """The combinations of elements of some binders that a condition accepts; the first binder's elements vary slowest.
+    """The combinations of elements of some binders that a condition accepts; the first binder's
+    elements vary slowest.
 
     lists    ids of each binder's elements, less those that conditions on this binder alone leave out
     places   int64, (members,): where each member stands in the product of the lists
@@ -49,7 +51,10 @@ class Members(memory.Owned):
     @cached_property
     def ids(self) -> tuple[np.ndarray, ...]:
         """For each binder its element's id in every member: int64, (members,)."""
-        at = np.unravel_index(self.places, self.shape) if self.binders else ()
+        if self.binders:
+            at = np.unravel_index(self.places, self.shape)
+        else:
+            at = ()
         return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
 
     def labels(self, name: str) -> list[str]:
@@ -62,11 +67,15 @@ class Members(memory.Owned):
     def _cells(self) -> list[str]:
         """The names of each member's elements."""
         pairs = zip(self.binders, self.ids, strict=True)
-        return [",".join(cell) for cell in zip(*(elements.names_of(self.bound, b.domain, ids) for b, ids in pairs), strict=True)]
+        return [
+            ",".join(cell)
+            for cell in zip(*(elements.names_of(self.bound, b.domain, ids) for b, ids in pairs), strict=True)
+        ]
 
     @cached_property
     def env(self) -> Env:
-        """What the binders stand for: an axis each, or where not every combination is a member, one axis of members."""
+        """What the binders stand for: an axis each, or where not every combination is a member, one
+        axis of members."""
         if self.whole:
             return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
         axis = new_axis()
@@ -89,16 +98,21 @@ def members(bound: Bound, binders: Sequence[ir.Binder], condition: ir.Expr | Non
     lists = tuple(selections.index(bound, alone(part)).rows for part in parts)
     env = {b: along(ids, new_axis()) for b, ids in zip(binders, lists, strict=True)}
     keep = accepted(bound, parts, env, tuple(len(ids) for ids in lists))
-    return Members(owner=weakref.ref(bound), binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel()))
+    return Members(
+        owner=weakref.ref(bound), binders=tuple(binders), lists=lists, places=np.flatnonzero(keep.ravel())
+    )
 
 
 def of(bound: Bound, family: ir.Constraint | ir.Let) -> Members:
     """The members of a family of constraints or of lets, found once for a bound problem."""
-    return memory.remember(bound, ("members", family), lambda: members(bound, family.binders, family.condition))
+    return memory.remember(
+        bound, ("members", family), lambda: members(bound, family.binders, family.condition)
+    )
 
 
 def without_empty(bound: Bound) -> Bound:
-    """The same without the families of constraints that have no members, which ask for nothing; a note names them."""
+    """The same without the families of constraints that have no members, which ask for nothing; a note
+    names them."""
     empty = {c.label for c in bound.problem.constraints if c.binders and not len(of(bound, c))}
     if not empty:
         return bound
@@ -123,8 +137,8 @@ def unmasked(part: Selection) -> Selection:
 
 
 def accepted(bound: Bound, parts: Sequence[Selection], env: Env, shape: tuple[int, ...]) -> np.ndarray:
-    """Which combinations of the elements in ``env`` satisfy the selections' conditions with other binders, as booleans of a shape
-    with a dim for each of its axes."""
+    """Which combinations of the elements in ``env`` satisfy the selections' conditions with other
+    binders, as booleans of a shape with a dim for each of its axes."""
     keep = np.ones(shape, dtype=bool)
     axes = union(env.values())
     for part in parts:

@@ -14,8 +14,9 @@ from fccomodel.evaluation.sets.selections import Selection
 
 
 def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
-    """By table, what decides an order of its rows that the problem's conditions ask for, and the order's arrays by name: those
-    that no parameter decides. One after another is in memory; of a family's members there are none."""
+    """By table, what decides an order of its rows that the problem's conditions ask for, and the
+    order's arrays by name: those that no parameter decides. One after another is in memory; of a
+    family's members there are none."""
     for (table, what), parts in _asked(bound).items():
         if "$" in what or bound.problem.tables[table].family is not None:
             continue
@@ -30,7 +31,9 @@ def orders(bound: Bound) -> Iterator[tuple[str, str, Mapping[str, np.ndarray]]]:
 def held(bound: Bound, table: str) -> int:
     """Bytes at most of the groups and orders of a table's rows that are in memory, as no file has them."""
     kept = {what: parts for (name, what), parts in _asked(bound).items() if name == table}
-    lacking = [parts for what, parts in kept.items() if indices.prepared(bound, parts[0].binder.domain, what) is None]
+    lacking = [
+        parts for what, parts in kept.items() if indices.prepared(bound, parts[0].binder.domain, what) is None
+    ]
     arrays = [1 + bool(of[0].keys) + bool(of[0].orders) + any(part.excludes for part in of) for of in lacking]
     return 8 * bound.tables[table].n * sum(arrays)
 
@@ -46,10 +49,14 @@ def _asked(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
 
 
 def _parts(problem: ir.Problem) -> Iterator[Selection]:
-    """The elements that binders go over: with their conditions, with those about themselves alone, and without any."""
+    """The elements that binders go over: with their conditions, with those about themselves alone, and
+    without any."""
     for node in ir.walk(*problem.roots):
         if isinstance(node, ir.Reduce | ir.Exists):
-            binders = node.binders if isinstance(node, ir.Reduce) else (node.binder,)
+            if isinstance(node, ir.Reduce):
+                binders = node.binders
+            else:
+                binders = (node.binder,)
             for part in selections.split(binders, node.condition):
                 yield from _ways(part)
     for family in problem.constraints:

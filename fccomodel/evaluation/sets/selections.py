@@ -1,4 +1,5 @@
-"""What a binder ranges over, given the binders around it: conditions taken apart, then realised as index arrays."""
+"""What a binder ranges over, given the binders around it: conditions taken apart, then realised as
+index arrays."""
 
 from __future__ import annotations
 
@@ -19,14 +20,26 @@ from fccomodel.evaluation import errors
 from fccomodel.evaluation.memory import Owned, common, deciding, remember
 from fccomodel.evaluation.sets import indices
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
-from fccomodel.evaluation.sets.elements import Pointwise, accepted, extent, ids, matching, name_of, names, size, values
+from fccomodel.evaluation.sets.elements import (
+    Pointwise,
+    accepted,
+    extent,
+    ids,
+    matching,
+    name_of,
+    names,
+    size,
+    values,
+)
 from fccomodel.evaluation.sets.indices import Order
 
 __all__ = ["Index", "Ranges", "Selection", "ids", "index", "names", "realise", "size", "split", "values"]
 
-#: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to count what a mask accepts.
+#: Cells (combinations of the parents' ids) that ``realise`` may list; pairs that it may test to
+#: count what a mask accepts.
 MOST_CELLS, MOST_TESTS = 1 << 27, 1 << 34
-#: Bytes that each of the cells takes: where its run starts, its length, the row left out, what is accepted, and twice in between.
+#: Bytes that each of the cells takes: where its run starts, its length, the row left out, what is
+#: accepted, and twice in between.
 CELL_BYTES = 48
 
 
@@ -34,9 +47,11 @@ CELL_BYTES = 48
 class Selection:
     """The elements of one binder, with its condition split by the way it can be sampled.
 
-    static    conjuncts about the binder's own element alone: a filter, applied once (``ids`` applies those of its set)
+    static    conjuncts about the binder's own element alone: a filter, applied once (``ids``
+              applies those of its set)
     keys      pairs (inner, outer) that must be equal: a group index
-    orders    triples (op, inner, outer) meaning ``inner op outer``, op of ``ge gt le lt``, all with the same ``inner``: a range
+    orders    triples (op, inner, outer) meaning ``inner op outer``, op of ``ge gt le lt``, all with
+              the same ``inner``: a range
               of a sorted order
     excludes  outer binders of the same table whose row is left out (``j != i``); one at most
     masks     every other conjunct: evaluated for each pair
@@ -54,13 +69,16 @@ class Selection:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Ranges:
-    """A selection as arrays: the elements for a cell (one id per parent) are ``rows[start[cell] : start[cell] + size[cell]]``.
+    """A selection as arrays: the elements for a cell (one id per parent) are ``rows[start[cell] :
+    start[cell] + size[cell]]``.
 
-    rows     ids, int64, in an order in which every cell is one contiguous run; ascending without keys and orders
+    rows     ids, int64, in an order in which every cell is one contiguous run; ascending without
+             keys and orders
     start    int64, one dim per parent, its length that of the parent's table or set; None without parents
     size     the length of the run, the skipped row included
     skip     offset inside the run of the row to leave out, or -1; None without ``excludes``
-    accept   the fraction of the run (without the skipped row) that passes the masks, exact; None without ``masks``
+    accept   the fraction of the run (without the skipped row) that passes the masks, exact; None
+             without ``masks``
     """
 
     rows: np.ndarray
@@ -70,12 +88,13 @@ class Ranges:
     accept: np.ndarray | None = None
 
 
-# ----------------------------------------------------------------------------------------------------------- taking apart
+# ------------------------------------------------------------------------------------- taking apart
 FLIPPED = {"ge": "le", "gt": "lt", "le": "ge", "lt": "gt"}
 
 
 def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Selection, ...]:
-    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it mentions (the last if none).
+    """One selection per binder, in order; a conjunct belongs to the last of ``binders`` that it
+    mentions (the last if none).
 
     Over several binders the reduction weighs every combination that satisfies the condition alike.
     """
@@ -88,11 +107,12 @@ def split(binders: Sequence[ir.Binder], condition: ir.Expr | None) -> tuple[Sele
 
 
 def _through_equal_keys(binders: Sequence[ir.Binder], conditions: list[ir.Expr]) -> list[ir.Expr]:
-    """The conditions, where keys of several binders are equal to each other: each binder is compared with one that comes before
-    it, and with as few as can be.
+    """The conditions, where keys of several binders are equal to each other: each binder is compared
+    with one that comes before it, and with as few as can be.
 
-    ``j.g == i.g and j.g == q`` becomes ``i.g == q and j.g == q``, so that i takes the rows of q alone; and where j is compared
-    with i in another way too, ``i.g == q and j.g == q`` becomes ``i.g == q and j.g == i.g``, so that i alone decides j's rows.
+    ``j.g == i.g and j.g == q`` becomes ``i.g == q and j.g == q``, so that i takes the rows of q
+    alone; and where j is compared with i in another way too, ``i.g == q and j.g == q`` becomes
+    ``i.g == q and j.g == i.g``, so that i alone decides j's rows.
     """
     equalities = [c for c in conditions if len(binders) > 1 and _compares_keys(c)]
     for keys in _classes(equalities):
@@ -163,7 +183,12 @@ def _with(part: Selection, conjunct: ir.Expr, free: tuple[ir.Binder, ...]) -> Se
     if all(b is binder for b in free) and listed(binder):
         return replace(part, static=(*part.static, conjunct))
     part = replace(part, parents=parents)
-    if isinstance(conjunct, ir.Apply) and len(conjunct.args) == 2 and binder in free and all(listed(b) for b in free):
+    if (
+        isinstance(conjunct, ir.Apply)
+        and len(conjunct.args) == 2
+        and binder in free
+        and all(listed(b) for b in free)
+    ):
         op, (left, right) = conjunct.op, conjunct.args
         if binder in ir.free_binders(right):
             op, left, right = FLIPPED.get(op, op), right, left
@@ -186,14 +211,18 @@ def _same_row(left: ir.Expr, right: ir.Expr) -> bool:
 
 
 def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
-    """How the reductions of an expression take each binder's elements; all of them where two reductions differ in it."""
+    """How the reductions of an expression take each binder's elements; all of them where two
+    reductions differ in it."""
     taken: dict[ir.Binder, Selection] = {}
     conditions: dict[ir.Binder, ir.Expr | None] = {}
     for node in ir.walk(root):
         for part in split(node.binders, node.condition) if isinstance(node, ir.Reduce) else ():
             assert isinstance(node, ir.Reduce)
             differ = part.binder in taken and conditions[part.binder] is not node.condition
-            taken[part.binder] = Selection(binder=part.binder) if differ else part
+            if differ:
+                taken[part.binder] = Selection(binder=part.binder)
+            else:
+                taken[part.binder] = part
             conditions[part.binder] = node.condition
     return taken
 
@@ -208,7 +237,8 @@ def relations(selection: Selection) -> list[ir.Expr]:
 
 
 class Conditions(Pointwise):
-    """Conditions at the elements that binders stand for: what is pointwise, and whether a range has elements."""
+    """Conditions at the elements that binders stand for: what is pointwise, and whether a range has
+    elements."""
 
     def other(self, node: ir.Expr, env: Env) -> Named:
         match node:
@@ -220,7 +250,10 @@ class Conditions(Pointwise):
 
     def members(self, node: ir.LetRef, env: Env) -> dict[ir.Binder, Named]:
         """What the binders of a family of lets stand for in a use of it."""
-        return {binder: self.member(binder, arg, env) for binder, arg in zip(node.let.binders, node.args, strict=True)}
+        return {
+            binder: self.member(binder, arg, env)
+            for binder, arg in zip(node.let.binders, node.args, strict=True)
+        }
 
     def member(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Named:
         """What one of them stands for: an element that is known, or that of another binder."""
@@ -228,7 +261,9 @@ class Conditions(Pointwise):
             return self.memo.setdefault(("member", int(arg.value)), Named(torch.tensor(int(arg.value))))
         assert isinstance(arg, ir.Element)
         place, at = matching(self.bound, arg.binder.domain, binder.domain), env[arg.binder]
-        return at if place is None else Named(torch.from_numpy(place)[at.data], at.axes)
+        if place is None:
+            return at
+        return Named(torch.from_numpy(place)[at.data], at.axes)
 
     def exists(self, node: ir.Exists, env: Env) -> Named:
         (part,) = remember(self.bound, ("split", node), lambda: split((node.binder,), node.condition))
@@ -248,7 +283,7 @@ def _exists(bound: Bound, selection: Selection) -> np.ndarray:
     return (ranges.size > 0) & (ranges.accept > 0)
 
 
-# ------------------------------------------------------------------------------------------------------------------ indexing
+# ----------------------------------------------------------------------------------------- indexing
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Index(Order, Owned):
     """The elements of a selection, sorted so that keys and orders select a contiguous run."""
@@ -257,13 +292,17 @@ class Index(Order, Owned):
     selection: Selection
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
-        """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes that decide them."""
+        """(start, size, skip) for the combinations of the parents' elements in ``env``, over the axes
+        that decide them."""
         evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
         code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
         if self.keys:
             at = np.searchsorted(self.groups, code.data.numpy()).clip(0, max(len(self.groups) - 1, 0))
-            hit = occurs & (self.groups[at] == code.data.numpy()) if len(self.groups) else np.zeros_like(occurs)
+            if len(self.groups):
+                hit = occurs & (self.groups[at] == code.data.numpy())
+            else:
+                hit = np.zeros_like(occurs)
             group = _named(np.where(hit, at, len(self.groups)), code.axes)
         low = _named(self.bounds[group.data.numpy()], group.axes)
         high = _named(self.bounds[(group.data.numpy() + 1).clip(max=len(self.groups))], group.axes)
@@ -280,7 +319,9 @@ class Index(Order, Owned):
             skip = _named(np.where(inside, at - first, -1), axes_skip)
         return _named(start, axes), _named(count, axes), skip
 
-    def _narrow(self, op: str, threshold: Named, group: Named, low: Named, high: Named) -> tuple[Named, Named]:
+    def _narrow(
+        self, op: str, threshold: Named, group: Named, low: Named, high: Named
+    ) -> tuple[Named, Named]:
         side: Literal["left", "right"] = "left" if op in ("ge", "lt") else "right"
         level = _named(np.searchsorted(self.levels, threshold.data.numpy(), side), threshold.axes)
         (inner, rank), axes = _aligned([group, level])
@@ -307,7 +348,10 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
     code, occurs, axes = np.zeros((), dtype=np.int64), np.ones((), dtype=bool), cast(tuple[int, ...], ())
     for part, key in zip(parts, keys, strict=True):
         at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
-        hit = (key[at] == part.data.numpy()) if len(key) else np.zeros(at.shape, dtype=bool)
+        if len(key):
+            hit = key[at] == part.data.numpy()
+        else:
+            hit = np.zeros(at.shape, dtype=bool)
         pieces = ((code, axes), (occurs, axes), (at, part.axes), (hit, part.axes))
         (code, occurs, at, hit), axes = _aligned([_named(array, dims) for array, dims in pieces])
         code, occurs = code * max(len(key), 1) + at, occurs & hit
@@ -335,7 +379,11 @@ def index(bound: Bound, selection: Selection) -> Index:
 def _index(bound: Bound, selection: Selection) -> Index:
     """Its order, which all selections have that the same conditions, keys and quantity decide."""
     domain, what = selection.binder.domain, decided_by(selection)
-    key = ("order", domain.table if isinstance(domain, ir.RowSet) else domain, selection if what is None else what)
+    key = (
+        "order",
+        domain.table if isinstance(domain, ir.RowSet) else domain,
+        selection if what is None else what,
+    )
     order = remember(bound, key, lambda: indices.prepared(bound, domain, what) or order_of(bound, selection))
     arrays = {field.name: getattr(order, field.name) for field in fields(Order)}
     if selection.excludes and not len(order.place):
@@ -346,7 +394,10 @@ def _index(bound: Bound, selection: Selection) -> Index:
 def decided_by(selection: Selection) -> str | None:
     """What decides its order, see ``indices.decided``."""
     inner = [own for own, _ in selection.keys]
-    along = selection.orders[0][1] if selection.orders else None
+    if selection.orders:
+        along = selection.orders[0][1]
+    else:
+        along = None
     return indices.decided(selection.binder.domain, selection.static, inner, along)
 
 
@@ -378,12 +429,20 @@ def order_of(bound: Bound, selection: Selection) -> Order:
     else:
         order = np.argsort(code, kind="stable")
     code = code[order]
-    first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(rows) else indices.NONE
-    groups, bounds = (code[first], np.append(first, len(rows))) if selection.keys else (one, both)
+    if len(rows):
+        first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
+    else:
+        first = indices.NONE
+    if selection.keys:
+        groups, bounds = (code[first], np.append(first, len(rows)))
+    else:
+        groups, bounds = (one, both)
     ranked = indices.NONE
     if selection.orders:
         ranked = np.repeat(np.arange(len(groups)), np.diff(bounds)) * (len(levels) + 1) + level[order]
-    return Order(rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds, levels=levels, ranked=ranked)
+    return Order(
+        rows=rows[order], keys=tuple(keys), groups=groups, bounds=bounds, levels=levels, ranked=ranked
+    )
 
 
 def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
@@ -393,11 +452,12 @@ def places(bound: Bound, selection: Selection, rows: np.ndarray) -> np.ndarray:
     return place
 
 
-# ---------------------------------------------------------------------------------------------------------------- realising
+# ---------------------------------------------------------------------------------------- realising
 def realise(bound: Bound, selection: Selection, *, empty: str = "error") -> Ranges:
     """A selection as index arrays over all ids that its parents can have.
 
-    empty   ``error``: a cell of elements of the parents' sets without any row is an error that names it; ``keep``: its size is 0
+    empty   ``error``: a cell of elements of the parents' sets without any row is an error that
+            names it; ``keep``: its size is 0
     """
     if not selection.parents:
         rows = index(bound, selection).rows
@@ -417,17 +477,23 @@ def _ranges_of(bound: Bound, selection: Selection) -> Ranges:
     needed = CELL_BYTES * math.prod(cells)
     left = CELL_BYTES * MOST_CELLS if math.prod(cells) > MOST_CELLS else memory.lacking(needed)
     if left is not None:
-        refuse(errors.too_many_cells(selection.binder, math.prod(cells), needed, left), source=bound.problem.source)
+        refuse(
+            errors.too_many_cells(selection.binder, math.prod(cells), needed, left),
+            source=bound.problem.source,
+        )
     axes = tuple(new_axis() for _ in cells)
     env = {
-        parent: Named(torch.arange(count), (axis,)) for parent, count, axis in zip(selection.parents, cells, axes, strict=True)
+        parent: Named(torch.arange(count), (axis,))
+        for parent, count, axis in zip(selection.parents, cells, axes, strict=True)
     }
 
     def full(part: Named) -> np.ndarray:
         return np.ascontiguousarray(np.broadcast_to(spread(part, axes).numpy(), cells))
 
     start, count, skip = lookup.locate(env)
-    ranges = Ranges(rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip))
+    ranges = Ranges(
+        rows=lookup.rows, start=full(start), size=full(count), skip=None if skip is None else full(skip)
+    )
     if selection.masks:
         ranges = replace(ranges, accept=_accepted(bound, selection, ranges))
     return ranges
@@ -444,25 +510,39 @@ def _check(bound: Bound, selection: Selection, ranges: Ranges) -> None:
         count = count * ranges.accept[members]
     if count.size and not (count > 0).all():
         cell = np.unravel_index(int(np.argmin(count > 0)), count.shape)
-        which = {p: int(parent_ids[at]) for p, parent_ids, at in zip(selection.parents, lists, cell, strict=True)}
+        which = {
+            p: int(parent_ids[at]) for p, parent_ids, at in zip(selection.parents, lists, cell, strict=True)
+        }
         no_elements(bound, selection.binder, which, int((count <= 0).sum()))
 
 
-def no_elements(bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1) -> NoReturn:
+def no_elements(
+    bound: Bound, binder: ir.Binder, which: Mapping[ir.Binder, int] | None = None, total: int = 1
+) -> NoReturn:
     """The error for a mean over nothing: ``which`` outer elements leave nothing, in ``total`` cases."""
-    where = ", ".join(f"{parent.name} = {name_of(bound, parent.domain, element)}" for parent, element in (which or {}).items())
-    more = f" (and for {total - 1} more)" if total > 1 else ""
+    where = ", ".join(
+        f"{parent.name} = {name_of(bound, parent.domain, element)}"
+        for parent, element in (which or {}).items()
+    )
+    if total > 1:
+        more = f" (and for {total - 1} more)"
+    else:
+        more = ""
     refuse(errors.group_left_empty(binder, where + more), source=bound.problem.source)
 
 
 def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
-    """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for other ids)."""
+    """The fraction of each cell's run that passes the masks, for elements of the parents' sets (0 for
+    other ids)."""
     assert ranges.start is not None and ranges.size is not None
     members = [ids(bound, parent.domain) for parent in selection.parents]
     lengths = tuple(len(m) for m in members)
     grid = np.ix_(*members)
     start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
-    skip = None if ranges.skip is None else ranges.skip[grid].ravel()
+    if ranges.skip is None:
+        skip = None
+    else:
+        skip = ranges.skip[grid].ravel()
     if int(count.sum()) > MOST_TESTS:
         refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
     passed = np.zeros(len(count), dtype=np.int64)
@@ -470,9 +550,14 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
         rows = ranges.rows[start[cell] + offset]
         axis = new_axis()
         env = {selection.binder: _named(rows, (axis,))}
-        for parent, parent_ids, at in zip(selection.parents, members, np.unravel_index(cell, lengths), strict=True):
+        for parent, parent_ids, at in zip(
+            selection.parents, members, np.unravel_index(cell, lengths), strict=True
+        ):
             env[parent] = _named(parent_ids[at], (axis,))
-        keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
+        if skip is None:
+            keep = np.ones(len(rows), dtype=bool)
+        else:
+            keep = offset != skip[cell]
         for mask in selection.masks:
             keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)
         passed += np.bincount(cell[keep], minlength=len(count))
@@ -485,7 +570,10 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
 def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """All pairs (cell, offset < count[cell]) in blocks of at most ``block`` pairs, in order."""
     ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
+    if len(ends):
+        total = int(ends[-1])
+    else:
+        total = 0
     for low in range(0, total, block):
         flat = np.arange(low, min(low + block, total))
         cell = np.searchsorted(ends, flat, "right")

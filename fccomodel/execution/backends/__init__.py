@@ -41,21 +41,28 @@ def check(name: Any, origin: str = options.KEYWORD) -> str:
 
 @dataclass(eq=False)
 class Equipped:
-    """What runs the steps of a program: the backend's name, and a sentence on it. Where a run's steps are known only once it has
-    begun, ``auto`` chooses then, and both change."""
+    """What runs the steps of a program: the backend's name, and a sentence on it. Where a run's steps
+    are known only once it has begun, ``auto`` chooses then, and both change."""
 
     name: str = EAGER
     said: str = ""
 
     def later(self, module: ModuleType, program: Any, device: str, dtype: Any, seconds: float) -> Callable:
-        """``leaping`` of a run of so many ``seconds``: by counted work alone, so that the same command always takes the same."""
+        """``leaping`` of a run of so many ``seconds``: by counted work alone, so that the same command
+        always takes the same."""
         from fccomodel.execution.backends.steps.several import Several
 
         def leaping(solver: Any, step: float, share: float | None) -> tuple[Any, float, float]:
-            room, able = seconds if share is None else share, {k: one for k, one in all().items() if not one.missing(device)}
+            room, able = (
+                seconds if share is None else share,
+                {k: one for k, one in all().items() if not one.missing(device)},
+            )
             if not any(_pays(one, step, step, room) for one in able.values()):
                 return solver, step, 0.0
-            with process.own_randomness(), ThreadPoolExecutor(1) as thread:  # which has no inference mode of the run
+            with (
+                process.own_randomness(),
+                ThreadPoolExecutor(1) as thread,
+            ):  # which has no inference mode of the run
                 try:
                     several = thread.submit(Several.of, module, program, device, dtype).result()
                     calls = thread.submit(several.calls).result()
@@ -69,7 +76,10 @@ class Equipped:
                     except Unfit as unfit:
                         self.said = self.said or _unfit(name, unfit)
                         continue
-                    many = f"some {_foreseen(one, step, calls, room):.2g} steps by counted work, not {room / step:.2g} eager ones"
+                    many = (
+                        f"some {_foreseen(one, step, calls, room):.2g} steps by counted work, not "
+                        f"{room / step:.2g} eager ones"
+                    )
                     self.name, self.said = name, f"{said}: {many}"
                     return replace(solver, leap=leap), _step(one, step, calls), one.start
             return solver, step, 0.0
@@ -78,11 +88,18 @@ class Equipped:
 
 
 def equip(
-    name: str, module: ModuleType, program: Any, *, device: str, dtype: Any, iterations: int | None, seconds: float | None = None
+    name: str,
+    module: ModuleType,
+    program: Any,
+    *,
+    device: str,
+    dtype: Any,
+    iterations: int | None,
+    seconds: float | None = None,
 ) -> Equipped:
-    """Puts a backend into a program's loop. ``auto`` takes the one that saves most of the time of a run of so many
-    ``iterations``, or that makes most steps within so many ``seconds``, by counted work; eager where neither is known, and where
-    the other cannot run the steps.
+    """Puts a backend into a program's loop. ``auto`` takes the one that saves most of the time of a
+    run of so many ``iterations``, or that makes most steps within so many ``seconds``, by counted
+    work; eager where neither is known, and where the other cannot run the steps.
 
     Raises F0818 where the one that was asked for cannot.
     """
@@ -113,7 +130,8 @@ def equip(
 
 
 def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseeing: bool) -> Equipped:
-    """A program's loop with a backend; ``foreseeing``: its steps are counted by what they take then. Unfit where it cannot."""
+    """A program's loop with a backend; ``foreseeing``: its steps are counted by what they take then.
+    Unfit where it cannot."""
     one = all()[name]
     if missing := one.missing(device):
         raise Unfit(missing)
@@ -121,7 +139,9 @@ def _equipped(name: str, several: Any, module: ModuleType, device: str, foreseei
     equipped = several.equipped(leap)
     if foreseeing and one.share:
         calls = several.calls()
-        equipped = replace(equipped, leaping=lambda solver, step, share: (solver, _step(one, step, calls), 0.0))
+        equipped = replace(
+            equipped, leaping=lambda solver, step, share: (solver, _step(one, step, calls), 0.0)
+        )
     vars(module)["SOLVER"] = equipped
     return Equipped(name, said)
 
@@ -144,8 +164,8 @@ def equip_program(module: ModuleType, tensors: Any, asked: Any) -> None:
 
 
 def ranked(several: Any, iterations: int) -> list[str]:
-    """The backends by what they save of the calls of ``iterations`` steps, less what they take to start; those that save any, and
-    eager."""
+    """The backends by what they save of the calls of ``iterations`` steps, less what they take to
+    start; those that save any, and eager."""
     able = {name: one for name, one in all().items() if not one.missing(several.device)}
     calls = several.calls()
     saved = {name: one.share * calls * iterations - one.start for name, one in able.items()}
@@ -158,8 +178,11 @@ def _step(one: Backend, step: float, calls: float) -> float:
 
 
 def _foreseen(one: Backend, step: float, calls: float, room: float) -> float:
-    """So many steps a backend makes in that many counted seconds; none where its start takes a large part of them."""
-    return (room - one.start) / _step(one, step, calls) if room >= SHORTEST * one.start else 0.0
+    """So many steps a backend makes in that many counted seconds; none where its start takes a large
+    part of them."""
+    if room >= SHORTEST * one.start:
+        return (room - one.start) / _step(one, step, calls)
+    return 0.0
 
 
 def _pays(one: Backend, step: float, calls: float, room: float) -> bool:

@@ -14,7 +14,8 @@ class Unfit(Exception):
 
 @contextmanager
 def attempting() -> Iterator[None]:
-    """Whatever cannot be traced, captured or compiled is ``Unfit``, with torch's or the compiler's first line."""
+    """Whatever cannot be traced, captured or compiled is ``Unfit``, with torch's or the compiler's
+    first line."""
     try:
         yield
     except Unfit:
@@ -33,7 +34,8 @@ class Backend:
     """A way to run the steps of a program.
 
     meaning    in one line
-    leap       ``leap(several)``: what takes several steps in one call, in the place of the loop's ``one_step``, and a sentence on
+    leap       ``leap(several)``: what takes several steps in one call, in the place of the loop's
+               ``one_step``, and a sentence on
                it; raises ``Unfit``
     missing    ``missing(device)``: what it lacks there, "" where it can run
     share      of the calls of an eager step, what it saves

@@ -1,7 +1,9 @@
-"""Steps as one function of C in a loop, made by the system's compiler: a library per program, kept on disk.
+"""Steps as one function of C in a loop, made by the system's compiler: a library per program, kept on
+disk.
 
-One step is traced into a graph of torch's operations; each becomes a loop over arrays of fixed sizes, in room that the caller
-has. Sizes and parameters of the model are in the text, data are not: arrays and the numbers that steps go by are its arguments.
+One step is traced into a graph of torch's operations; each becomes a loop over arrays of fixed
+sizes, in room that the caller has. Sizes and parameters of the model are in the text, data are not:
+arrays and the numbers that steps go by are its arguments.
 """
 
 from __future__ import annotations
@@ -32,10 +34,20 @@ from fccomodel.execution.backends.steps.several import Several, apart
 
 #: steps of one call at most: between calls the loop looks at the clock
 MOST = 64
-FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-shared", "-fPIC", "-Wl,-z,defs")
+FLAGS = (
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fopenmp-simd",
+    "-shared",
+    "-fPIC",
+    "-Wl,-z,defs",
+)
 #: what the system's library of vector functions may have: all, those of its first version, none
 VECTORS = ("2", "1", "0")
-#: products of a step's matrices: where there are more of them, torch's own are faster by more than its calls cost
+#: products of a step's matrices: where there are more of them, torch's own are faster by more than
+#: its calls cost
 PRODUCTS = 2e7
 
 
@@ -57,10 +69,13 @@ class Text:
     def __init__(self, several: Several, pooled: bool, before: dict[str, Any]):
         one = replace(several, batches=several.batches[:1]).beginning(before)
         groups = {
-            "fixed": one.fixed(one.data), "moving": one.moving(one.state, one.state.w.clone()), "kept": one.kept(one.u, one.c),
-            "rows": [torch.ones(1, one.numbers, dtype=one.dtype)], "weights": [torch.zeros(1, dtype=one.dtype)],
+            "fixed": one.fixed(one.data),
+            "moving": one.moving(one.state, one.state.w.clone()),
+            "kept": one.kept(one.u, one.c),
+            "rows": [torch.ones(1, one.numbers, dtype=one.dtype)],
+            "weights": [torch.zeros(1, dtype=one.dtype)],
             "drawn": list(one.batches[0]),
-        }  # fmt: skip
+        }
         graph = graph_of(one, [x for group in groups.values() for x in group], pooled)
         self.loops, self.heads, self.moved = Loops(), list[str](), dict[Any, View]()
         given = [n for n in graph.nodes if n.op == "placeholder"]
@@ -93,7 +108,11 @@ class Text:
 
     def operation(self, node: Node) -> None:
         """One line of the graph. A copy of an argument that nothing else reads is that argument."""
-        source: Any = node.args[0] if node.args else None
+        source: Any
+        if node.args:
+            source = node.args[0]
+        else:
+            source = None
         alone = source in self.moved and len(source.users) == 1
         if alone and str(node.target) == "aten.clone.default":
             self.loops.values[node] = self.loops.values[source]
@@ -102,7 +121,10 @@ class Text:
 
     def results(self, found: Sequence[View]) -> None:
         """Moved arguments are put into their places, those that lie in one another by way of copies."""
-        loops, left = self.loops, [(a, x) for a, x in zip(self.moved.values(), found, strict=True) if a.buffer is not x.buffer]
+        loops, left = (
+            self.loops,
+            [(a, x) for a, x in zip(self.moved.values(), found, strict=True) if a.buffer is not x.buffer],
+        )
         for k, (a, x) in enumerate(left):
             if x.buffer.argument:
                 held = loops.own(x.shape, x.dtype)
@@ -119,7 +141,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Texts:
-    """The steps that follow each other by the numbers beside their arrays: ``phases`` of a round, and the one after each."""
+    """The steps that follow each other by the numbers beside their arrays: ``phases`` of a round, and
+    the one after each."""
 
     several: Several
     phases: list[dict[str, Any]]
@@ -145,7 +168,8 @@ class Texts:
         for k, one in enumerate(self.each):
             alike.setdefault(one.lines, []).append(k)
         cases = [
-            f"{' '.join(f'case {k}:' for k in phases)} {{\n            {lines}\n            break;\n        }}"
+            f"{' '.join(f'case {k}:' for k in phases)} {{\n            {lines}\n            break;\n      "
+            f"  }}"
             for lines, phases in alike.items()
         ]
         return f"""{HEAD}
@@ -179,7 +203,10 @@ class Library:
         self.several, self.made, self.kept = several, dict[bool, Any](), True
         self.fixed: tuple[Any, Any] = (None, None)
         self.phases: list[dict[str, Any]] = []
-        self.sizes = [x.numel() for x in (*several.moving(several.state, several.state.w), *several.kept(several.u, several.c))]
+        self.sizes = [
+            x.numel()
+            for x in (*several.moving(several.state, several.state.w), *several.kept(several.u, several.c))
+        ]
         self.function(False)
 
     def function(self, pooled: bool) -> Any:
@@ -202,20 +229,37 @@ class Library:
         return steps, room, room.data_ptr() + -room.data_ptr() % 64
 
     def __call__(
-        self, before: Any, fixed: Any, moving: Any, kept: Any, rows: Any, weights: Any, drawn: Any, pooled: bool
+        self,
+        before: Any,
+        fixed: Any,
+        moving: Any,
+        kept: Any,
+        rows: Any,
+        weights: Any,
+        drawn: Any,
+        pooled: bool,
     ) -> Results:
         """All arguments change in place."""
         steps, _, room = self.function(pooled)
         if self.fixed[0] is not fixed:
             expected = [(x.shape, x.stride(), x.dtype) for x in self.several.fixed(self.several.data)]
-            assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, "data are those of another program"
+            assert [(x.shape, x.stride(), x.dtype) for x in fixed] == expected, (
+                "data are those of another program"
+            )
             self.fixed = fixed, pointers(fixed)
         moving = [x if x.is_contiguous() else x.contiguous() for x in moving]
         assert [x.numel() for x in (*moving, *kept)] == self.sizes, "arrays are those of another program"
         phase = steps(
-            self.phases.index(before), len(rows), self.fixed[1], pointers(moving), pointers(kept), rows.data_ptr(),
-            weights.data_ptr(), pointers(drawn), room,
-        )  # fmt: skip
+            self.phases.index(before),
+            len(rows),
+            self.fixed[1],
+            pointers(moving),
+            pointers(kept),
+            rows.data_ptr(),
+            weights.data_ptr(),
+            pointers(drawn),
+            room,
+        )
         return moving, kept, self.phases[phase]
 
 

@@ -42,10 +42,11 @@ class Graph:
 
 
 class Captured:
-    """Calls graphs, whose arrays have fixed places: what lies elsewhere is copied there, and results stay there.
+    """Calls graphs, whose arrays have fixed places: what lies elsewhere is copied there, and results
+    stay there.
 
-    There is one graph for batches that move w one by one and one for those that do so together, for each of the numbers that
-    steps begin with; a new one for other data.
+    There is one graph for batches that move w one by one and one for those that do so together, for
+    each of the numbers that steps begin with; a new one for other data.
     """
 
     def __init__(self, several: Several, graph: Callable[[Callable[[], None]], Any] = Graph):
@@ -54,9 +55,16 @@ class Captured:
         self.made: dict[tuple[int, bool], tuple[Any, Arrays, Arrays, Mapping[str, Any]]] = {}
 
     def __call__(
-        self, before: dict[str, Any], fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor,
-        drawn: Arrays, pooled: bool,
-    ) -> Results:  # fmt: skip
+        self,
+        before: dict[str, Any],
+        fixed: Arrays,
+        moving: Arrays,
+        kept: Arrays,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        drawn: Arrays,
+        pooled: bool,
+    ) -> Results:
         """The moved arguments and those changed in place, in the graph's places."""
         phase = self.phases.index(before)
         found = self.made.get((phase, pooled))
@@ -95,5 +103,8 @@ def leap(several: Several) -> tuple[Leap, str]:
 
 
 backend = Backend(
-    name="cuda-graph", meaning=f"{STEPS} steps captured as one CUDA graph, started by one call", leap=leap, missing=missing
+    name="cuda-graph",
+    meaning=f"{STEPS} steps captured as one CUDA graph, started by one call",
+    leap=leap,
+    missing=missing,
 )

@@ -1,4 +1,5 @@
-"""Steps as one graph of torch's own operations, which torch's interpreter runs: no Python between them, and no compiler.
+"""Steps as one graph of torch's own operations, which torch's interpreter runs: no Python between
+them, and no compiler.
 
 By ``torch.jit``, of which torch says that no more will be made, as long as it has it.
 """
@@ -30,8 +31,8 @@ def missing(device: str) -> str:
 
 
 class Graphs:
-    """Calls graphs of several steps, each from some of the numbers that steps begin with, for batches that move w one by one or
-    together."""
+    """Calls graphs of several steps, each from some of the numbers that steps begin with, for batches
+    that move w one by one or together."""
 
     def __init__(self, several: Several):
         self.several, self.fixed = several, len(several.fixed(several.data))
@@ -66,7 +67,11 @@ class Graphs:
 
         def steps(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
             first = len(arrays) - len(each) * drawn
-            moved, kept, (rows, weights) = list(arrays[fixed:last]), arrays[last : first - 2], arrays[first - 2 : first]
+            moved, kept, (rows, weights) = (
+                list(arrays[fixed:last]),
+                arrays[last : first - 2],
+                arrays[first - 2 : first],
+            )
             for k, step in enumerate(each):
                 batch = arrays[first + k * drawn : first + (k + 1) * drawn]
                 moved = step(*arrays[:fixed], *moved, *kept, rows[k : k + 1], weights[k : k + 1], *batch)
@@ -78,11 +83,18 @@ class Graphs:
             return torch.jit.trace(steps, given, check_trace=False)
 
     def __call__(
-        self, before: dict[str, Any], fixed: Arrays, moving: Arrays, kept: Arrays, rows: torch.Tensor, weights: torch.Tensor,
-        drawn: Arrays, pooled: bool,
-    ) -> Results:  # fmt: skip
-        """The moved arguments, which change in place like those that are kept. To optimise a graph for what it meets takes longer
-        than all that this saves."""
+        self,
+        before: dict[str, Any],
+        fixed: Arrays,
+        moving: Arrays,
+        kept: Arrays,
+        rows: torch.Tensor,
+        weights: torch.Tensor,
+        drawn: Arrays,
+        pooled: bool,
+    ) -> Results:
+        """The moved arguments, which change in place like those that are kept. To optimise a graph for
+        what it meets takes longer than all that this saves."""
         graph, phase = self.graph(self.phases.index(before), pooled)
         with torch.jit.optimized_execution(False):
             return list(graph(*fixed, *moving, *kept, rows, weights, *drawn)), kept, self.phases[phase]
@@ -98,7 +110,8 @@ def leap(several: Several) -> tuple[Leap, str]:
 
 backend = Backend(
     name="traced",
-    meaning=f"{STEPS} steps in a call of a graph of torch's operations, run by its interpreter: no compiler, and no start",
+    meaning=f"{STEPS} steps in a call of a graph of torch's operations, run by its interpreter: no "
+    "compiler, and no start",
     leap=leap,
     missing=missing,
     share=0.25,

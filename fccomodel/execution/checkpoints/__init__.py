@@ -1,9 +1,10 @@
 """Checkpoints of a run: folders with its state and a manifest, from which a killed run goes on.
 
-``000007/`` has ``state.json`` and ``tensors.npz``, read without pickle, and ``manifest.json``: the format, what the run is of, by
-name (model, params, data, options, program), tensors with their types and shapes, and the hashes of the files. It is written
-beside and renamed into place, and the last two are kept. NumPy's format needs no package that is not there in any case, and has
-every type that a state has.
+``000007/`` has ``state.json`` and ``tensors.npz``, read without pickle, and ``manifest.json``: the
+format, what the run is of, by name (model, params, data, options, program), tensors with their
+types and shapes, and the hashes of the files. It is written beside and renamed into place, and the
+last two are kept. NumPy's format needs no package that is not there in any case, and has every type
+that a state has.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ from fccomodel.execution import errors
 FORMAT, KEPT = 1, 2
 MANIFEST, STATE, TENSORS = "manifest.json", "state.json", "tensors.npz"
 #: What a manifest says beside.
-NEEDED = {"identity": by_name(anything), "stage": text, "step": count, "seconds": number, "files": by_name(text)}
+NEEDED = {
+    "identity": by_name(anything),
+    "stage": text,
+    "step": count,
+    "seconds": number,
+    "files": by_name(text),
+}
 #: what a file that is no checkpoint is read with
 DAMAGES = (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError)
 
@@ -77,8 +84,14 @@ def newest(at: Checkpoints, identity: Mapping[str, Any]) -> tuple[Checkpoint | N
     return None, ""
 
 
-def write(at: Checkpoints, manifest: Mapping[str, Any], state: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> None:
-    """One more checkpoint, whole or not at all; then those before the last two are removed. Raises OSError."""
+def write(
+    at: Checkpoints,
+    manifest: Mapping[str, Any],
+    state: Mapping[str, Any],
+    tensors: Mapping[str, torch.Tensor],
+) -> None:
+    """One more checkpoint, whole or not at all; then those before the last two are removed. Raises
+    OSError."""
     places = list(_places(at.folder))
     number = 1 + max((int(place.name) for place in places), default=0)
     new = at.folder / f".{number:06d}.{os.getpid()}"
@@ -129,7 +142,11 @@ def _unfinished(folder: Path) -> list[Path]:
 
 def _ours(place: Path) -> bool:
     """A folder with the files of a checkpoint, or some of them, and no others."""
-    return place.is_dir() and not place.is_symlink() and {p.name for p in place.iterdir()} <= {MANIFEST, STATE, TENSORS}
+    return (
+        place.is_dir()
+        and not place.is_symlink()
+        and {p.name for p in place.iterdir()} <= {MANIFEST, STATE, TENSORS}
+    )
 
 
 def _read(place: Path) -> Checkpoint:
@@ -144,7 +161,11 @@ def _read(place: Path) -> Checkpoint:
             raise ValueError(f"another {name} than was written")
     tensors = {name: torch.from_numpy(array) for name, array in arrays.read(place / TENSORS).items()}
     state = json.loads(files.regular_text(place / STATE))
-    if misfits(manifest, NEEDED) or not isinstance(state, Mapping) or not set(manifest["files"]) >= {STATE, TENSORS}:
+    if (
+        misfits(manifest, NEEDED)
+        or not isinstance(state, Mapping)
+        or not set(manifest["files"]) >= {STATE, TENSORS}
+    ):
         raise ValueError("another record than is written")
     return Checkpoint(manifest=manifest, state=state, tensors=tensors)
 
@@ -154,13 +175,17 @@ def _same(place: Path, manifest: Mapping[str, Any], identity: Mapping[str, Any])
     there = manifest["identity"]
     differing = [name for name in {**identity, **there} if there.get(name) != identity.get(name)]
     if differing:
-        refuse(errors.checkpoint_of_another(place, [_difference(name, there, identity) for name in differing]))
+        refuse(
+            errors.checkpoint_of_another(place, [_difference(name, there, identity) for name in differing])
+        )
 
 
 def _difference(name: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
     """What differs, and how."""
     one, other = (json.dumps(side[name]) if name in side else "none" for side in (there, here))
-    return f"{name} ({one} there, {other} here)" if len(one) + len(other) <= 60 else name
+    if len(one) + len(other) <= 60:
+        return f"{name} ({one} there, {other} here)"
+    return name
 
 
 def unwritable(at: Checkpoints, error: OSError) -> FccoError:

@@ -20,11 +20,20 @@ from fccomodel.execution.checkpoints.state import packed, put_back
 class Keeper(keeping.Keeper):
     """One whose files are ``checkpoints``: they say what they are of, and a run says where it goes on."""
 
-    def __init__(self, at: Checkpoints, identity: Mapping[str, Any], *, asked: Callable[[], bool] = lambda: False):
+    def __init__(
+        self, at: Checkpoints, identity: Mapping[str, Any], *, asked: Callable[[], bool] = lambda: False
+    ):
         self.at, self.identity, self.asks = at, identity, asked
         self.found, self.said = self.newest()
-        past: Mapping[str, Any] = {"seconds": 0.0, "step": 0} if self.found is None else self.found.manifest
-        state = None if self.found is None else dict(self.found.state)
+        past: Mapping[str, Any]
+        if self.found is None:
+            past = {"seconds": 0.0, "step": 0}
+        else:
+            past = self.found.manifest
+        if self.found is None:
+            state = None
+        else:
+            state = dict(self.found.state)
         super().__init__(at.folder, at.every, state, float(past["seconds"]), int(past["step"]))
         self.tensors: dict[str, torch.Tensor] = {}
         self.device: Any = "cpu"
@@ -39,7 +48,9 @@ class Keeper(keeping.Keeper):
     @property
     def message(self) -> str:
         """Where the run goes on, in words; "" for one that begins."""
-        return "" if self.found is None else f"resumed at step {self.first:,}"
+        if self.found is None:
+            return ""
+        return f"resumed at step {self.first:,}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -67,12 +78,20 @@ class Keeper(keeping.Keeper):
         assert self.found is not None
         try:
             return put_back(held, self.found.tensors, self.device, self.settings, into)
-        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, StopIteration):  # a part is another than it was
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+            StopIteration,
+        ):  # a part is another than it was
             raise FccoError([errors.checkpoint_damaged(self.at.folder)]) from None
 
-    # ----------------------------------------------------------------------------------------------------------------- files
+    # ---------------------------------------------------------------------------------------- files
     def write(self, stage: str, run: Any) -> None:
-        """A checkpoint; where that fails the run goes on, and says so once, unless it is about to be ended."""
+        """A checkpoint; where that fails the run goes on, and says so once, unless it is about to be
+        ended."""
         tensors = dict(self.tensors)
         state = {**self.outcomes, stage: packed(run, stage, tensors)}
         seconds = self.spent + time.perf_counter() - self.began
@@ -84,7 +103,10 @@ class Keeper(keeping.Keeper):
                 raise checkpoints.unwritable(self.at, error) from None
             if not self.silent:
                 reason = error.strerror or error
-                print(f"no checkpoint could be written in {self.at.folder}: {reason}; the run goes on", file=sys.stderr)
+                print(
+                    f"no checkpoint could be written in {self.at.folder}: {reason}; the run goes on",
+                    file=sys.stderr,
+                )
             self.silent = True
         else:
             self.silent = False

@@ -1,7 +1,8 @@
-"""The state of a run as a value: what JSON can say, and tensors by name; and put back into a run that was set up anew.
+"""The state of a run as a value: what JSON can say, and tensors by name; and put back into a run that
+was set up anew.
 
-A state is made of namespaces, settings, dictionaries, lists, numbers, tensors and generators of random numbers. What is held in
-two places is so again afterwards.
+A state is made of namespaces, settings, dictionaries, lists, numbers, tensors and generators of
+random numbers. What is held in two places is so again afterwards.
 """
 
 from __future__ import annotations
@@ -16,8 +17,17 @@ import torch
 
 #: the kinds of what is no plain number or word, as keys of one entry
 FLOAT, TENSOR, HOST, RANDOM, SPACE, SETTINGS, DICT, LIST, TUPLE, SAME = (
-    "float", "tensor", "host", "random", "space", "settings", "dict", "list", "tuple", "same",
-)  # fmt: skip
+    "float",
+    "tensor",
+    "host",
+    "random",
+    "space",
+    "settings",
+    "dict",
+    "list",
+    "tuple",
+    "same",
+)
 
 
 def packed(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
@@ -34,11 +44,17 @@ class _Packing:
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, float):
-            return value if math.isfinite(value) else {FLOAT: str(value)}
+            if math.isfinite(value):
+                return value
+            return {FLOAT: str(value)}
         if isinstance(value, torch.Generator):
             return {RANDOM: self.packed(value.get_state(), name)}
         if isinstance(value, list | tuple):
-            return {LIST if isinstance(value, list) else TUPLE: [self.packed(x, f"{name}.{k}") for k, x in enumerate(value)]}
+            return {
+                LIST if isinstance(value, list) else TUPLE: [
+                    self.packed(x, f"{name}.{k}") for k, x in enumerate(value)
+                ]
+            }
         if isinstance(value, dict):
             return {DICT: self.entries(value, name)}
         if id(value) in self.seen:
@@ -58,15 +74,22 @@ class _Packing:
 
 
 def put_back(
-    text: Any, tensors: Mapping[str, torch.Tensor], device: torch.device | str, settings: Callable[[], Any], into: Any = None
+    text: Any,
+    tensors: Mapping[str, torch.Tensor],
+    device: torch.device | str,
+    settings: Callable[[], Any],
+    into: Any = None,
 ) -> Any:
-    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds, which stays the same
-    object where others hold it too. ``settings`` makes a new record of settings."""
+    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds,
+    which stays the same object where others hold it too. ``settings`` makes a new record of
+    settings."""
     return _Unpacking(tensors, torch.device(device), settings).value(text, into)
 
 
 class _Unpacking:
-    def __init__(self, tensors: Mapping[str, torch.Tensor], device: torch.device, settings: Callable[[], Any]):
+    def __init__(
+        self, tensors: Mapping[str, torch.Tensor], device: torch.device, settings: Callable[[], Any]
+    ):
         self.tensors, self.device, self.settings = tensors, device, settings
         self.made: dict[str, Any] = {}
 
@@ -80,17 +103,26 @@ class _Unpacking:
             return self.made[content]
         if kind in (TENSOR, HOST):
             here = self.tensors[content].clone()
-            self.made[content] = here.to(self.device) if kind == TENSOR else here
+            if kind == TENSOR:
+                self.made[content] = here.to(self.device)
+            else:
+                self.made[content] = here
             return self.made[content]
         if kind == RANDOM:
-            into = torch.Generator(device=self.device) if into is None else into
+            if into is None:
+                into = torch.Generator(device=self.device)
+            else:
+                into = into
             into.set_state(self.value(content))
             return into
         if kind in (LIST, TUPLE):
             values = [self.value(x) for x in content]
             if kind == TUPLE:
                 return tuple(values)
-            into = into if isinstance(into, list) else []
+            if isinstance(into, list):
+                into = into
+            else:
+                into = []
             into[:] = values
             return into
         return self.record(kind, content, text.get("name", ""), into)
@@ -98,9 +130,17 @@ class _Unpacking:
     def record(self, kind: str, content: Mapping[str, Any], name: str, into: Any) -> Any:
         """A dictionary, a namespace or settings."""
         if into is None or isinstance(into, dict) != (kind == DICT):
-            into = {} if kind == DICT else SimpleNamespace() if kind == SPACE else self.settings()
+            if kind == DICT:
+                into = {}
+            elif kind == SPACE:
+                into = SimpleNamespace()
+            else:
+                into = self.settings()
         self.made[name] = into
-        held = into if kind == DICT else vars(into)
+        if kind == DICT:
+            held = into
+        else:
+            held = vars(into)
         values = {key: self.value(text, held.get(key)) for key, text in content.items()}
         both = [key for key, value in values.items() if value is not None and held.get(key) is not None]
         if other := next((key for key in both if _kind(held[key]) != _kind(values[key])), None):
@@ -114,4 +154,6 @@ def _kind(value: Any) -> str:
     """What sort of value it is: whole numbers, fractions and truth values may take each other's place."""
     if isinstance(value, bool | int | float):
         return "number"
-    return "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    return type(value).__name__

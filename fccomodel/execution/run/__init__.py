@@ -34,8 +34,9 @@ __all__ = ["Checkpoints", "Failure", "Keeper", "Progress", "Solution", "exact_va
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run is: objective and violation of the best point so far, on the exact problem, and its KKT residual as last
-    estimated, with the 95% error of the estimate; ``passes`` over all rows that its finish has taken, None before that."""
+    """Where a run is: objective and violation of the best point so far, on the exact problem, and its
+    KKT residual as last estimated, with the 95% error of the estimate; ``passes`` over all rows
+    that its finish has taken, None before that."""
 
     stage: int
     iteration: int
@@ -53,17 +54,20 @@ class Progress:
 class Solution:
     """Where a run ended: the user's variables (float64), multipliers by label, and how it went.
 
-    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows, where there is one.
-    ``stopped`` is the reason in words, ``ended`` one of ``converged``, ``interrupted``, ``stopped``.
+    ``limits``: by constraint (a family as a whole) the largest multiplier that its penalty allows,
+    where there is one. ``stopped`` is the reason in words, ``ended`` one of ``converged``,
+    ``interrupted``, ``stopped``.
     ``timed``: the clock ended it, or one of its stages, so that another run may end elsewhere.
     ``worked``: its counted seconds, of no more than its ``patience`` where it had one.
     ``planned``: the steps of its budget, or those that its last stage was to end at.
-    ``interior``: iterations of the interior-point method that found the answer, 0 where none did; ``paper``: its key.
-    ``history``: for each stage objective (in the model's sense) and violation of the best point so far, oracle calls, seconds.
-    ``passes`` over all rows of the ``way`` it ended (``finish``, ``restore``), 0 where there was none; ``moved``: these changed
-    the point. ``failure`` is why there is no solution, if that was found. ``kept`` is what another run can go on from.
-    ``trace`` is what a microscope saw of it.
-    ``notes`` say what the smoothing left: its parameter at the end, and by how much a block's envelope can differ.
+    ``interior``: iterations of the interior-point method that found the answer, 0 where none did;
+    ``paper``: its key.
+    ``history``: for each stage objective (in the model's sense) and violation of the best point so
+    far, oracle calls, seconds. ``passes`` over all rows of the ``way`` it ended (``finish``,
+    ``restore``), 0 where there was none; ``moved``: these changed the point. ``failure`` is why
+    there is no solution, if that was found. ``kept`` is what another run can go on from. ``trace``
+    is what a microscope saw of it. ``notes`` say what the smoothing left: its parameter at the end,
+    and by how much a block's envelope can differ.
     """
 
     variables: Mapping[str, np.ndarray]
@@ -91,13 +95,16 @@ class Solution:
 
     @property
     def status(self) -> str:
-        """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or ``stopped``."""
+        """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or
+        ``stopped``."""
         return self.ended if self.failure is None else self.failure.kind
 
     @property
     def oracles(self) -> float:
         """Values g_i(w; xi) that its steps asked for."""
-        return float(self.history[-1]["oracles"]) if self.history else 0.0
+        if self.history:
+            return float(self.history[-1]["oracles"])
+        return 0.0
 
     @property
     def interrupted(self) -> bool:
@@ -123,17 +130,18 @@ def run(
     keeper: Keeper | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper`` writes its state as it
-    goes, and has that which it goes on from.
+    """Execute the program's text on its data; Ctrl-C ends it with the best point so far. A ``keeper``
+    writes its state as it goes, and has that which it goes on from.
 
-    ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds (the same unless given), and
-    with ``patience`` it ends after so many of them. ``watched``: steps alone estimate the KKT residual as well, now and then;
+    ``budget_s`` are seconds of the clock, which ends the run; stages share ``room`` counted seconds
+    (the same unless given), and with ``patience`` it ends after so many of them. ``watched``: steps
+    alone estimate the KKT residual as well, now and then;
     ``microscope``: looks at them as they go. Of a program of ranks, those but the first end with the run.
 
     ``backend``: what runs the steps, or ``auto``; a trace is of eager ones.
 
-    Raises F0818 where the ``backend`` cannot take the steps, F0713 where another rank is lost, F0711 where nothing finite was
-    found, F0704 where the variables or the arrays exceed the memory.
+    Raises F0818 where the ``backend`` cannot take the steps, F0713 where another rank is lost,
+    F0711 where nothing finite was found, F0704 where the variables or the arrays exceed the memory.
     """
     refuse_size(program, bound, precision)
     if program.shares is not None:
@@ -143,7 +151,11 @@ def run(
             refuse(errors.of_one_process(f"The backend {backend}"), source=bound.problem.source)
     module, dtype = loaded(program), getattr(torch, precision)
     with process.own_randomness(), quoting(bound.problem.source):
-        foreseen = {"dtype": dtype, "iterations": budget_it, "seconds": None if budget_oracles is not None else room or budget_s}
+        foreseen = {
+            "dtype": dtype,
+            "iterations": budget_it,
+            "seconds": None if budget_oracles is not None else room or budget_s,
+        }
         chosen = backend if microscope is None and program.shares is None else "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
@@ -165,10 +177,16 @@ def run(
         settings |= {"room": room, "patience": patience}
     elif watched:
         settings |= {"tol": OUT_OF_REACH}
-    final = solved(module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings)
+    final = solved(
+        module, program, bound, polish, keeper, progress=report, oracles=budget_oracles, **settings
+    )
     if program.shares is not None:
         ranks.done()
-    if not bool(torch.isfinite(final.w).all()) or not final.history or not np.isfinite(final.history[-1]["merit"]):
+    if (
+        not bool(torch.isfinite(final.w).all())
+        or not final.history
+        or not np.isfinite(final.history[-1]["merit"])
+    ):
         raise nothing_finite(bound, module, final)
     values, ended = exact_values(module, program, final), answers.notes(program, module, final)
     return Solution(
@@ -191,13 +209,19 @@ def run(
         planned=final.planned,
         trace=None if microscope is None else microscope.trace(module, program, bound, seed),
         backend=equipped.name,
-        notes=(*filter(None, (_shared(program), equipped.said)), *(keeper.notes if keeper is not None else ()), *ended),
+        notes=(
+            *filter(None, (_shared(program), equipped.said)),
+            *(keeper.notes if keeper is not None else ()),
+            *ended,
+        ),
     )
 
 
 def _shared(program: Program) -> str:
     """What each rank had of the steps, or ""."""
-    return "" if program.shares is None else f"{ranks.count()} {program.shares.sentence}"
+    if program.shares is None:
+        return ""
+    return f"{ranks.count()} {program.shares.sentence}"
 
 
 def _progress(entry: Mapping[str, Any], sign: int, elapsed: float, seconds: float | None) -> Progress:

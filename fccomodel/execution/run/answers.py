@@ -33,35 +33,50 @@ def variables(program: Program, bound: Bound, w: torch.Tensor) -> dict[str, np.n
 
 def exact_values(module: Any, program: Program, final: Any) -> Mapping[str, tuple[str, Any]]:
     """The constraints at the point found, where multipliers follow from them, or what failed."""
-    if not any(isinstance(p, Penalty) for p in program.penalties.values()) and getattr(final, "failure", None) is None:
+    if (
+        not any(isinstance(p, Penalty) for p in program.penalties.values())
+        and getattr(final, "failure", None) is None
+    ):
         return {}
     with module.no_grad():
         return module.evaluate(final.exact, final.w.to(final.exact.device))[1]
 
 
-def multipliers(program: Program, bound: Bound, final: Any, values: Mapping[str, tuple[str, Any]]) -> dict[str, float]:
-    """The solver's own multipliers by label, from ``values`` of the constraints at the point found; none of those that became the
-    sets of variables."""
+def multipliers(
+    program: Program, bound: Bound, final: Any, values: Mapping[str, tuple[str, Any]]
+) -> dict[str, float]:
+    """The solver's own multipliers by label, from ``values`` of the constraints at the point found;
+    none of those that became the sets of variables."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
             case Smoothed(name=name, args=args, units=(below, above)) if hasattr(final.c, name):
                 slopes = getattr(final.c, name).cpu().double().numpy()
                 array = np.where(slopes < 0, slopes / below, slopes / above)
-                order = [constraint.binders.index(b) for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))]
+                order = [
+                    constraint.binders.index(b)
+                    for b in dict.fromkeys(b for a in args for b in ir.free_binders(a))
+                ]
                 family = members.of(bound, constraint)
-                result |= labelled(family, constraint, np.broadcast_to(array[tuple(family.ids[k] for k in order)], len(family)))
+                result |= labelled(
+                    family,
+                    constraint,
+                    np.broadcast_to(array[tuple(family.ids[k] for k in order)], len(family)),
+                )
             case None if not ir.variables_of(constraint.body):
                 result |= dict.fromkeys(members.of(bound, constraint).labels(constraint.label), 0.0)
             case Penalty(scale=str(scale)) as penalty:
-                array = penalty.multiplier(values[constraint.label][1].cpu().double().numpy(), getattr(final.h, scale))
+                array = penalty.multiplier(
+                    values[constraint.label][1].cpu().double().numpy(), getattr(final.h, scale)
+                )
                 family = members.of(bound, constraint)
                 result |= labelled(family, constraint, family.of(array))
     return result
 
 
 def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
-    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an absolute value."""
+    """The largest slopes of the penalties, which are bounded where they are multiples of a hinge or an
+    absolute value."""
     result: dict[str, float] = {}
     for constraint in bound.problem.constraints:
         match program.penalties.get(constraint.label):
@@ -75,15 +90,18 @@ def limits(program: Program, bound: Bound, final: Any) -> dict[str, float]:
 def failure(
     bound: Bound, program: Program, said: Mapping[str, Any] | None, values: Mapping[str, tuple[str, Any]]
 ) -> Failure | None:
-    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the point found. Those that
-    became sets of variables are never violated: they are in a conflict where the point is at their bound."""
+    """What a program says of its failure, in the model's names; ``values`` are the constraints' at the
+    point found. Those that became sets of variables are never violated: they are in a conflict
+    where the point is at their bound."""
     if said is None:
         return None
     if said["kind"] == "infeasible":
         weights: dict[str, float] = {}
         for constraint in bound.problem.constraints:
             family = members.of(bound, constraint)
-            weights |= labelled(family, constraint, family.of(said["weights"][constraint.label].cpu().numpy()))
+            weights |= labelled(
+                family, constraint, family.of(said["weights"][constraint.label].cpu().numpy())
+            )
         least = 1e-3 * max(weights.values())
         conflict = {label: v for label, v in sorted(weights.items(), key=lambda pair: -pair[1]) if v > least}
         for constraint in bound.problem.constraints:
@@ -95,9 +113,16 @@ def failure(
         return Failure(kind="infeasible", conflict=conflict, nearest=said["nearest"], radius=radius)
     w = said["direction"].cpu()
     k = int(w.abs().argmax())
-    name, (start, _, shape) = next((n, place) for n, place in program.layout.items() if place[0] <= k < place[1])
-    index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape)) if shape else ""
-    return Failure(kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)), far=said["far"])
+    name, (start, _, shape) = next(
+        (n, place) for n, place in program.layout.items() if place[0] <= k < place[1]
+    )
+    if shape:
+        index = ", ".join(str(int(i) + 1) for i in np.unravel_index(k - start, shape))
+    else:
+        index = ""
+    return Failure(
+        kind=said["kind"], along=(f"{name}[{index}]" if shape else name, bool(w[k] > 0)), far=said["far"]
+    )
 
 
 def labelled(family: Members, constraint: ir.Constraint, values: np.ndarray) -> dict[str, float]:
@@ -113,18 +138,30 @@ def notes(program: Program, module: Any, final: Any) -> list[str]:
             steps = f"{final.iterations:,} steps only prepare passes over all rows"
             said.append(f"{steps}: the problem is convex, and passes are cheap")
         elif not final.iterations and not module.SOLVER.resume:
-            said.append("passes over all rows come in place of steps: the problem is smooth, and they cost little more")
+            said.append(
+                "passes over all rows come in place of steps: the problem is smooth, and they cost "
+                "little more"
+            )
     if module.SOLVER.settings().eta == 0 and final.iterations:
         said.append(f"first step size: {final.eta:.3g}, the inverse of the smoothness estimated at the start")
     said += [gap(f.text, final.h.smoothing(name), f.width) for name, f in program.smoothed.items()]
     if getattr(final, "epsilon", None) is not None:
-        said.append(f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, Lemma 3.1)")
+        said.append(
+            f"the solver's own pair (x, y) is epsilon-KKT, epsilon = {final.epsilon:.2g} (hscg-2020, "
+            "Lemma 3.1)"
+        )
     if getattr(final, "broken", None) is not None:
-        said.append(f"iterates were not finite by step {final.broken:,}: the run went on from its best point with smaller steps")
+        said.append(
+            f"iterates were not finite by step {final.broken:,}: the run went on from its best point with "
+            "smaller steps"
+        )
     return said
 
 
 def gap(text: str, lam: float, width: float) -> str:
     """How far an envelope can lie below its function: max over y, c in the dual domain of lam/2 |y - c|^2."""
-    bound = "" if math.isinf(width) else f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
+    if math.isinf(width):
+        bound = ""
+    else:
+        bound = f", so a block lies at most {0.5 * lam * width**2:.2g} below its function"
     return f"smoothing of {text}: lambda = {lam:.2g}{bound}"

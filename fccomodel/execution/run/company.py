@@ -1,5 +1,6 @@
-"""What comes after the steps of several ranks: the first goes on, and the others do for it what it says, each on its share of the
-rows: products of a table's columns with weights, in float64, whole runs of a comparison."""
+"""What comes after the steps of several ranks: the first goes on, and the others do for it what it
+says, each on its share of the rows: products of a table's columns with weights, in float64, whole
+runs of a comparison."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ LEAST = 1 << 20
 
 @contextmanager
 def helped(bound: Bound) -> Iterator[None]:
-    """A run, and what follows it: from its end on the others help the first rank in passes over the rows, until it leaves the
-    block. One process is alone in it."""
+    """A run, and what follows it: from its end on the others help the first rank in passes over the
+    rows, until it leaves the block. One process is alone in it."""
     try:
         with told_of_lost(), scores.in_company(First(bound)):
             yield
@@ -38,8 +39,8 @@ def helped(bound: Bound) -> Iterator[None]:
 
 @contextmanager
 def assisted(work: Callable[[Any], Bound]) -> Iterator[None]:
-    """Jobs of many runs that the first rank hands out (``taken``), each to all: the others do them by ``work``, which gives the
-    rows of what follows, until the first leaves the block."""
+    """Jobs of many runs that the first rank hands out (``taken``), each to all: the others do them by
+    ``work``, which gives the rows of what follows, until the first leaves the block."""
     ranks.join(options.pick_device("auto"))
     ranks.waiting()
     if distributed.get_rank() > 0:
@@ -77,7 +78,8 @@ def told_of_lost() -> Iterator[None]:
 
 @contextmanager
 def uncut() -> Iterator[None]:
-    """What ranks say to each other here they say to the end; else nothing more is said, and the others end with this process."""
+    """What ranks say to each other here they say to the end; else nothing more is said, and the others
+    end with this process."""
     try:
         yield
     except BaseException:
@@ -102,7 +104,12 @@ def share(length: int, rank: int) -> slice:
 
 def columns(bound: Bound) -> list[tuple[str, str]]:
     """The vector columns that the problem reads, by table and name: the same on every rank."""
-    read = (n for root in bound.problem.roots for n in ir.walk(root) if isinstance(n, ir.Column) and n.name is not None)
+    read = (
+        n
+        for root in bound.problem.roots
+        for n in ir.walk(root)
+        if isinstance(n, ir.Column) and n.name is not None
+    )
     found = {(n.binder.domain.table, str(n.name)) for n in read if isinstance(n.binder.domain, ir.RowSet)}
     return sorted(place for place in found if bound.tables[place[0]].columns[place[1]].ndim == 2)
 
@@ -122,7 +129,9 @@ class First:
         """Which of the columns these are."""
         if not self.led or rows.dim() != 2 or rows.numel() < LEAST:
             return None
-        return next((k for k, place in enumerate(self.known) if elements.column(self.bound, *place) is rows), None)
+        return next(
+            (k for k, place in enumerate(self.known) if elements.column(self.bound, *place) is rows), None
+        )
 
     def has(self, rows: torch.Tensor) -> bool:
         return self.place(rows) is not None
@@ -167,8 +176,14 @@ class Follower:
             table, name = columns(self.bound)[place]
             array = self.bound.tables[table].columns[name]
             own = share(len(array), distributed.get_rank())
-            whole = elements.column(self.bound, table, name) if mapped(array) else torch.from_numpy(np.array(array[own])).double()
-            self.parts[place] = whole[own] if mapped(array) else whole
+            if mapped(array):
+                whole = elements.column(self.bound, table, name)
+            else:
+                whole = torch.from_numpy(np.array(array[own])).double()
+            if mapped(array):
+                self.parts[place] = whole[own]
+            else:
+                self.parts[place] = whole
         return self.parts[place]
 
     def products(self, place: int, weights: np.ndarray) -> None:

@@ -1,5 +1,5 @@
-"""A program's text as a module. What programs for other numbers in the same model share is compiled once, and its classes made
-once."""
+"""A program's text as a module. What programs for other numbers in the same model share is compiled
+once, and its classes made once."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def _compiled(part: str, line: int) -> types.CodeType:
     return compile("\n" * line + part, "solver.py", "exec", dont_inherit=True)
 
 
-# ----------------------------------------------------------------------------------------------------------------- classes
+# ------------------------------------------------------------------------------------------ classes
 _classes: dict[tuple[Any, ...], type] = {}
 
 
 def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
-    """The class that a part is made of, kept from another program where all that it names is the same as there; None where a part
-    is something else, or names what is a program's own."""
+    """The class that a part is made of, kept from another program where all that it names is the same
+    as there; None where a part is something else, or names what is a program's own."""
     needed = _needed(part)
     if needed is None or not all(name in scope and _lasting(scope[name]) for name in needed):
         return None
@@ -68,13 +68,16 @@ def _of_class(part: types.CodeType, scope: dict[str, Any]) -> type | None:
         exec(part, space)  # noqa: S102 - what we emitted
         if len(_classes) >= MOST_CLASSES:
             _classes.clear()
-        _classes[key] = next(value for name, value in space.items() if name in part.co_names and name not in needed)
+        _classes[key] = next(
+            value for name, value in space.items() if name in part.co_names and name not in needed
+        )
     return _classes[key]
 
 
 @lru_cache(maxsize=4096)
 def _needed(part: types.CodeType) -> tuple[str, ...] | None:
-    """The names that a class takes from the module around it, in its functions too; None for a part that is no class alone."""
+    """The names that a class takes from the module around it, in its functions too; None for a part
+    that is no class alone."""
     bodies = [code for code in part.co_consts if isinstance(code, types.CodeType)]
     if dis.opmap["LOAD_BUILD_CLASS"] not in part.co_code[::2]:
         return None
@@ -83,7 +86,9 @@ def _needed(part: types.CodeType) -> tuple[str, ...] | None:
     if len(bodies) != 1 or stored != [bodies[0].co_name]:
         return None
     own = {i.argval for i in dis.get_instructions(bodies[0]) if i.opname == "STORE_NAME"}
-    read = dict.fromkeys(name for how, name in _read(part) if name not in stored and (how != "LOAD_NAME" or name not in own))
+    read = dict.fromkeys(
+        name for how, name in _read(part) if name not in stored and (how != "LOAD_NAME" or name not in own)
+    )
     return tuple(name for name in read if not hasattr(builtins, name))
 
 

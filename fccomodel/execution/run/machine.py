@@ -19,13 +19,17 @@ from fccomodel.execution import errors, ranks
 from fccomodel.execution.checkpoints.keeper import Keeper
 from fccomodel.program.emit import Program
 
-#: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and their copies
+#: vectors as long as the variables that a run holds: iterate, averages, gradient, best point, and
+#: their copies
 VECTORS = 8
 
 
-def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Keeper | None = None, **settings: Any) -> Any:
-    """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the host; failures of the
-    machine or of a constant as coded errors. A ``keeper`` writes its state as it goes."""
+def solved(
+    module: Any, program: Program, bound: Bound, polish: bool, keeper: Keeper | None = None, **settings: Any
+) -> Any:
+    """What the program's ``solve`` (with ``polish``, then its ``finish``) returns, its point on the
+    host; failures of the machine or of a constant as coded errors. A ``keeper`` writes its state as
+    it goes."""
     threads = torch.get_num_threads()
     with interruptible() as asked, nullcontext() if keeper is None else process.terminable(keeper.terminate):
         stop = asked.is_set
@@ -35,7 +39,10 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
         try:
             torch.set_num_threads(module.THREADS)
             with module.no_grad(), process.holding_memory():
-                solve = getattr(module, "solve_then_finish", module.solve) if polish else module.solve
+                if polish:
+                    solve = getattr(module, "solve_then_finish", module.solve)
+                else:
+                    solve = module.solve
                 final = solve(module.SOLVER, dict(program.data), stop=stop, **settings)
                 final.w = final.w.cpu().clone()
                 return final
@@ -46,7 +53,9 @@ def solved(module: Any, program: Program, bound: Bound, polish: bool, keeper: Ke
                 raise ranks.lost(error) from None
             if "without overflow" in str(error):  # a number of the model beyond those of the precision
                 raise FccoError([errors.constant_not_finite(error)], bound.problem.source) from None
-            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            if not isinstance(error, MemoryError | torch.OutOfMemoryError) and "allocate memory" not in str(
+                error
+            ):
                 raise _of_state(error, keeper) from None
             raise FccoError([errors.memory(error)], bound.problem.source) from None
         except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -64,9 +73,13 @@ def _of_state(error: Exception, keeper: Keeper | None) -> Exception:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread, and where it is heeded."""
+    """The first Ctrl-C sets the event, the second raises KeyboardInterrupt; only in the main thread,
+    and where it is heeded."""
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):
         yield asked
         return
 
@@ -84,7 +97,8 @@ def interruptible() -> Iterator[threading.Event]:
 
 
 def refuse_size(program: Program, bound: Bound, precision: str) -> None:
-    """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's memory."""
+    """F0704 where the vectors of a run, each as long as all variables together, exceed the machine's
+    memory."""
     length = max((stop for _, stop, _ in program.layout.values()), default=0)
     sizes.demand_room(bound, length, VECTORS, getattr(torch, precision).itemsize)
 

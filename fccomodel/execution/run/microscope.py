@@ -1,4 +1,5 @@
-"""An algorithm at work: at chosen steps its estimates beside the true values, the bias of its gradient, the multipliers.
+"""An algorithm at work: at chosen steps its estimates beside the true values, the bias of its
+gradient, the multipliers.
 
 The run is not disturbed: states are copied as steps come by, and looked at after the run.
 """
@@ -33,15 +34,17 @@ QUANTITIES = ("u", "g", "gradient", "y")
 SPREAD = 1.2
 #: Blocks of an estimate that are kept; of more, a random choice.
 MOST = 500
-#: Minibatches whose gradients tell their mean, so many at a time until its standard error is that share of the true gradient.
+#: Minibatches whose gradients tell their mean, so many at a time until its standard error is that
+#: share of the true gradient.
 SAMPLES, LARGEST, NEAR = 100, 2000, 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gradient:
-    """What a step goes by at one point: the mean of the stochastic gradients there, given the estimates, and the gradient that
-    all rows give, of the smoothed problem with its multipliers; (w,) each. ``noise`` is the root of the sum of the entries'
-    variances, of one minibatch; ``samples`` how many the mean is over."""
+    """What a step goes by at one point: the mean of the stochastic gradients there, given the
+    estimates, and the gradient that all rows give, of the smoothed problem with its multipliers;
+    (w,) each. ``noise`` is the root of the sum of the entries' variances, of one minibatch;
+    ``samples`` how many the mean is over."""
 
     mean: np.ndarray
     true: np.ndarray
@@ -66,8 +69,9 @@ class Gradient:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not seen yet); ``y`` by
-    smoothed function likewise: the dual of ALEXR, of algorithms whose y follows from u the centre of its smoothing."""
+    """The state before a step: ``u`` and ``g`` by estimate, one entry per block that is kept (NaN: not
+    seen yet); ``y`` by smoothed function likewise: the dual of ALEXR, of algorithms whose y follows
+    from u the centre of its smoothing."""
 
     step: int
     oracles: float
@@ -81,8 +85,8 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``duals`` of smoothed functions; ``blocks``
-    the labels of those kept, of either."""
+    """What was seen of a run: ``estimates`` are texts of expectations by their names, ``duals`` of
+    smoothed functions; ``blocks`` the labels of those kept, of either."""
 
     looks: Sequence[Look]
     estimates: Mapping[str, str]
@@ -91,14 +95,18 @@ class Trace:
 
 
 class Microscope:
-    """Looks at ``wanted`` quantities at the steps ``at``, or at ever rarer ones; over one run of a program."""
+    """Looks at ``wanted`` quantities at the steps ``at``, or at ever rarer ones; over one run of a
+    program."""
 
     def __init__(self, wanted: Sequence[str], at: Sequence[int] | None = None):
         for name in wanted:
             if name not in QUANTITIES:
                 refuse(errors.not_a_quantity(name, QUANTITIES))
         self.wanted = tuple(wanted)
-        self.steps = spreading() if at is None else iter(sorted({int(step) for step in at}))
+        if at is None:
+            self.steps = spreading()
+        else:
+            self.steps = iter(sorted({int(step) for step in at}))
         self.next: float = next(self.steps, math.inf)
         self.seen: list[SimpleNamespace] = []
         self.run: Any = None
@@ -148,20 +156,40 @@ class Microscope:
         looks = [self.look(module, program, bound, at, kept, duals, exact, seed) for at in self.seen]
         labels = {name: family.labels("") for name, family in (kept | duals).items()}
         texts = {name: program.estimates[name].text for name in kept}
-        return Trace(looks=looks, estimates=texts, duals={name: program.smoothed[name].text for name in duals}, blocks=labels)
+        return Trace(
+            looks=looks,
+            estimates=texts,
+            duals={name: program.smoothed[name].text for name in duals},
+            blocks=labels,
+        )
 
     def look(
-        self, module: Any, program: Program, bound: Bound, at: Any, kept: Mapping[str, Members], duals: Mapping[str, Members],
-        exact: Any, seed: int,
-    ) -> Look:  # fmt: skip
+        self,
+        module: Any,
+        program: Program,
+        bound: Bound,
+        at: Any,
+        kept: Mapping[str, Members],
+        duals: Mapping[str, Members],
+        exact: Any,
+        seed: int,
+    ) -> Look:
         """All that is wanted of one state."""
         variables = answers.variables(program, bound, at.w.cpu().double())
-        seen: dict[str, Any] = {"step": at.count, "oracles": at.count * module.SOLVER.oracles, "variables": variables}
+        seen: dict[str, Any] = {
+            "step": at.count,
+            "oracles": at.count * module.SOLVER.oracles,
+            "variables": variables,
+        }
         if "u" in self.wanted:
             seen["u"] = {name: estimate(getattr(at.u, name), family) for name, family in kept.items()}
         if "g" in self.wanted:
-            evaluator = Evaluator(bound, {name: torch.as_tensor(value) for name, value in variables.items()}, seed=seed)
-            seen["g"] = {name: truth(evaluator, program.estimates[name], family) for name, family in kept.items()}
+            evaluator = Evaluator(
+                bound, {name: torch.as_tensor(value) for name, value in variables.items()}, seed=seed
+            )
+            seen["g"] = {
+                name: truth(evaluator, program.estimates[name], family) for name, family in kept.items()
+            }
         if "gradient" in self.wanted:
             seen["gradient"] = self.gradient(module, at, exact, seed)
         if "y" in self.wanted:
@@ -201,7 +229,9 @@ def spreading() -> Iterator[int]:
 
 
 def copied(state: Any) -> SimpleNamespace:
-    return SimpleNamespace(**{name: x.clone() if torch.is_tensor(x) else x for name, x in vars(state).items()})
+    return SimpleNamespace(
+        **{name: x.clone() if torch.is_tensor(x) else x for name, x in vars(state).items()}
+    )
 
 
 def blocks(bound: Bound, binders: Sequence[ir.Binder], seed: int) -> Members:
@@ -214,11 +244,14 @@ def blocks(bound: Bound, binders: Sequence[ir.Binder], seed: int) -> Members:
 
 
 def estimate(u: torch.Tensor, family: Members) -> np.ndarray:
-    return np.asarray(u.double().cpu().numpy()[family.ids])[None] if not family.ids else u.double().cpu().numpy()[family.ids]
+    if not family.ids:
+        return np.asarray(u.double().cpu().numpy()[family.ids])[None]
+    return u.double().cpu().numpy()[family.ids]
 
 
 def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
-    """The expectation at the blocks, over all rows; of functions as the model states them, not of their envelopes."""
+    """The expectation at the blocks, over all rows; of functions as the model states them, not of
+    their envelopes."""
     stated = Rewriter(lambda node: node.stated if isinstance(node, Smoothed) else None)(buffer.node)
     with torch.no_grad():
         value = family.over(evaluator.value(stated, family.env)).double()
@@ -226,8 +259,8 @@ def truth(evaluator: Evaluator, buffer: Buffer, family: Members) -> np.ndarray:
 
 
 def true_gradient(module: Any, at: Any, exact: Any) -> torch.Tensor:
-    """The gradient of the smoothed problem over all rows with the multipliers there are; where steps move the outer functions'
-    own y, with those that belong to the true values."""
+    """The gradient of the smoothed problem over all rows with the multipliers there are; where steps
+    move the outer functions' own y, with those that belong to the true values."""
     solver, h, w = module.SOLVER, at.h.copy(), at.w.double()
     c = SimpleNamespace(**{name: x.double().clone() for name, x in vars(at.c).items()})
     with torch.inference_mode(False), torch.no_grad():

@@ -8,7 +8,17 @@ from fccomodel.core import ir, process
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import constraints, functions, groups, include, index_sets, lint, numbers, tables, variables
+from fccomodel.language.check import (
+    constraints,
+    functions,
+    groups,
+    include,
+    index_sets,
+    lint,
+    numbers,
+    tables,
+    variables,
+)
 from fccomodel.language.check.context import Context
 
 #: Python frames that the deepest model needs; the parser bounds the depth of a formula.
@@ -39,7 +49,10 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         with process.frames(FRAMES):
             problem = _check(ctx, statements)
     except RecursionError:
-        span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
+        if ctx.statement is not None:
+            span = ctx.statement.span
+        else:
+            span = Span(start=0, end=0)
         ctx.report(errors.problem.statement_too_deep(span))
         problem = None
     if problem is not None:
@@ -54,14 +67,20 @@ def _bounded(ctx: Context, problem: ir.Problem) -> None:
     levels: dict[int, int] = {}
     for formula in problem.roots:
         for node in ir.walk(formula):
-            inner = (*node.children, node.let.body) if isinstance(node, ir.LetRef) else node.children
+            if isinstance(node, ir.LetRef):
+                inner = (*node.children, node.let.body)
+            else:
+                inner = node.children
             levels[id(node)] = 1 + max((levels[id(child)] for child in inner), default=0)
         if levels[id(formula)] > MAX_LEVELS:
             ctx.report(errors.problem.formula_too_deep(levels[id(formula)], MAX_LEVELS, formula.span))
 
 
 def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem | None:
-    name = Path(ctx.source.name).stem if ctx.source.name.endswith(".fcco") else "model"
+    if ctx.source.name.endswith(".fcco"):
+        name = Path(ctx.source.name).stem
+    else:
+        name = "model"
     for statement in statements:
         for declared in names_of(statement):
             ctx.later.setdefault(declared, statement.span)
@@ -69,7 +88,9 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
     objective: ir.Objective | None = None
     relations: list[ir.Constraint] = []
     options: dict[str, object] = {}
-    labels: dict[str, Span] = {s.label: s.span for s in statements if isinstance(s, syntax.Objective) and s.label is not None}
+    labels: dict[str, Span] = {
+        s.label: s.span for s in statements if isinstance(s, syntax.Objective) and s.label is not None
+    }
     reserved = {s.label for s in statements if isinstance(s, syntax.Constraint) and s.label is not None}
     number = 0
     for statement in statements:
@@ -119,7 +140,10 @@ def _check(ctx: Context, statements: tuple[syntax.Statement, ...]) -> ir.Problem
 
 
 def _no_objective(ctx: Context, statements: tuple[syntax.Statement, ...]) -> None:
-    end = statements[-1].span if statements else Span(start=0, end=0)
+    if statements:
+        end = statements[-1].span
+    else:
+        end = Span(start=0, end=0)
     ctx.report(errors.problem.no_objective(end.end))
 
 
@@ -138,7 +162,9 @@ def names_of(statement: syntax.Statement) -> tuple[str, ...]:
         case syntax.ModelDecl():
             return ()
     name = getattr(statement, "name", None)
-    return (name,) if isinstance(name, str) else ()
+    if isinstance(name, str):
+        return (name,)
+    return ()
 
 
 def _ordered(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

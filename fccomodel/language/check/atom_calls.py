@@ -36,7 +36,9 @@ def named_atoms() -> dict[str, Atom]:
 def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.Expr | None:
     """A function of the language."""
     args = _arguments(ctx, scope, node, atom)
-    if args is None or not all([expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]):
+    if args is None or not all(
+        [expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]
+    ):
         return None
     shape = _shape(ctx, node, atom, args)
     if shape is None or not _parameters_fixed(ctx, atom, args):
@@ -51,7 +53,8 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
 
 
 def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:
-    """The arguments in the atom's order, those given by name too; an error where they are not what it takes."""
+    """The arguments in the atom's order, those given by name too; an error where they are not what it
+    takes."""
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
     named = {k.name: expressions.evaluate(ctx, scope, k.value) for k in node.keywords}
     reason = ""
@@ -59,14 +62,19 @@ def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> lis
         order = atom.arguments[len(values) :]
         if set(named) - set(order):
             misnamed = next(n for n in named if n not in order)
-            reason = f"`{misnamed}` is {'given twice' if misnamed in atom.arguments else 'none of its arguments'}"
+            reason = (
+                f"`{misnamed}` is {'given twice' if misnamed in atom.arguments else 'none of its arguments'}"
+            )
         else:
             values += [named[n] for n in order if n in named]
     elif named:
         reason = "its arguments have no names"
     if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
         arity = len(atom.arguments)
-        needed = f"{atom.min_count} or more arguments are" if atom.variadic else f"{counted(arity, 'argument')} {are(arity)}"
+        if atom.variadic:
+            needed = f"{atom.min_count} or more arguments are"
+        else:
+            needed = f"{counted(arity, 'argument')} {are(arity)}"
         reason = f"{needed} needed, {len(values)} {are(len(values))} given"
     arguments = [v for v in values if v is not None]
     if not reason:
@@ -87,29 +95,40 @@ def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
             ctx.report(errors.shapes.parameter_of_atom(argument, atom.signature, described(ctx, value)))
             return False
         if ir.variables_of(value):
-            ctx.report(errors.values.parameter_on_variable(ctx.quote(value), argument, atom.name, atom.signature))
+            ctx.report(
+                errors.values.parameter_on_variable(ctx.quote(value), argument, atom.name, atom.signature)
+            )
             return False
     return True
 
 
 def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr]) -> ir.Shape | None:
-    """The shape of the value, by the atom's own rule; sizes known from the text count as numbers where names differ."""
+    """The shape of the value, by the atom's own rule; sizes known from the text count as numbers where
+    names differ."""
     argument_shapes = tuple(v.shape for v in args)
     try:
         return atom.shape(argument_shapes)
     except ShapeError as error:
         try:
-            return atom.shape(tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in argument_shapes))
+            return atom.shape(
+                tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in argument_shapes)
+            )
         except ShapeError:
             alternatives = _candidates(ctx, node, args, atom)
             descriptions = [described(ctx, v, 30) for v in args]
-            ctx.report(errors.shapes.arguments(node.func, _sentence(atom, str(error)), descriptions, alternatives, node.span))
+            ctx.report(
+                errors.shapes.arguments(
+                    node.func, _sentence(atom, str(error)), descriptions, alternatives, node.span
+                )
+            )
     return None
 
 
 def _sentence(atom: Atom, text: str) -> str:
     """A reason as a sentence, with the function's name in quotes."""
-    return f"`{atom.name}`{text.removeprefix(atom.name)}." if text.startswith(atom.name) else f"{text[0].upper()}{text[1:]}."
+    if text.startswith(atom.name):
+        return f"`{atom.name}`{text.removeprefix(atom.name)}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: Atom) -> str:
@@ -128,13 +147,23 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
 
 
 def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
-    """The error of a call with the wrong arguments: candidates, nearest first, each with why it does not fit."""
+    """The error of a call with the wrong arguments: candidates, nearest first, each with why it does
+    not fit."""
     candidates = [(atom.signature, reason)]
     for rival in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
-        if rival is atom or rival.internal or rival.symbol or _distance(rival, atom) > 2 or len(candidates) > 3:
+        if (
+            rival is atom
+            or rival.internal
+            or rival.symbol
+            or _distance(rival, atom) > 2
+            or len(candidates) > 3
+        ):
             continue
         if not rival.accepts(len(values)):
-            needed = f"{rival.min_count} or more" if rival.variadic else counted(len(rival.arguments), "argument")
+            if rival.variadic:
+                needed = f"{rival.min_count} or more"
+            else:
+                needed = counted(len(rival.arguments), "argument")
             candidates.append((rival.signature, f"{needed} needed"))
             continue
         try:
@@ -146,10 +175,14 @@ def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: At
 
 
 def _distance(a: Atom, b: Atom) -> int:
-    """How far two functions are: 0 the same, 1 of similar names, 2 with a parameter of the same name, 3 of another kind."""
+    """How far two functions are: 0 the same, 1 of similar names, 2 with a parameter of the same name,
+    3 of another kind."""
     if a is b:
         return 0
-    common = next((k for k, (x, y) in enumerate(zip(a.name, b.name, strict=False)) if x != y), min(len(a.name), len(b.name)))
+    common = next(
+        (k for k, (x, y) in enumerate(zip(a.name, b.name, strict=False)) if x != y),
+        min(len(a.name), len(b.name)),
+    )
     if common >= 3 or nearest(a.name, [b.name]):
         return 1
     return 2 if set(a.parameters) & set(b.parameters) else 3
@@ -167,7 +200,10 @@ def _fold(atom: Atom, values: list[float]) -> float | None:
 def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``uniform(K)``: the vector with 1/|K| for each element of K."""
     argument = node.args[0]
-    symbol = names.find(ctx, argument.id) if isinstance(argument, syntax.Name) else None
+    if isinstance(argument, syntax.Name):
+        symbol = names.find(ctx, argument.id)
+    else:
+        symbol = None
     if not isinstance(symbol, SetSymbol | TableSymbol) and (symbol is None or symbol.what != "a dim"):
         if isinstance(argument, syntax.Name) and symbol is None:
             names.unknown(ctx, scope, argument.id, argument.span)

@@ -60,7 +60,10 @@ FOREIGN: Mapping[str, str] = {
 def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``func(args)``."""
     name = node.func
-    symbol = None if name in scope.locals else names.find(ctx, name)
+    if name in scope.locals:
+        symbol = None
+    else:
+        symbol = names.find(ctx, name)
     subscripts: tuple[str, ...] = ()
     if (
         symbol is None
@@ -110,8 +113,15 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
     elif name in ctx.later or name in ctx.symbols:
         names.unknown(ctx, Scope(), name, at)
     else:
-        callables = [*atom_calls.named_atoms(), *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol))]
-        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, FOREIGN.get(name) or _by_symbol(name), at))
+        callables = [
+            *atom_calls.named_atoms(),
+            *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol)),
+        ]
+        ctx.report(
+            errors.calls.unknown_function(
+                name, len(node.args), callables, FOREIGN.get(name) or _by_symbol(name), at
+            )
+        )
 
 
 def _by_symbol(name: str) -> str:
@@ -119,7 +129,9 @@ def _by_symbol(name: str) -> str:
     atom = atoms.all().get(name)
     if atom is None or not atom.symbol or atom.internal:
         return ""
-    return f"`u {atom.symbol} v`" if len(atom.arguments) == 2 else f"`{atom.symbol}u`"
+    if len(atom.arguments) == 2:
+        return f"`u {atom.symbol} v`"
+    return f"`{atom.symbol}u`"
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
@@ -127,7 +139,9 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
     owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
     if len(node.args) != 2 or node.keywords:
-        ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, len(node.args) + len(node.keywords), owner))
+        ctx.report(
+            errors.calls.net_arguments(ctx.quote(node), net.name, len(node.args) + len(node.keywords), owner)
+        )
         return None
     weights, value = values
     if weights is None or value is None:
@@ -141,6 +155,8 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
     if not expressions.is_number(ctx, value, "a net's input"):
         return None
     if not shapes.same_shape(ctx, value.shape, net.input):
-        ctx.report(errors.calls.net_input(described(ctx, value), net.name, show(net.input), ctx.line(net.span)))
+        ctx.report(
+            errors.calls.net_input(described(ctx, value), net.name, show(net.input), ctx.line(net.span))
+        )
         return None
     return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)

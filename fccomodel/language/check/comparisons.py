@@ -30,7 +30,9 @@ def is_condition(ctx: Context, value: ir.Expr, what: str = "this") -> bool:
 
 def connect(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``left and right``, ``left or right``."""
-    if not (is_condition(ctx, left, f"each side of `{op}`") & is_condition(ctx, right, f"each side of `{op}`")):
+    if not (
+        is_condition(ctx, left, f"each side of `{op}`") & is_condition(ctx, right, f"each side of `{op}`")
+    ):
         return None
     return ir.Apply(op=op, args=(left, right), span=span)
 
@@ -44,7 +46,9 @@ def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
         if left is None or right is None:
             links.append(None)
         else:
-            links.append(_compare(ctx, op, left, right, left.span | right.span if len(node.ops) > 1 else node.span))
+            links.append(
+                _compare(ctx, op, left, right, left.span | right.span if len(node.ops) > 1 else node.span)
+            )
     if any(link is None for link in links):
         return None
     return conjunction(links)
@@ -61,7 +65,9 @@ def _compare(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
     else:
         comparable = False
         _mixed(ctx, left, right, span)
-    return ir.Apply(op=atoms.operator(op).name, args=(left, right), span=span) if comparable else None
+    if comparable:
+        return ir.Apply(op=atoms.operator(op).name, args=(left, right), span=span)
+    return None
 
 
 def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
@@ -72,10 +78,17 @@ def _numbers(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -
     for value, constant in ((left, right), (right, left)):
         if isinstance(constant, ir.Const) and op in ("==", "!="):
             domain = _value_domain(ctx, value)
-            members = None if domain is None else shapes.members(domain)
-            if members is not None and not any(abs(v - constant.value) <= 1e-9 * max(1.0, abs(v)) for v in members):
+            if domain is None:
+                members = None
+            else:
+                members = shapes.members(domain)
+            if members is not None and not any(
+                abs(v - constant.value) <= 1e-9 * max(1.0, abs(v)) for v in members
+            ):
                 name = domain.name if domain else ""
-                ctx.report(errors.values.never_equal(ctx.quote(value), constant.value, op, name, members, span))
+                ctx.report(
+                    errors.values.never_equal(ctx.quote(value), constant.value, op, name, members, span)
+                )
                 return False
     return True
 
@@ -98,7 +111,11 @@ def _labels(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) ->
     if sets[0] is not None and sets[1] is not None:
         if shapes.same_set(sets[0], sets[1]):
             return True
-        ctx.report(errors.sorts.labels_of_two_sets(ctx.quote(left), ctx.quote(right), (sets[0].name, sets[1].name), span))
+        ctx.report(
+            errors.sorts.labels_of_two_sets(
+                ctx.quote(left), ctx.quote(right), (sets[0].name, sets[1].name), span
+            )
+        )
         return False
     label_set, literal = (sets[0], right) if sets[0] is not None else (sets[1], left)
     assert label_set is not None and isinstance(literal, ir.Label)
@@ -115,7 +132,9 @@ def _rows(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> b
         ctx.report(errors.sorts.rows_ordered(op, span))
         return False
     if tables[0] != tables[1]:
-        ctx.report(errors.sorts.rows_of_two_tables(ctx.quote(left), ctx.quote(right), (tables[0], tables[1]), span))
+        ctx.report(
+            errors.sorts.rows_of_two_tables(ctx.quote(left), ctx.quote(right), (tables[0], tables[1]), span)
+        )
         return False
     return True
 
@@ -125,8 +144,14 @@ def _mixed(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> None:
         ctx.report(errors.sorts.condition_compared(described(ctx, conditions[0]), span))
         return
     sides = described(ctx, left), described(ctx, right), span
-    label, counterpart = (left, right) if sort(ctx, left) == "label" else (right, left)
-    domain = labels_of(ctx, label) if sort(ctx, label) == "label" else None
+    if sort(ctx, left) == "label":
+        label, counterpart = (left, right)
+    else:
+        label, counterpart = (right, left)
+    if sort(ctx, label) == "label":
+        domain = labels_of(ctx, label)
+    else:
+        domain = None
     if domain is not None and isinstance(counterpart, ir.Const):
         ctx.report(errors.sorts.label_compared_with_number(*sides, ctx.quote(label), counterpart.value))
     elif isinstance(label, ir.Label) and domain is None:

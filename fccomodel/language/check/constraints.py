@@ -45,7 +45,10 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    sides = [expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False) for operand in relation.operands]
+    sides = [
+        expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False)
+        for operand in relation.operands
+    ]
     options = _with(ctx, node)
     if any(s is None for s in sides) or options is None:
         return []
@@ -56,9 +59,14 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
     pairs = list(zip(operands, operands[1:], strict=False))
     if relation.ops[0] == ">=":
         pairs = pairs[::-1]
-    bodies = [_difference(*(pair[::-1] if relation.ops[0] == ">=" else pair), relation.span) for pair in pairs]
+    bodies = [
+        _difference(*(pair[::-1] if relation.ops[0] == ">=" else pair), relation.span) for pair in pairs
+    ]
     constraints: list[ir.Constraint] = []
-    suffixes = [""] if len(bodies) == 1 else [".lower", ".upper"]
+    if len(bodies) == 1:
+        suffixes = [""]
+    else:
+        suffixes = [".lower", ".upper"]
     for suffix, body, (left, right) in zip(suffixes, bodies, pairs, strict=True):
         if not _all_settled(ctx, body, binders):
             return []
@@ -85,7 +93,8 @@ def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Con
 def _entries(
     ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
-    """The sides of a constraint on arrays entry by entry, with an index for each axis; no sides after an error."""
+    """The sides of a constraint on arrays entry by entry, with an index for each axis; no sides after
+    an error."""
     whole = max(sides, key=lambda side: len(side.shape))
     for side in sides:
         if shapes.is_net_parameters(side):
@@ -94,9 +103,17 @@ def _entries(
         if side.shape and not shapes.same_shape(ctx, side.shape, whole.shape):
             left, right = sorted((side, whole), key=lambda s: s.span.start)
             ends = shapes.described(ctx, left), shapes.described(ctx, right)
-            ctx.report(errors.shapes.operands(relation.ops[0], *ends, relation.span, (len(left.shape), len(right.shape))))
+            ctx.report(
+                errors.shapes.operands(
+                    relation.ops[0], *ends, relation.span, (len(left.shape), len(right.shape))
+                )
+            )
             return [], ()
-    names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in {*ctx.symbols, *scope.locals})
+    names = (
+        name
+        for name in (*"ijkl", *(f"i{k}" for k in range(100)))
+        if name not in {*ctx.symbols, *scope.locals}
+    )
     binders = []
     for dim, name in zip(whole.shape, names, strict=False):
         members = indexing.members(ctx, indexing.axis_of(ctx, dim), relation.span)
@@ -146,26 +163,42 @@ def _lint(ctx: Context, constraints: list[ir.Constraint], node: syntax.Constrain
 
 
 def _as_bounds(ctx: Context, node: syntax.Constraint, constraints: list[ir.Constraint]) -> str | None:
-    """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants; None elsewhere."""
+    """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants;
+    None elsewhere."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
     flipped = {"<=": ">=", ">=": "<="}
     if "==" in relation.ops or any(c.condition is not None for c in constraints):
         return None
     for k, operand in enumerate(relation.operands):
-        base = operand.obj if isinstance(operand, syntax.Index) and node.family is not None else operand
+        if isinstance(operand, syntax.Index) and node.family is not None:
+            base = operand.obj
+        else:
+            base = operand
         other_operands = [o for o in relation.operands if o is not operand]
-        if not isinstance(base, syntax.Name) or base.id not in ctx.variables or not all(_is_number(o) for o in other_operands):
+        if (
+            not isinstance(base, syntax.Name)
+            or base.id not in ctx.variables
+            or not all(_is_number(o) for o in other_operands)
+        ):
             continue
         shape = ctx.variables[base.id].shape
-        parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"] if k + 1 < len(relation.operands) else []
-        parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"] if k else []
+        if k + 1 < len(relation.operands):
+            parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"]
+        else:
+            parts = []
+        if k:
+            parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"]
+        else:
+            parts += []
         return base.id + (f"[{', '.join(map(str, shape))}]" if shape else "") + " " + ", ".join(parts)
     return None
 
 
 def _is_number(node: syntax.Expr) -> bool:
-    return isinstance(node, syntax.Number) or (isinstance(node, syntax.Unary) and isinstance(node.arg, syntax.Number))
+    return isinstance(node, syntax.Number) or (
+        isinstance(node, syntax.Unary) and isinstance(node.arg, syntax.Number)
+    )
 
 
 def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
@@ -183,7 +216,9 @@ def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
     return option_values
 
 
-def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, reserved: set[str]) -> tuple[str, int]:
+def label_of(
+    ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, reserved: set[str]
+) -> tuple[str, int]:
     """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
     if node.label is not None:
         span = Span(start=node.span.start, end=node.span.start + len(node.label))
@@ -200,7 +235,7 @@ def label_of(ctx: Context, node: syntax.Constraint, taken: dict[str, Span], numb
     return label, number
 
 
-# ---------------------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None:
     """Dotted names with plain values: numbers, texts, words, true and false."""
     for item in node.items:
@@ -220,13 +255,17 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
             return node.value
         case syntax.Number():
             is_whole = node.text.isdigit()
-            return int(node.text) if is_whole else node.value
+            if is_whole:
+                return int(node.text)
+            return node.value
         case syntax.Unary(op="-", arg=syntax.Number() as inner):
             value = _plain(ctx, inner)
             return -value if isinstance(value, int | float) else None
         case syntax.SetLiteral():
             values = [_plain(ctx, i) for i in node.items]
-            return None if any(v is None for v in values) else tuple(values)
+            if any(v is None for v in values):
+                return None
+            return tuple(values)
         case syntax.Call():
             return ctx.text(node.span)
         case syntax.Binary():

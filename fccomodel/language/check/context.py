@@ -12,7 +12,7 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.errors.words import Quote
 from fccomodel.library.ranges import Ranges
 
-# ------------------------------------------------------------------------------------------------------------- local names
+# -------------------------------------------------------------------------------------- local names
 #: What a local name stands for: a binder, an argument of the ``def`` being inlined, or None after an error.
 Local = ir.Binder | ir.Expr | None
 
@@ -22,7 +22,8 @@ class Scope:
     """The names visible in one place of the text, besides the declared ones.
 
     locals   binders around this place and parameters of the ``def`` whose body it is
-    indices  the binder that each declared index stands for here; it reaches into the bodies of the ``def``s that are called
+    indices  the binder that each declared index stands for here; it reaches into the bodies of the
+             ``def``s that are called
     opened   the declared indices that a reduction around this place binds
     """
 
@@ -34,11 +35,14 @@ class Scope:
         return replace(self, locals={**self.locals, name: value})
 
     def with_index(self, name: str, binder: ir.Binder | None, *, opened: bool = False) -> Scope:
-        more = self.opened | {name} if opened else self.opened
+        if opened:
+            more = self.opened | {name}
+        else:
+            more = self.opened
         return replace(self, indices={**self.indices, name: binder}, opened=more)
 
 
-# ----------------------------------------------------------------------------------------------------------- declared names
+# ----------------------------------------------------------------------------------- declared names
 @dataclass(frozen=True, kw_only=True)
 class Symbol:
     """A declared name: ``what`` it is in a message, and where it was declared."""
@@ -60,7 +64,8 @@ class DimSymbol(Symbol):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """``{name in .. | condition}`` kept as text, with the scope it stands in: turned into a condition for each binder."""
+    """``{name in .. | condition}`` kept as text, with the scope it stands in: turned into a condition
+    for each binder."""
 
     name: str
     condition: syntax.Expr
@@ -84,7 +89,8 @@ class Domain:
 
 @dataclass(frozen=True, kw_only=True)
 class SetSymbol(Symbol):
-    """``base`` gives the set as elements of another under conditions; ``set`` is the set where it has a size of its own."""
+    """``base`` gives the set as elements of another under conditions; ``set`` is the set where it has
+    a size of its own."""
 
     set: ir.Set | None
     base: Domain
@@ -92,7 +98,8 @@ class SetSymbol(Symbol):
 
 @dataclass(frozen=True, kw_only=True)
 class SetFamilySymbol(Symbol):
-    """``set N[i in P] = ...``: ``names`` and ``binders`` of the family; ``value`` is read anew for each use."""
+    """``set N[i in P] = ...``: ``names`` and ``binders`` of the family; ``value`` is read anew for
+    each use."""
 
     names: tuple[str, ...]
     binders: tuple[ir.Binder, ...]
@@ -138,7 +145,7 @@ class IndexSymbol(Symbol):
     binder: syntax.Binder
 
 
-# ------------------------------------------------------------------------------------------------------------------ context
+# ------------------------------------------------------------------------------------------ context
 #: An inlined model may not grow beyond this many nodes.
 LARGEST = 100_000
 
@@ -158,7 +165,9 @@ class Context:
     calls: list[tuple[str, Span]] = field(default_factory=list)
     inlined: dict[tuple, ir.Expr | None] = field(default_factory=dict)
     kept: list[object] = field(default_factory=list)  # keeps the objects alive whose ids key ``inlined``
-    pending: dict[ir.Binder, ir.Expr | None] = field(default_factory=dict)  # free index binders and the conditions of their sets
+    pending: dict[ir.Binder, ir.Expr | None] = field(
+        default_factory=dict
+    )  # free index binders and the conditions of their sets
     ranges: Ranges | None = None
     nodes: int = 0
     overgrown: bool = False
@@ -173,12 +182,14 @@ class Context:
     variables: dict[str, ir.Variable] = field(default_factory=dict)
     lets: dict[str, ir.Let] = field(default_factory=dict)
 
-    # ------------------------------------------------------------------------------------------------------------- findings
+    # ------------------------------------------------------------------------------------- findings
     def report(self, diagnostic: Diagnostic) -> None:
         """Note a finding once; inside an inlined ``def`` the reason of an error says which call led there."""
         if self.calls and diagnostic.severity == "error":
             name, place = self.calls[-1]
-            call = f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
+            call = (
+                f"This is the body of `{name}`, as called in `{self.text(place)}` (line {self.line(place)})."
+            )
             diagnostic = replace(diagnostic, reason=f"{diagnostic.reason} {call}".lstrip())
         assert diagnostic.span is not None
         key = (diagnostic.code, diagnostic.span.start, diagnostic.span.end)
@@ -190,29 +201,35 @@ class Context:
     def errors(self) -> list[Diagnostic]:
         return [d for d in self.diagnostics if d.severity == "error"]
 
-    # ----------------------------------------------------------------------------------------------------------------- text
+    # ----------------------------------------------------------------------------------------- text
     def text(self, span: Span, limit: int = 60) -> str:
         """The user's text on one line, shortened in the middle where it is long."""
         text = " ".join(self.source.text[span.start : span.end].split())
-        return text if len(text) <= limit else f"{text[: limit // 2 - 2]} ... {text[-(limit // 2 - 3) :]}"
+        if len(text) <= limit:
+            return text
+        return f"{text[: limit // 2 - 2]} ... {text[-(limit // 2 - 3) :]}"
 
     def line(self, span: Span) -> str:
         """The number of a line; in another file than the model's own with its name."""
         source, local_span = self.source.at(span)
-        return str(source.place(local_span)[0]) + ("" if source.name == self.source.name else f" of {source.name}")
+        return str(source.place(local_span)[0]) + (
+            "" if source.name == self.source.name else f" of {source.name}"
+        )
 
     def quote(self, place: Span | syntax.Node | ir.Expr | ir.Binder, limit: int = 60) -> Quote:
         """What is written at a place, for a message."""
         span = place if isinstance(place, Span) else place.span
         return Quote(text=self.text(span, limit), span=span, line=self.line(span))
 
-    # ---------------------------------------------------------------------------------------------------------------- names
+    # ---------------------------------------------------------------------------------------- names
     def declare(self, symbol: Symbol) -> bool:
         """Add a name; False (and an error) where it exists already."""
         earlier = self.symbols.get(symbol.name)
         self.later.pop(symbol.name, None)
         if earlier is not None:
-            self.report(errors.names.declared_twice(symbol.name, earlier.what, self.line(earlier.span), symbol.span))
+            self.report(
+                errors.names.declared_twice(symbol.name, earlier.what, self.line(earlier.span), symbol.span)
+            )
             return False
         self.symbols[symbol.name] = symbol
         return True

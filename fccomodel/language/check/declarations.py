@@ -19,7 +19,9 @@ def name_span(ctx: Context, node: syntax.Node, name: str) -> Span:
     """Where a statement writes the name that it declares."""
     text = ctx.source.text[node.span.start : node.span.end]
     match = re.search(rf"(?<=\W){re.escape(name)}\b", text)
-    return node.span if match is None else Span(start=node.span.start + match.start(), end=node.span.start + match.end())
+    if match is None:
+        return node.span
+    return Span(start=node.span.start + match.start(), end=node.span.start + match.end())
 
 
 def broken(ctx: Context, node: syntax.Node, name: str) -> None:

@@ -18,7 +18,9 @@ from fccomodel.language.check.context import (
 DEEPEST = 100
 
 
-def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]) -> ir.Expr | None:
+def definition(
+    ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
+) -> ir.Expr | None:
     """The body of a ``def`` with its parameters standing for the arguments; equal calls give one node."""
     arguments = _match_parameters(ctx, scope, node, symbol, subscripts)
     if arguments is None:
@@ -41,7 +43,9 @@ def definition(ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol,
     depth = len(ctx.calls)
     ctx.calls.append((symbol.name, node.span))
     try:
-        result = expressions.evaluate(ctx, Scope(locals=values, indices=scope.indices, opened=scope.opened), symbol.body)
+        result = expressions.evaluate(
+            ctx, Scope(locals=values, indices=scope.indices, opened=scope.opened), symbol.body
+        )
     finally:
         del ctx.calls[depth:]
     ctx.inlined[key] = result
@@ -67,7 +71,8 @@ def _identity(value: ir.Expr | None) -> object:
 def _match_parameters(
     ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
 ) -> dict[str, syntax.Expr] | None:
-    """Each parameter with its argument: subscripts and keywords by name, the rest in order, a left-out index by its own name."""
+    """Each parameter with its argument: subscripts and keywords by name, the rest in order, a left-out
+    index by its own name."""
     arguments: dict[str, syntax.Expr] = {}
     signature = f"{symbol.name}({', '.join(symbol.params)})"
 

@@ -22,7 +22,9 @@ from fccomodel.library import distributions as registry
 from fccomodel.library import domains, sets
 
 
-def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span) -> Domain | None:
+def distribution(
+    ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span
+) -> Domain | None:
     """``normal(0, 0.1)[d]``; an unknown family is a sampler to be given from Python."""
     known = registry.get(node.func)
     if known is None and nearest(node.func, registry.all()):
@@ -47,11 +49,17 @@ def distribution(ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syn
         if ir.variables_of(arg):
             ctx.report(errors.reductions.distribution_on_variable(ctx.quote(arg)))
             return None
-    drawn = ir.Distribution(name=ctx.text(span), family=node.func, args=tuple(args), shape=shape, sampler=known is None)
-    return Domain(set=drawn) if signs.are_defined(ctx, domains.of_set(drawn)) else None
+    drawn = ir.Distribution(
+        name=ctx.text(span), family=node.func, args=tuple(args), shape=shape, sampler=known is None
+    )
+    if signs.are_defined(ctx, domains.of_set(drawn)):
+        return Domain(set=drawn)
+    return None
 
 
-def _ordered(ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[str, ...] | None) -> list[ir.Expr] | None:
+def _ordered(
+    ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[str, ...] | None
+) -> list[ir.Expr] | None:
     """A distribution's parameters in order."""
     parts = list(node.args)
     if node.keywords:
@@ -65,4 +73,6 @@ def _ordered(ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[st
         ctx.report(errors.calls.parameters_counted(node.func, parameters, len(parts), node.span))
         return None
     values = [expressions.number(ctx, scope, p, "a distribution's parameter", scalar=False) for p in parts]
-    return None if any(v is None for v in values) else [v for v in values if v is not None]
+    if any(v is None for v in values):
+        return None
+    return [v for v in values if v is not None]

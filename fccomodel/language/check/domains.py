@@ -1,4 +1,5 @@
-"""What binders range over: tables, named sets, families, comprehensions; and the conditions on their elements."""
+"""What binders range over: tables, named sets, families, comprehensions; and the conditions on their
+elements."""
 
 from __future__ import annotations
 
@@ -37,10 +38,14 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
             return _named(ctx, scope, node, kind)
         case syntax.SetLiteral():
             literal = literals.literal_set(ctx, scope, node)
-            return None if literal is None else Domain(set=literal)
+            if literal is None:
+                return None
+            return Domain(set=literal)
         case syntax.Range():
             span = literals.range_set(ctx, scope, node)
-            return None if span is None else Domain(set=span)
+            if span is None:
+                return None
+            return Domain(set=span)
         case syntax.SetComprehension():
             return comprehension(ctx, scope, node, kind)
         case syntax.Index(obj=syntax.Call() as inner) if kind == "~":
@@ -51,7 +56,9 @@ def domain_of(ctx: Context, scope: Scope, node: syntax.Expr, kind: str) -> Domai
             if kind == "~":
                 return distributions.distribution(ctx, scope, node, (), node.span)
             vectors = vector_sets.vector_set(ctx, scope, node, None)
-            return None if vectors is None else Domain(set=vectors)
+            if vectors is None:
+                return None
+            return Domain(set=vectors)
         case syntax.Number() | syntax.Binary() | syntax.Unary():
             ctx.report(errors.sets.number_as_set(ctx.quote(node)))
             return None
@@ -78,7 +85,9 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
         if split is not None:
             base, subscripts = split
             items = tuple(syntax.Name(id=s, span=span) for s in subscripts)
-            return domain_of(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=span), items=items, span=span), kind)
+            return domain_of(
+                ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=span), items=items, span=span), kind
+            )
         if (known := registry.get(name)) is not None:
             ctx.report(errors.calls.needs_parameters(name, known.parameters, span))
             return None
@@ -95,7 +104,9 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
                 return None
             return Domain(set=symbol.rows)
         case SetSymbol():
-            return Domain(set=symbol.set) if symbol.set is not None else symbol.base
+            if symbol.set is not None:
+                return Domain(set=symbol.set)
+            return symbol.base
         case SetFamilySymbol():
             _needs_index(ctx, name, span)
             return None
@@ -112,32 +123,41 @@ def _needs_index(ctx: Context, name: str, span: Span) -> None:
 
 def _family(ctx: Context, scope: Scope, node: syntax.Index, base: syntax.Name, kind: str) -> Domain | None:
     """``N[i]``: a member of a family of sets or of tables."""
-    symbol = names.find(ctx, base.id) if base.id not in scope.locals else None
+    if base.id not in scope.locals:
+        symbol = names.find(ctx, base.id)
+    else:
+        symbol = None
     if isinstance(symbol, SetFamilySymbol):
         ctx.used.add(symbol.name)
         if len(node.items) != len(symbol.binders):
             ctx.report(
-                errors.indices.wrong_number(ctx.quote(node), len(node.items), f"the family `{symbol.name}`", len(symbol.binders))
+                errors.indices.wrong_number(
+                    ctx.quote(node), len(node.items), f"the family `{symbol.name}`", len(symbol.binders)
+                )
             )
             return None
         inner = Scope()
         for name, item, binder in zip(symbol.names, node.items, symbol.binders, strict=True):
             inner = inner.with_local(name, _family_member(ctx, scope, item, binder))
-        return None if any(v is None for v in inner.locals.values()) else domain_of(ctx, inner, symbol.value, kind)
+        if any(v is None for v in inner.locals.values()):
+            return None
+        return domain_of(ctx, inner, symbol.value, kind)
     if isinstance(symbol, TableSymbol) and (family := ctx.tables[symbol.name].family) is not None:
         ctx.used.add(symbol.name)
         if len(node.items) != 1:
-            ctx.report(errors.indices.wrong_number(ctx.quote(node), len(node.items), f"the family `{symbol.name}`", 1))
+            ctx.report(
+                errors.indices.wrong_number(
+                    ctx.quote(node), len(node.items), f"the family `{symbol.name}`", 1
+                )
+            )
             return None
         place = indexing.place(ctx, scope, node.items[0], family.domain)
         assert not isinstance(place, ir.Column)
         if isinstance(place, ir.Const) and isinstance(family.domain, ir.ValueSet):
             place = ir.Const(value=shapes.member(family.domain, int(place.value)), span=place.span)
-        return (
-            None
-            if place is None
-            else Domain(set=symbol.rows, rules=(FamilyRule(place=place, name="", condition=node, scope=scope),))
-        )
+        if place is None:
+            return None
+        return Domain(set=symbol.rows, rules=(FamilyRule(place=place, name="", condition=node, scope=scope),))
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(symbol.name)
         return None
@@ -174,7 +194,11 @@ def condition_of(ctx: Context, domain: Domain, binder: ir.Binder) -> ir.Expr | N
             family_column = ir.Column(binder=binder, name=ir.FAMILY, span=span)
             parts.append(ir.Apply(op="eq", args=(family_column, rule.place), span=span))
         else:
-            parts.append(comparisons.condition(ctx, rule.scope.with_local(rule.name, binder), rule.condition, "what follows `|`"))
+            parts.append(
+                comparisons.condition(
+                    ctx, rule.scope.with_local(rule.name, binder), rule.condition, "what follows `|`"
+                )
+            )
     return conjunction(parts)
 
 
@@ -199,17 +223,26 @@ def comprehension(ctx: Context, scope: Scope, node: syntax.SetComprehension, kin
         return base
     return as_rows(
         ctx,
-        Domain(set=base.set, rules=(*base.rules, Rule(name=binder.name, condition=node.indexing.condition, scope=scope))),
+        Domain(
+            set=base.set,
+            rules=(*base.rules, Rule(name=binder.name, condition=node.indexing.condition, scope=scope)),
+        ),
         node.span,
         binder,
     )
 
 
 def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> Domain | None:
-    """A set of rows whose conditions are about the row alone is a RowSet of its own; any other domain stays as it is."""
-    inherited, row = (domain.set.where, domain.set.row) if isinstance(domain.set, ir.RowSet) else (None, None)
+    """A set of rows whose conditions are about the row alone is a RowSet of its own; any other domain
+    stays as it is."""
+    if isinstance(domain.set, ir.RowSet):
+        inherited, row = (domain.set.where, domain.set.row)
+    else:
+        inherited, row = (None, None)
     fresh = ir.Binder(name=binder.name, kind="in", domain=unfiltered(ctx, domain.set), span=binder.span)
-    probe = row if row is not None and row.name == binder.name else fresh  # a chain of sets shares its conditions
+    probe = (
+        row if row is not None and row.name == binder.name else fresh
+    )  # a chain of sets shares its conditions
     errors_before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
@@ -224,7 +257,9 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
         if probe is not row:
             inherited = substitute(inherited, {row: ir.Element(binder=probe, span=binder.span)})
         condition = conjunction([inherited, condition])
-    return Domain(set=ir.RowSet(name=ctx.text(span, 10_000), table=domain.set.table, row=probe, where=condition))
+    return Domain(
+        set=ir.RowSet(name=ctx.text(span, 10_000), table=domain.set.table, row=probe, where=condition)
+    )
 
 
 def unfiltered(ctx: Context, domain: ir.Set) -> ir.Set:

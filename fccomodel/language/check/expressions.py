@@ -1,4 +1,5 @@
-"""Formulas: syntax to typed expressions. An expression with an error becomes None, which silences what is built on it."""
+"""Formulas: syntax to typed expressions. An expression with an error becomes None, which silences what
+is built on it."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     if ctx.nodes > LARGEST:
         if not ctx.overgrown:
             ctx.overgrown = True
-            outermost = ctx.calls[0][1] if ctx.calls else node.span
+            if ctx.calls:
+                outermost = ctx.calls[0][1]
+            else:
+                outermost = node.span
             ctx.calls.clear()
             ctx.report(errors.problem.model_too_large(LARGEST, outermost))
         return None
@@ -64,7 +68,9 @@ def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     return None
 
 
-def number(ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = "") -> ir.Expr | None:
+def number(
+    ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = ""
+) -> ir.Expr | None:
     """A number (by default a scalar) where one is needed; ``what`` names the place in the message."""
     value = evaluate(ctx, scope, node)
     if value is None or not is_number(ctx, value, what):
@@ -91,11 +97,13 @@ def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
     return False
 
 
-# --------------------------------------------------------------------------------------------------------------- operators
+# ---------------------------------------------------------------------------------------- operators
 def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
     if node.op == "not":
         condition = comparisons.condition(ctx, scope, node.arg)
-        return None if condition is None else ir.Apply(op="not", args=(condition,), span=node.span)
+        if condition is None:
+            return None
+        return ir.Apply(op="not", args=(condition,), span=node.span)
     value = evaluate(ctx, scope, node.arg)
     if value is None or not is_number(ctx, value, f"what `{node.op}` stands before"):
         return None
@@ -150,7 +158,9 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
 
 def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
     """``A @ B`` of vectors and matrices: the last axis of the left with the first of the right."""
-    if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2) or not same_dim(ctx, left.shape[-1], right.shape[0]):
+    if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2) or not same_dim(
+        ctx, left.shape[-1], right.shape[0]
+    ):
         ends = described(ctx, left, 30), described(ctx, right, 30)
         ctx.report(errors.shapes.matrix_product(*ends, span, with_scalar=not left.shape or not right.shape))
         return None
@@ -161,9 +171,13 @@ def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -
     """The value of an operation on two constants."""
     x, y = left.value, right.value
     try:
-        value = {"add": lambda: x + y, "sub": lambda: x - y, "mul": lambda: x * y, "div": lambda: x / y, "pow": lambda: x**y}[
-            name
-        ]()
+        value = {
+            "add": lambda: x + y,
+            "sub": lambda: x - y,
+            "mul": lambda: x * y,
+            "div": lambda: x / y,
+            "pow": lambda: x**y,
+        }[name]()
         bad = isinstance(value, complex) or math.isnan(value)
     except (ZeroDivisionError, OverflowError):
         bad = True

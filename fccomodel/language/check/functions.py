@@ -39,7 +39,12 @@ def def_(ctx: Context, node: syntax.DefDecl) -> None:
         return
     ctx.declare(
         DefSymbol(
-            name=node.name, what="a function", span=span, params=node.params, body=node.body, symbols=frozenset(ctx.symbols)
+            name=node.name,
+            what="a function",
+            span=span,
+            params=node.params,
+            body=node.body,
+            symbols=frozenset(ctx.symbols),
         )
     )
 
@@ -72,12 +77,18 @@ def let(ctx: Context, node: syntax.LetDecl) -> None:
         ctx.lets[node.name] = quantity
 
 
-def settled(ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str, *, family: bool = False) -> bool:
+def settled(
+    ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str, *, family: bool = False
+) -> bool:
     """True, or an error: the value depends on an index that nothing binds."""
     for binder in ir.free_binders(body, lets=False):  # those used are settled themselves
         if binder in binders:
             continue
-        place = next(n for n in ir.walk(body, lets=False) if isinstance(n, ir.Column | ir.Element) and n.binder is binder)
+        place = next(
+            n
+            for n in ir.walk(body, lets=False)
+            if isinstance(n, ir.Column | ir.Element) and n.binder is binder
+        )
         index = binder.name, binder.kind, binder.domain.name, ctx.line(binder.span)
         ctx.report(errors.reductions.unbound_index(what, *index, place.span, family=family))
         return False

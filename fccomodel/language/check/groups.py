@@ -1,4 +1,5 @@
-"""``(empty = drop)``: what ranges around such a reduction leaves out the elements for which it has no elements itself."""
+"""``(empty = drop)``: what ranges around such a reduction leaves out the elements for which it has no
+elements itself."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from fccomodel.core.rewrite import Rewriter, conjunction, exists
 
 
 def leave_out(problem: ir.Problem) -> ir.Problem:
-    """The problem whose conditions say so: ``mean[k in G] E(empty = drop)[z ~ D | z.g == k] e`` ranges over the ``k`` for which
-    some ``z`` has ``z.g == k``.
+    """The problem whose conditions say so: ``mean[k in G] E(empty = drop)[z ~ D | z.g == k] e`` ranges
+    over the ``k`` for which some ``z`` has ``z.g == k``.
 
-    Such a condition belongs to the innermost reduction, family of constraints or of lets that binds one of its indices.
+    Such a condition belongs to the innermost reduction, family of constraints or of lets that binds
+    one of its indices.
     """
     roots = (*problem.roots, *(let.body for let in problem.lets.values()))
     if not any(drops(node) for node in ir.walk(*roots)):
@@ -28,11 +30,16 @@ def leave_out(problem: ir.Problem) -> ir.Problem:
 
 def drops(node: ir.Expr) -> bool:
     """A reduction that is left out where it has no elements."""
-    return isinstance(node, ir.Reduce) and isinstance(option := node.options.get("empty"), ir.Label) and option.text == "drop"
+    return (
+        isinstance(node, ir.Reduce)
+        and isinstance(option := node.options.get("empty"), ir.Label)
+        and option.text == "drop"
+    )
 
 
 class Dropping:
-    """Rewrites expressions; ``asked`` holds, by the id of a rewritten node, the conditions that it asks of the binders around."""
+    """Rewrites expressions; ``asked`` holds, by the id of a rewritten node, the conditions that it
+    asks of the binders around."""
 
     def __init__(self) -> None:
         self.rewrite = Rewriter(self.rule)
@@ -72,19 +79,31 @@ class Dropping:
 
     def reduce(self, node: ir.Reduce, asked: list[ir.Expr]) -> tuple[ir.Reduce, list[ir.Expr]]:
         conditions = self.about(node.body, node.binders)
-        restricted = dataclasses.replace(node, condition=conjunction([node.condition, *conditions])) if conditions else node
+        if conditions:
+            restricted = dataclasses.replace(node, condition=conjunction([node.condition, *conditions]))
+        else:
+            restricted = node
         outer = [c for c in asked if c not in conditions]
         if drops(node) and (nonempty := exists(restricted)) is not None and ir.free_binders(nonempty):
             outer.append(nonempty)
         return restricted, outer
 
     def use(self, node: ir.LetRef) -> ir.LetRef:
-        """A use of a let whose family knows its members; kept with it, the families of truth values that say which there are."""
+        """A use of a let whose family knows its members; kept with it, the families of truth values
+        that say which there are."""
         if id(node.let) not in self.lets:
             conditions = self.about(node.let.body, node.let.binders)
-            restricted = dataclasses.replace(node.let, condition=conjunction(conditions)) if conditions else node.let
+            if conditions:
+                restricted = dataclasses.replace(node.let, condition=conjunction(conditions))
+            else:
+                restricted = node.let
             bound = (tuple(b for b in node.let.binders if b in ir.free_binders(c)) for c in conditions)
-            memberships = tuple(dataclasses.replace(node.let, binders=b, body=c) for b, c in zip(bound, conditions, strict=True))
+            memberships = tuple(
+                dataclasses.replace(node.let, binders=b, body=c)
+                for b, c in zip(bound, conditions, strict=True)
+            )
             self.lets[id(node.let)] = self.lets[id(restricted)] = (node.let, restricted, memberships)
         restricted = self.lets[id(node.let)][1]
-        return node if restricted is node.let else dataclasses.replace(node, let=restricted)
+        if restricted is node.let:
+            return node
+        return dataclasses.replace(node, let=restricted)

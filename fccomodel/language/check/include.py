@@ -27,10 +27,14 @@ class Joined(Source):
         return source.place(local_span)
 
 
-def expand(statements: tuple[syntax.Statement, ...], source: Source) -> tuple[tuple[syntax.Statement, ...], Source]:
-    """The statements with every ``include`` replaced by its file's; spans then count in the joined text.
+def expand(
+    statements: tuple[syntax.Statement, ...], source: Source
+) -> tuple[tuple[syntax.Statement, ...], Source]:
+    """The statements with every ``include`` replaced by its file's; spans then count in the joined
+    text.
 
-    Raises FccoError for a file that is not there, a file that is included twice or by itself, and the syntax errors in it.
+    Raises FccoError for a file that is not there, a file that is included twice or by itself, and
+    the syntax errors in it.
     """
     if not any(isinstance(s, syntax.Include) for s in statements):
         return statements, source
@@ -69,7 +73,9 @@ class _Joiner:
                 result.append(statement)
         return tuple(result)
 
-    def read(self, node: syntax.Include, source: Source, chain: tuple[Path, ...]) -> tuple[syntax.Statement, ...]:
+    def read(
+        self, node: syntax.Include, source: Source, chain: tuple[Path, ...]
+    ) -> tuple[syntax.Statement, ...]:
         """The statements of one included file, its path relative to the file that names it."""
         from fccomodel.language.parse import parse
 
@@ -85,7 +91,9 @@ class _Joiner:
         try:
             text = read_text(shown, kind="model", limit=LONGEST_MODEL, lasting=True)
         except FccoError as error:
-            self.diagnostics.extend(errors.names.not_included(diagnostic, node.span) for diagnostic in error.diagnostics)
+            self.diagnostics.extend(
+                errors.names.not_included(diagnostic, node.span) for diagnostic in error.diagnostics
+            )
             return ()
         part = Source(text=text, name=str(shown))
         offset = self.length

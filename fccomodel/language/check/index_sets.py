@@ -38,7 +38,9 @@ def set_(ctx: Context, node: syntax.SetDecl) -> None:
             declarations.broken(ctx, node, node.name)
             return
         labels = ir.LabelSet(name=node.name)
-        if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=labels, base=Domain(set=labels))):
+        if ctx.declare(
+            SetSymbol(name=node.name, what="a set", span=span, set=labels, base=Domain(set=labels))
+        ):
             ctx.sets[node.name] = labels
         return
     if node.family is not None:
@@ -56,7 +58,10 @@ def set_(ctx: Context, node: syntax.SetDecl) -> None:
         if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=None, base=domain)):
             ctx.used.discard(node.name)
         return
-    named = domain.set if isinstance(node.value, syntax.Name) else replace(domain.set, name=node.name)
+    if isinstance(node.value, syntax.Name):
+        named = domain.set
+    else:
+        named = replace(domain.set, name=node.name)
     if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=named, base=Domain(set=named))):
         ctx.sets[node.name] = named
 
@@ -86,11 +91,15 @@ def _set_family(ctx: Context, node: syntax.SetDecl, span: Span) -> None:
     )
 
 
-def family(ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = declarations.HERE) -> reductions.Head | None:
+def family(
+    ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = declarations.HERE
+) -> reductions.Head | None:
     """The binders of a family; None after an error."""
     for binder in indexing.binders:
         if binder.kind != "in":
-            ctx.report(errors.reductions.family_drawn(what, binder.name, ctx.quote(binder.domain), binder.span))
+            ctx.report(
+                errors.reductions.family_drawn(what, binder.name, ctx.quote(binder.domain), binder.span)
+            )
             return None
     head = reductions.bind(ctx, scope, indexing.binders, indexing.condition)
     if head.broken:

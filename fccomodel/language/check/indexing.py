@@ -15,7 +15,14 @@ from fccomodel.language.check import (
     names,
     shapes,
 )
-from fccomodel.language.check.context import BrokenSymbol, Context, LetSymbol, Scope, SetFamilySymbol, TableSymbol
+from fccomodel.language.check.context import (
+    BrokenSymbol,
+    Context,
+    LetSymbol,
+    Scope,
+    SetFamilySymbol,
+    TableSymbol,
+)
 from fccomodel.language.check.shapes import describe, described, show, sort
 
 
@@ -37,7 +44,9 @@ def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
     assert isinstance(row, ir.Element) and isinstance(row.binder.domain, ir.RowSet)
     table = ctx.tables[row.binder.domain.table]
     if node.name not in table.columns:
-        ctx.report(errors.names.unknown_column(table.name, node.name, table.columns, ctx.line(table.span), node.span))
+        ctx.report(
+            errors.names.unknown_column(table.name, node.name, table.columns, ctx.line(table.span), node.span)
+        )
         return None
     return ir.Column(binder=row.binder, name=node.name, shape=table.columns[node.name].shape, span=node.span)
 
@@ -71,7 +80,9 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
 
 def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:
     """An entry of an array; with fewer indices than axes, the part that they pick: ``A[k]`` is a row."""
-    if len(node.items) > len(base.shape) and not _counted(ctx, node, len(base.shape), f"a {show(base.shape)}"):
+    if len(node.items) > len(base.shape) and not _counted(
+        ctx, node, len(base.shape), f"a {show(base.shape)}"
+    ):
         return None
     text, formulas = ctx.text(node.obj.span), Formulas()
     places = [
@@ -81,7 +92,9 @@ def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.
     if any(p is None for p in places):
         return None
     rest = base.shape[len(places) :]
-    return formulas.at(ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span))
+    return formulas.at(
+        ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span)
+    )
 
 
 def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) -> ir.Expr | None:
@@ -98,11 +111,16 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
         return None
     formulas = Formulas()
     places = [
-        place(ctx, scope, item, b.domain, symbol.name, formulas=formulas) for item, b in zip(node.items, let.binders, strict=True)
+        place(ctx, scope, item, b.domain, symbol.name, formulas=formulas)
+        for item, b in zip(node.items, let.binders, strict=True)
     ]
     if any(p is None for p in places):
         return None
-    return formulas.at(ir.LetRef(let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span))
+    return formulas.at(
+        ir.LetRef(
+            let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span
+        )
+    )
 
 
 def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
@@ -125,7 +143,8 @@ def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
 
 @dataclass
 class Formulas:
-    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, with conditions that they equal the formulas."""
+    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, with conditions that
+    they equal the formulas."""
 
     binders: list[ir.Binder] = field_(default_factory=list)
     conditions: list[ir.Expr] = field_(default_factory=list)
@@ -144,7 +163,12 @@ class Formulas:
             return entry
         condition = conjunction(self.conditions)
         return ir.Reduce(
-            kind="mean", binders=tuple(self.binders), body=entry, condition=condition, shape=entry.shape, span=entry.span
+            kind="mean",
+            binders=tuple(self.binders),
+            body=entry,
+            condition=condition,
+            shape=entry.shape,
+            span=entry.span,
         )
 
 
@@ -158,8 +182,8 @@ def place(
     labels: bool = False,
     formulas: Formulas | None = None,
 ) -> ir.Element | ir.Const | ir.Column | None:
-    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with ``labels``, a row's label; with
-    ``formulas``, an element that they say more of."""
+    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with
+    ``labels``, a row's label; with ``formulas``, an element that they say more of."""
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
@@ -177,7 +201,11 @@ def place(
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
-    if formulas is not None and _of_numbers(value) and isinstance(numbers := members(ctx, axis, item.span), ir.ValueSet):
+    if (
+        formulas is not None
+        and _of_numbers(value)
+        and isinstance(numbers := members(ctx, axis, item.span), ir.ValueSet)
+    ):
         return formulas.element(value, ctx.text(value.span), numbers)
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
@@ -203,9 +231,15 @@ def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
     if isinstance(axis, ir.Set):
         return axis
     one = syntax.Number(value=1.0, text="1", span=span)
-    size = syntax.Name(id=axis, span=span) if isinstance(axis, str) else replace(one, value=float(axis), text=str(axis))
+    size = (
+        syntax.Name(id=axis, span=span)
+        if isinstance(axis, str)
+        else replace(one, value=float(axis), text=str(axis))
+    )
     numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=span))
-    return None if numbers is None else replace(numbers, name=str(axis))
+    if numbers is None:
+        return None
+    return replace(numbers, name=str(axis))
 
 
 def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
@@ -221,12 +255,14 @@ def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.
 
 def _alike(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
     """The axis is indexed by the elements of ``domain``."""
-    return shapes.same_set(domain, axis) if isinstance(axis, ir.Set) else _counts_to(ctx, domain, axis)
+    if isinstance(axis, ir.Set):
+        return shapes.same_set(domain, axis)
+    return _counts_to(ctx, domain, axis)
 
 
 def _part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """Numbers that pick entries by what they are, ``1 .. n - 1`` of ``1 .. n``: not those of another ``dim``, nor a declared set
-    in place of another, which are rather mistaken for the axis's own."""
+    """Numbers that pick entries by what they are, ``1 .. n - 1`` of ``1 .. n``: not those of another
+    ``dim``, nor a declared set in place of another, which are rather mistaken for the axis's own."""
     if not isinstance(domain, ir.ValueSet) or _alike(ctx, domain, axis):
         return False
     if isinstance(domain.high, ir.Size) and _counts_to(ctx, domain, domain.high.dim):
@@ -242,7 +278,11 @@ def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
     if members is not None:
         return size is not None and members == tuple(float(k) for k in range(1, size + 1))
     low, step = domain.low, domain.step
-    starts = isinstance(low, ir.Const) and low.value == 1 and (step is None or (isinstance(step, ir.Const) and step.value == 1))
+    starts = (
+        isinstance(low, ir.Const)
+        and low.value == 1
+        and (step is None or (isinstance(step, ir.Const) and step.value == 1))
+    )
     return starts and isinstance(domain.high, ir.Size) and domain.high.dim == dim
 
 
@@ -256,7 +296,10 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
         return ir.Const(value=x - 1, span=value.span)
     if isinstance(axis, ir.ValueSet):
         return _number_place(ctx, value, axis)
-    report = errors.indices.number_for_label if isinstance(axis, ir.LabelSet) else errors.indices.number_for_row
+    if isinstance(axis, ir.LabelSet):
+        report = errors.indices.number_for_label
+    else:
+        report = errors.indices.number_for_row
     ctx.report(report(x, axis.name, value.span))
     return None
 
@@ -266,11 +309,17 @@ def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const 
     x, numbers = value.value, shapes.members(axis)
     low, step = axis.low, axis.step if axis.step is not None else ir.Const(value=1.0, span=value.span)
     if numbers is not None:
-        place = next((float(k) for k, member in enumerate(numbers) if abs(member - x) <= 1e-9 * max(1.0, abs(member))), None)
+        place = next(
+            (float(k) for k, member in enumerate(numbers) if abs(member - x) <= 1e-9 * max(1.0, abs(member))),
+            None,
+        )
         error = errors.indices.no_number(x, axis, value.span, numbers)
     elif isinstance(low, ir.Const) and isinstance(step, ir.Const):
         steps = (x - low.value) / step.value
-        place = float(round(steps)) if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9 else None
+        if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9:
+            place = float(round(steps))
+        else:
+            place = None
         error = errors.indices.no_step_of_range(x, axis, value.span, low.value, step.value)
     else:
         place, error = None, errors.indices.number_without_place(x, axis, value.span)

@@ -66,7 +66,10 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
         (node.high, "the high end of a range"),
         (node.step, "the step of a range"),
     ):
-        value = None if part is None else expressions.number(ctx, scope, part, what)
+        if part is None:
+            value = None
+        else:
+            value = expressions.number(ctx, scope, part, what)
         if part is not None and value is not None and not data_free(ctx, value):
             ctx.report(errors.values.end_not_known(ctx.quote(part)))
             value = None
@@ -83,7 +86,10 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
             reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
             ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, reversed_range))
             return None
-        if progressions.count(low.value, high.value, step.value if isinstance(step, ir.Const) else 1.0) > 1_000_000:
+        if (
+            progressions.count(low.value, high.value, step.value if isinstance(step, ir.Const) else 1.0)
+            > 1_000_000
+        ):
             ctx.report(errors.sets.long_range(ctx.quote(node)))
             return None
     return ir.ValueSet(name=ctx.text(node.span, 10_000), low=low, high=high, step=step)
@@ -152,7 +158,9 @@ def _unknown_size(ctx: Context, scope: Scope, node: syntax.Name) -> None:
     if node.id in ctx.later or any(c[0] == node.id for c in ctx.calls):
         names.unknown(ctx, scope, node.id, node.span)
         return
-    candidates = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | TableSymbol) or s.what == "a dim"]
+    candidates = [
+        n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol | TableSymbol) or s.what == "a dim"
+    ]
     if node.id in ctx.missing and not nearest(node.id, candidates):
         return
     ctx.missing.add(node.id)

@@ -35,7 +35,9 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
     name, span = node.id, node.span
     if name in scope.locals:
         value = scope.locals[name]
-        return element(value, span) if isinstance(value, ir.Binder) else value
+        if isinstance(value, ir.Binder):
+            return element(value, span)
+        return value
     symbol = find(ctx, name)
     if symbol is None:
         split = split_subscript(ctx, scope, name)
@@ -55,7 +57,9 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
             return dataclasses.replace(symbol.node, span=span)
         case IndexSymbol():
             binder = scope.indices.get(name)
-            return None if binder is None else element(binder, span)
+            if binder is None:
+                return None
+            return element(binder, span)
         case LetSymbol() if not symbol.let.binders:
             return ir.LetRef(let=symbol.let, shape=symbol.let.body.shape, span=span)
         case DefSymbol() if all(isinstance(ctx.symbols.get(p), IndexSymbol) for p in symbol.params):
@@ -75,7 +79,11 @@ def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
         case NetSymbol():
             ctx.report(errors.calls.net_needs_arguments(name, span))
         case SetSymbol() | SetFamilySymbol() | TableSymbol():
-            ctx.report(errors.sorts.named_set_as_number(name, symbol.what, span, table=isinstance(symbol, TableSymbol)))
+            ctx.report(
+                errors.sorts.named_set_as_number(
+                    name, symbol.what, span, table=isinstance(symbol, TableSymbol)
+                )
+            )
 
 
 def find(ctx: Context, name: str) -> Symbol | None:
@@ -93,13 +101,17 @@ def element(binder: ir.Binder, span: Span) -> ir.Expr:
     domain = binder.domain
     if isinstance(domain, ir.Distribution):
         return ir.Column(binder=binder, name=None, shape=domain.shape, span=span)
-    shape = domain.shape if isinstance(domain, ir.VectorSet) else ()
+    if isinstance(domain, ir.VectorSet):
+        shape = domain.shape
+    else:
+        shape = ()
     return ir.Element(binder=binder, shape=shape, span=span)
 
 
-# -------------------------------------------------------------------------------------------------------------- subscripts
+# --------------------------------------------------------------------------------------- subscripts
 def split_subscript(ctx: Context, scope: Scope, name: str) -> tuple[str, tuple[str, ...]] | None:
-    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` an index or a binder; None where it is not of this form."""
+    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` an index or a binder; None where
+    it is not of this form."""
     parts = name.split("_")
     for cut in range(len(parts) - 1, 0, -1):
         base, subscripts = "_".join(parts[:cut]), tuple(parts[cut:])
@@ -112,7 +124,9 @@ def is_index(ctx: Context, scope: Scope, name: str) -> bool:
     return isinstance(scope.locals.get(name), ir.Binder) or isinstance(ctx.symbols.get(name), IndexSymbol)
 
 
-def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscripts: tuple[str, ...]) -> ir.Expr | None:
+def subscripted(
+    ctx: Context, scope: Scope, node: syntax.Name, base: str, subscripts: tuple[str, ...]
+) -> ir.Expr | None:
     """``x_i`` as ``x[i]``, or as the call ``h()`` at the index."""
     from fccomodel.language.check import (
         calls,
@@ -122,10 +136,12 @@ def subscripted(ctx: Context, scope: Scope, node: syntax.Name, base: str, subscr
     if isinstance(ctx.symbols[base], DefSymbol):
         return calls.call(ctx, scope, syntax.Call(func=node.id, span=node.span))
     items = tuple(syntax.Name(id=s, span=node.span) for s in subscripts)
-    return expressions.evaluate(ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span))
+    return expressions.evaluate(
+        ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span)
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------- unknown names
+# ------------------------------------------------------------------------------------ unknown names
 def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str] | None = None) -> None:
     """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen.
 
@@ -140,7 +156,10 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
     if binder is not None:
         ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
-    candidates = ctx.visible(scope) if sets is None else sets
+    if sets is None:
+        candidates = ctx.visible(scope)
+    else:
+        candidates = sets
     if name in ctx.missing and not nearest(name, candidates):
         return
     ctx.missing.add(name)
@@ -157,15 +176,20 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
 def _too_early(ctx: Context, name: str, span: Span) -> None:
     """F0202 for a name in its own statement, or before it."""
     place = ctx.later.get(name) or ctx.symbols[name].span
-    recursive = any(c[0] == name for c in ctx.calls) or (isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name)
-    if recursive or (isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name):
+    recursive = any(c[0] == name for c in ctx.calls) or (
+        isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name
+    )
+    if recursive or (
+        isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name
+    ):
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
 
 
 def _written_binders(ctx: Context) -> dict[str, syntax.Binder]:
-    """The binders written in the statement that is being checked, by name, the first of each; found once for a statement."""
+    """The binders written in the statement that is being checked, by name, the first of each; found
+    once for a statement."""
     if ctx.binders is None or ctx.binders[0] is not ctx.statement:
         found: dict[str, syntax.Binder] = {}
         for binder in binders_in(ctx.statement):

@@ -41,9 +41,10 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     bounds = _bounds(ctx, node)
-    default = (
-        None if node.default is None else expressions.number(ctx, declarations.HERE, node.default, "a default", scalar=False)
-    )
+    if node.default is None:
+        default = None
+    else:
+        default = expressions.number(ctx, declarations.HERE, node.default, "a default", scalar=False)
     if shape is None or bounds is None or (node.default is not None and default is None):
         declarations.broken(ctx, node, node.name)
         return
@@ -62,12 +63,16 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
         span=span,
     )
     if ctx.declare(
-        NumberSymbol(name=node.name, what="a param", span=span, node=ir.Param(name=node.name, shape=shape, span=span))
+        NumberSymbol(
+            name=node.name, what="a param", span=span, node=ir.Param(name=node.name, shape=shape, span=span)
+        )
     ):
         ctx.params[node.name] = parameter
 
 
-def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds) -> bool:
+def _default_fits(
+    ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds
+) -> bool:
     """The default has the param's shape, is known before the data, and keeps the bounds."""
     low, high, strict_low, strict_high = bounds
     if default.shape and not shapes.same_shape(ctx, default.shape, shape):
@@ -77,7 +82,9 @@ def _default_fits(ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape:
         ctx.report(errors.values.default_not_known(ctx.quote(default)))
         return False
     value = default.value if isinstance(default, ir.Const) else None
-    if value is not None and (value < low or value > high or (strict_low and value == low) or (strict_high and value == high)):
+    if value is not None and (
+        value < low or value > high or (strict_low and value == low) or (strict_high and value == high)
+    ):
         bounds_ = ", ".join(ctx.text(b.span) for b in node.bounds)
         ctx.report(errors.values.default_out_of_bounds(value, bounds_, default.span))
         return False

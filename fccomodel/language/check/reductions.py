@@ -46,17 +46,27 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     body = expressions.evaluate(ctx, head.scope, node.body)
     if body is None or head.broken or options is None or not _fits(ctx, node, kind, body):
         return None
-    if kind.option is not None and kind.option.counts and not _enough(ctx, kind, options[kind.option.name], head):
+    if (
+        kind.option is not None
+        and kind.option.counts
+        and not _enough(ctx, kind, options[kind.option.name], head)
+    ):
         return None
     _lint_quotient(ctx, node, head.scope, head.binders, body)
     _lint_constant(ctx, node, head.binders, body)
     shape = () if kind.condition else body.shape
     return ir.Reduce(
-        kind=node.kind, binders=head.binders, body=body, condition=head.condition, options=options, shape=shape, span=node.span
+        kind=node.kind,
+        binders=head.binders,
+        body=body,
+        condition=head.condition,
+        options=options,
+        shape=shape,
+        span=node.span,
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------- binders
+# ------------------------------------------------------------------------------------------ binders
 @dataclass(frozen=True, kw_only=True)
 class Head:
     """Binders made, the scope in which they are visible, and the condition on their elements."""
@@ -68,18 +78,29 @@ class Head:
 
 
 def bind(
-    ctx: Context, scope: Scope, binders: Sequence[syntax.Binder], condition: syntax.Expr | None, *, at: Span | None = None
+    ctx: Context,
+    scope: Scope,
+    binders: Sequence[syntax.Binder],
+    condition: syntax.Expr | None,
+    *,
+    at: Span | None = None,
 ) -> Head:
-    """Make binders one after the other, each visible to the next; ``at`` is the place of use of declared indices."""
+    """Make binders one after the other, each visible to the next; ``at`` is the place of use of
+    declared indices."""
     bound: list[ir.Binder] = []
     conditions: list[ir.Expr | None] = []
     broken = False
     for binder in binders:
         symbol = ctx.symbols.get(binder.name)
         is_index = isinstance(symbol, IndexSymbol) and names.find(ctx, binder.name) is symbol
-        outside = Scope(indices=scope.indices, opened=scope.opened) if at is not None else scope
+        if at is not None:
+            outside = Scope(indices=scope.indices, opened=scope.opened)
+        else:
+            outside = scope
         if at is None:
-            allowed = domains.check_new(ctx, scope, binder) and (not is_index or _restates(ctx, binder, symbol))
+            allowed = domains.check_new(ctx, scope, binder) and (
+                not is_index or _restates(ctx, binder, symbol)
+            )
         else:
             allowed = True
         errors_before = len(ctx.errors)
@@ -135,13 +156,18 @@ def head_span(node: syntax.Reduce) -> Span:
     return Span(start=node.span.start, end=node.span.start + length)
 
 
-def _check_kinds(ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Iterable[syntax.Binder]) -> None:
+def _check_kinds(
+    ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Iterable[syntax.Binder]
+) -> None:
     """An error where ``in`` and ``~`` do not fit the reduction."""
     binders = tuple(binders)
     for binder in binders:
         if binder.kind not in kind.binders:
             subscript = node.subscript is not None
-            span = head_span(node) if subscript else binder.span
+            if subscript:
+                span = head_span(node)
+            else:
+                span = binder.span
             written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
             ctx.report(errors.reductions.iterates_or_draws(*written, instead=kind.twin, subscript=subscript))
             return
@@ -160,14 +186,19 @@ def _enough(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
     return True
 
 
-# ------------------------------------------------------------------------------------------------------------- free draws
+# --------------------------------------------------------------------------------------- free draws
 def indices_open(
     ctx: Context, scope: Scope, kinds: str = "in ~", *, pending: dict[ir.Binder, ir.Expr | None] | None = None
 ) -> Scope:
-    """The scope with a new binder for each declared index that nothing around this place binds; conditions go to ``pending``."""
+    """The scope with a new binder for each declared index that nothing around this place binds;
+    conditions go to ``pending``."""
     conditions = ctx.pending if pending is None else pending
     for name, symbol in ctx.symbols.items():
-        if not isinstance(symbol, IndexSymbol) or symbol.binder.kind not in kinds.split() or name in scope.opened:
+        if (
+            not isinstance(symbol, IndexSymbol)
+            or symbol.binder.kind not in kinds.split()
+            or name in scope.opened
+        ):
             continue
         if names.find(ctx, name) is None:
             continue
@@ -183,7 +214,8 @@ def indices_open(
 
 
 def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[ir.Binder, ...]:
-    """The open binders that an expression depends on, through the conditions of their sets too, in the order of declaration."""
+    """The open binders that an expression depends on, through the conditions of their sets too, in the
+    order of declaration."""
     reached: set[ir.Binder] = set()
     unvisited = list(ir.free_binders(expr))
     while unvisited:
@@ -191,13 +223,18 @@ def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[
         if binder in pending and binder not in reached:
             reached.add(binder)
             condition = pending[binder]
-            args = binder.domain.args if isinstance(binder.domain, ir.Distribution) else ()
+            if isinstance(binder.domain, ir.Distribution):
+                args = binder.domain.args
+            else:
+                args = ()
             for part in (*([] if condition is None else [condition]), *args):
                 unvisited.extend(ir.free_binders(part))
     return tuple(b for b in pending if b in reached)
 
 
-def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, options: dict[str, ir.Expr] | None) -> ir.Expr | None:
+def _free(
+    ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, options: dict[str, ir.Expr] | None
+) -> ir.Expr | None:
     """``E[body]``: draws every declared ``~`` index that is free in the body."""
     pending: dict[ir.Binder, ir.Expr | None] = {}
     inner = indices_open(ctx, scope, "~", pending=pending)
@@ -213,22 +250,37 @@ def _free(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, opti
     _lint_quotient(ctx, node, inner, binders, body)
     shape = () if kind.condition else body.shape
     return ir.Reduce(
-        kind=node.kind, binders=binders, body=body, condition=condition, options=options, shape=shape, span=node.span
+        kind=node.kind,
+        binders=binders,
+        body=body,
+        condition=condition,
+        options=options,
+        shape=shape,
+        span=node.span,
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
     """The named options, checked; None after an error."""
     options: dict[str, ir.Expr] = {}
     valid, option = True, kind.option
     for keyword in node.keywords:
-        if keyword.name == "empty" and isinstance(keyword.value, syntax.Name) and keyword.value.id in ("drop", "error"):
+        if (
+            keyword.name == "empty"
+            and isinstance(keyword.value, syntax.Name)
+            and keyword.value.id in ("drop", "error")
+        ):
             options["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
             continue
         if option is None or keyword.name != option.name:
-            allowed = [option.name, "empty"] if option is not None else ["empty"]
-            ctx.report(errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span))
+            if option is not None:
+                allowed = [option.name, "empty"]
+            else:
+                allowed = ["empty"]
+            ctx.report(
+                errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span)
+            )
             valid = False
             continue
         value = expressions.number(ctx, scope, keyword.value, f"`{keyword.name}` of `{node.kind}`")
@@ -236,14 +288,16 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             valid = False
             continue
         options[keyword.name] = value
-        valid = valid and all(signs.are_defined(ctx, use) for use in uses.of_options(kind, {option.name: value}))
+        valid = valid and all(
+            signs.are_defined(ctx, use) for use in uses.of_options(kind, {option.name: value})
+        )
     if valid and option is not None and option.name not in options:
         ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
         valid = False
     return options if valid else None
 
 
-# ------------------------------------------------------------------------------------------------------------------- body
+# --------------------------------------------------------------------------------------------- body
 def _fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> bool:
     """True, or an error: the body is not what the reduction reduces."""
     if kind.condition:
@@ -256,7 +310,9 @@ def _fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> 
     return True
 
 
-def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+def _lint_quotient(
+    ctx: Context, node: syntax.Reduce, scope: Scope, binders: Sequence[ir.Binder], body: ir.Expr
+) -> None:
     """A remark on ``E[..] a / b``, which is E(a/b): the ratio of expectations is the common intent."""
     source = node.body
     kind = reductions.all()[node.kind]
@@ -265,7 +321,12 @@ def _lint_quotient(ctx: Context, node: syntax.Reduce, scope: Scope, binders: Seq
     if ctx.source.text[: source.span.start].rstrip().endswith(("(", "[")):
         return
     part: ir.Expr = body
-    while isinstance(source, syntax.Binary) and source.op in "*/" and isinstance(part, ir.Apply) and part.op in ("mul", "div"):
+    while (
+        isinstance(source, syntax.Binary)
+        and source.op in "*/"
+        and isinstance(part, ir.Apply)
+        and part.op in ("mul", "div")
+    ):
         if source.op == "/" and any(b in binders for b in ir.free_binders(part.args[1])):
             top, bottom = ctx.text(source.left.span, 30), ctx.text(source.right.span, 30)
             head = ctx.text(Span(start=node.span.start, end=node.body.span.start), 40)
@@ -282,11 +343,14 @@ def _lint_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binde
     missing = [
         b.name
         for b in binders
-        if b not in free and not any(b in ir.free_binders(a) for a in itertools.chain(*(_args(x) for x in free)))
+        if b not in free
+        and not any(b in ir.free_binders(a) for a in itertools.chain(*(_args(x) for x in free)))
     ]
     if missing and not (len(missing) < len(binders)):
         ctx.report(errors.reductions.body_without_draw(node.kind, missing, node.span))
 
 
 def _args(binder: ir.Binder) -> tuple[ir.Expr, ...]:
-    return binder.domain.args if isinstance(binder.domain, ir.Distribution | ir.VectorSet) else ()
+    if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
+        return binder.domain.args
+    return ()

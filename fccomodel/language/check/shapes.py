@@ -1,4 +1,5 @@
-"""Shapes and sorts of typed expressions: what an expression is, in the user's words, and what fits with what."""
+"""Shapes and sorts of typed expressions: what an expression is, in the user's words, and what fits
+with what."""
 
 from __future__ import annotations
 
@@ -11,15 +12,21 @@ from fccomodel.language.errors.words import Quote
 from fccomodel.library import atoms
 
 
-# ------------------------------------------------------------------------------------------------------------------- sizes
+# -------------------------------------------------------------------------------------------- sizes
 def members(domain: ir.Set) -> tuple[float, ...] | None:
     """The numbers of a value set whose members are known from the text, else None."""
     if not isinstance(domain, ir.ValueSet):
         return None
     if domain.items is not None:
-        return tuple(i.value for i in domain.items) if all(isinstance(i, ir.Const) for i in domain.items) else None  # type: ignore[attr-defined]
+        if not all(isinstance(i, ir.Const) for i in domain.items):
+            return None
+        return tuple(i.value for i in domain.items)  # type: ignore[attr-defined]
     low, high, step = domain.low, domain.high, domain.step
-    if isinstance(low, ir.Const) and isinstance(high, ir.Const) and (step is None or isinstance(step, ir.Const)):
+    if (
+        isinstance(low, ir.Const)
+        and isinstance(high, ir.Const)
+        and (step is None or isinstance(step, ir.Const))
+    ):
         increment = 1.0 if step is None else step.value
         if increment > 0 and progressions.count(low.value, high.value, increment) <= 1_000_000:
             return tuple(progressions.numbers(low.value, high.value, increment).tolist())
@@ -38,20 +45,27 @@ def member(domain: ir.ValueSet, place: int) -> float:
 def count(domain: ir.Set) -> int | None:
     """The number of a set's elements where the text alone says it."""
     if isinstance(domain, ir.LabelSet):
-        return None if domain.labels is None else len(domain.labels)
+        if domain.labels is None:
+            return None
+        return len(domain.labels)
     numbers = members(domain)
-    return None if numbers is None else len(numbers)
+    if numbers is None:
+        return None
+    return len(numbers)
 
 
 def size(ctx: Context, dim: ir.Dim) -> int | None:
     """The number that a size stands for, where the text alone says it."""
     if isinstance(dim, int):
         return dim
-    return count(ctx.sets[dim]) if dim in ctx.sets else None
+    if dim in ctx.sets:
+        return count(ctx.sets[dim])
+    return None
 
 
 def same_dim(ctx: Context, a: ir.Dim, b: ir.Dim) -> bool:
-    """Equal names or equal numbers; two different names never, a name and a number where the name's number is known."""
+    """Equal names or equal numbers; two different names never, a name and a number where the name's
+    number is known."""
     if a == b:
         return True
     if isinstance(a, str) and isinstance(b, str):
@@ -65,14 +79,16 @@ def same_shape(ctx: Context, a: ir.Shape, b: ir.Shape) -> bool:
 
 
 def broadcast(ctx: Context, a: ir.Shape, b: ir.Shape) -> ir.Shape | None:
-    """The shape of an entrywise operation: equal shapes, or a scalar with anything; None where they do not fit."""
+    """The shape of an entrywise operation: equal shapes, or a scalar with anything; None where they do
+    not fit."""
     if not a or not b:
         return a or b
     return a if same_shape(ctx, a, b) else None
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """An element of ``a`` has the same place in ``b``: the same members, or rows of the table that ``b`` is."""
+    """An element of ``a`` has the same place in ``b``: the same members, or rows of the table that
+    ``b`` is."""
     if a is b:
         return True
     if isinstance(a, ir.ValueSet) and isinstance(b, ir.ValueSet) and a.items is None and b.items is None:
@@ -87,7 +103,7 @@ def same_set(a: ir.Set, b: ir.Set) -> bool:
     return numbers is not None and numbers == members(b)
 
 
-# ------------------------------------------------------------------------------------------------------------------- sorts
+# -------------------------------------------------------------------------------------------- sorts
 def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
     domain = node.binder.domain
     if not isinstance(domain, ir.RowSet) or node.name is None or node.name == ir.FAMILY:
@@ -106,13 +122,21 @@ def sort(ctx: Context, node: ir.Expr) -> str:
                 return "label"
             case ir.Column():
                 kind = column_type(ctx, node)
-                return "label" if kind is not None and isinstance(kind.domain, ir.LabelSet) else "number"
+                if kind is not None and isinstance(kind.domain, ir.LabelSet):
+                    return "label"
+                return "number"
             case ir.Element():
                 domain = node.binder.domain
-                return "row" if isinstance(domain, ir.RowSet) else "label" if isinstance(domain, ir.LabelSet) else "number"
+                if isinstance(domain, ir.RowSet):
+                    return "row"
+                if isinstance(domain, ir.LabelSet):
+                    return "label"
+                return "number"
             case ir.Param():
                 array = ctx.arrays.get(node.name)
-                return "label" if array is not None and isinstance(array.type.domain, ir.LabelSet) else "number"
+                if array is not None and isinstance(array.type.domain, ir.LabelSet):
+                    return "label"
+                return "number"
             case ir.Item():
                 node = node.base
             case _:
@@ -120,7 +144,8 @@ def sort(ctx: Context, node: ir.Expr) -> str:
 
 
 def is_net_parameters(node: ir.Expr) -> bool:
-    """A variable declared by ``params(s)``: all parameters of a net as one vector, whose entries have no names."""
+    """A variable declared by ``params(s)``: all parameters of a net as one vector, whose entries have
+    no names."""
     return isinstance(node, ir.Var) and len(node.shape) == 1 and str(node.shape[0]).startswith("params(")
 
 
@@ -139,7 +164,7 @@ def labels_of(ctx: Context, node: ir.Expr) -> ir.LabelSet | None:
     return domain if isinstance(domain, ir.LabelSet) else None
 
 
-# -------------------------------------------------------------------------------------------------------------------- words
+# -------------------------------------------------------------------------------------------- words
 def show(shape: ir.Shape) -> str:
     """``scalar``, ``vector [d]``, ``matrix [d, 3]``."""
     if not shape:
@@ -164,5 +189,9 @@ def describe(ctx: Context, node: ir.Expr) -> str:
     if kind == "truth":
         return "a condition (true or false)"
     if kind == "label":
-        return "a label" if not node.shape else f"an array of labels [{', '.join(map(str, node.shape))}]"
-    return f"a {show(node.shape)}" if not show(node.shape).startswith("array") else f"an {show(node.shape)}"
+        if not node.shape:
+            return "a label"
+        return f"an array of labels [{', '.join(map(str, node.shape))}]"
+    if not show(node.shape).startswith("array"):
+        return f"a {show(node.shape)}"
+    return f"an {show(node.shape)}"

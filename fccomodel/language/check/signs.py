@@ -1,4 +1,5 @@
-"""Where values lie: enough interval arithmetic to see a logarithm of a negative number before any data is read."""
+"""Where values lie: enough interval arithmetic to see a logarithm of a negative number before any data
+is read."""
 
 from __future__ import annotations
 
@@ -68,7 +69,9 @@ def _values(domain: ir.Set | None) -> Interval:
     if not isinstance(domain, ir.ValueSet):
         return REALS
     numbers = shapes.members(domain)
-    return Interval(min(numbers), max(numbers)) if numbers else REALS
+    if numbers:
+        return Interval(min(numbers), max(numbers))
+    return REALS
 
 
 def _draw(ctx: Context, domain: ir.Set) -> Interval:
@@ -77,9 +80,10 @@ def _draw(ctx: Context, domain: ir.Set) -> Interval:
     return known.range(*(interval(ctx, a) for a in domain.args))
 
 
-# ----------------------------------------------------------------------------------------------------------------- checks
+# ------------------------------------------------------------------------------------------- checks
 def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
-    """True, or an error: division by 0, a fractional power of what is negative, an exponent that depends on a variable."""
+    """True, or an error: division by 0, a fractional power of what is negative, an exponent that
+    depends on a variable."""
     if op == "pow" and ir.variables_of(right):
         ctx.report(errors.values.exponent_on_variable(ctx.quote(right)))
         return False
@@ -93,7 +97,8 @@ def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) ->
 
 
 def are_defined(ctx: Context, use: domains.Use | None, span: Span | None = None) -> bool:
-    """True, or an error where no value that the arguments can have is what is asked of them; ``span``: of the whole."""
+    """True, or an error where no value that the arguments can have is what is asked of them; ``span``:
+    of the whole."""
     if use is None or not use.asks.limited:
         return True
     where = [interval(ctx, a) for a in use.args]

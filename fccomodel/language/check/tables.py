@@ -31,7 +31,10 @@ def data(ctx: Context, node: syntax.DataDecl) -> None:
 
 def _array(ctx: Context, node: syntax.DataDecl, written: syntax.TypeExpr, span: Span) -> None:
     """``data c : real[K];``"""
-    kind = None if node.family is not None else column_type(ctx, written)
+    if node.family is not None:
+        kind = None
+    else:
+        kind = column_type(ctx, written)
     if node.family is not None:
         ctx.report(errors.declarations.family_without_rows(node.name, span))
     if kind is None:
@@ -53,7 +56,10 @@ def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
             ctx.report(errors.declarations.family_of_tables(node.name, node.family.span))
             head = None
         broken = head is None
-        family = head.binders[0] if head is not None else None
+        if head is not None:
+            family = head.binders[0]
+        else:
+            family = None
     columns: dict[str, ir.ColumnType] = {}
     for column in node.fields or ():
         if column.name in columns:
@@ -77,16 +83,20 @@ def column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     if node.values is not None:
         domain = literals.literal_set(ctx, declarations.HERE, node.values)
-        return (
-            None if domain is None or shape is None else ir.ColumnType(kind="values", shape=shape, domain=domain, span=node.span)
-        )
+        if domain is None or shape is None:
+            return None
+        return ir.ColumnType(kind="values", shape=shape, domain=domain, span=node.span)
     if node.name in ("real", "int"):
-        return None if shape is None else ir.ColumnType(kind=node.name, shape=shape, span=node.span)
+        if shape is None:
+            return None
+        return ir.ColumnType(kind=node.name, shape=shape, span=node.span)
     assert node.name is not None
     symbol = ctx.symbols.get(node.name)
     if isinstance(symbol, SetSymbol) and isinstance(symbol.set, ir.ValueSet | ir.LabelSet):
         ctx.used.add(node.name)
-        return None if shape is None else ir.ColumnType(kind="values", shape=shape, domain=symbol.set, span=node.span)
+        if shape is None:
+            return None
+        return ir.ColumnType(kind="values", shape=shape, domain=symbol.set, span=node.span)
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(node.name)
         return None
@@ -118,5 +128,9 @@ def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
     elif name in ctx.later:
         ctx.report(errors.names.too_early(name, ctx.line(ctx.later[name]), at))
     else:
-        sets = [n for n, s in ctx.symbols.items() if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)]
+        sets = [
+            n
+            for n, s in ctx.symbols.items()
+            if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)
+        ]
         ctx.report(errors.declarations.unknown_type(name, sets, FOREIGN.get(name, ""), at))

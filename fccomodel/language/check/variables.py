@@ -47,15 +47,27 @@ def net(ctx: Context, node: syntax.NetDecl) -> None:
         declarations.broken(ctx, node, node.name)
         return
     network = ir.Net(
-        name=node.name, input=ends[0] or (), output=ends[1] or (), assume=tuple(a for a in assume if a is not None), span=span
+        name=node.name,
+        input=ends[0] or (),
+        output=ends[1] or (),
+        assume=tuple(a for a in assume if a is not None),
+        span=span,
     )
     if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
         ctx.nets[node.name] = network
 
 
 def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]] | None:
-    name = node.id if isinstance(node, syntax.Name) else node.func if isinstance(node, syntax.Call) else ""
-    args = node.args if isinstance(node, syntax.Call) else ()
+    if isinstance(node, syntax.Name):
+        name = node.id
+    elif isinstance(node, syntax.Call):
+        name = node.func
+    else:
+        name = ""
+    if isinstance(node, syntax.Call):
+        args = node.args
+    else:
+        args = ()
     if name not in ASSUMPTIONS:
         ctx.report(errors.declarations.unknown_assumption(ctx.quote(node), name, ASSUMPTIONS))
         return None
@@ -83,14 +95,19 @@ def var(ctx: Context, node: syntax.VarDecl) -> None:
         declarations.broken(ctx, node, node.name)
         return
     if ctx.declare(
-        NumberSymbol(name=node.name, what="a variable", span=span, node=ir.Var(name=node.name, shape=shape, span=span))
+        NumberSymbol(
+            name=node.name, what="a variable", span=span, node=ir.Var(name=node.name, shape=shape, span=span)
+        )
     ):
         ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
 
 
 def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
     value = node.value
-    owner = value.args[0] if isinstance(value, syntax.Call) and value.func == "params" and len(value.args) == 1 else None
+    if isinstance(value, syntax.Call) and value.func == "params" and len(value.args) == 1:
+        owner = value.args[0]
+    else:
+        owner = None
     if value is None or not isinstance(owner, syntax.Name):
         assert value is not None
         ctx.report(errors.declarations.variable_with_value(node.name, value.span))
@@ -101,7 +118,11 @@ def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(owner.id)
     elif not isinstance(symbol, NetSymbol):
-        ctx.report(errors.declarations.not_a_net(owner.id, symbol.what if symbol is not None else "", nets, owner.span))
+        ctx.report(
+            errors.declarations.not_a_net(
+                owner.id, symbol.what if symbol is not None else "", nets, owner.span
+            )
+        )
     elif node.shape or node.bounds:
         ctx.report(errors.declarations.shape_of_net_parameters(node.name, owner.id, span))
     else:
@@ -109,7 +130,10 @@ def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
         ctx.used.add(owner.id)
         if ctx.declare(
             NumberSymbol(
-                name=node.name, what="the parameters of a net", span=span, node=ir.Var(name=node.name, shape=shape, span=span)
+                name=node.name,
+                what="the parameters of a net",
+                span=span,
+                node=ir.Var(name=node.name, shape=shape, span=span),
             )
         ):
             ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, net=owner.id, span=span)
@@ -163,7 +187,9 @@ def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], 
     return ir.Apply(op=atom, args=(old, new), shape=old.shape or new.shape, span=old.span | new.span)
 
 
-def _variable_set(ctx: Context, node: syntax.VarDecl, bound: syntax.Bound, shape: ir.Shape) -> ir.VectorSet | None:
+def _variable_set(
+    ctx: Context, node: syntax.VarDecl, bound: syntax.Bound, shape: ir.Shape
+) -> ir.VectorSet | None:
     value = bound.value
     if isinstance(value, syntax.SetLiteral | syntax.Range) or (
         isinstance(value, syntax.Name) and isinstance(ctx.symbols.get(value.id), SetSymbol)

@@ -20,9 +20,18 @@ from fccomodel.library import domains, sets
 
 
 def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | None) -> ir.VectorSet | None:
-    """``simplex(K)``, ``box(l, u)``, ...: as a variable's domain (``shape`` is the variable's) or to range over (None)."""
-    family = node.func if isinstance(node, syntax.Call) else node.id if isinstance(node, syntax.Name) else ""
-    args = node.args if isinstance(node, syntax.Call) else ()
+    """``simplex(K)``, ``box(l, u)``, ...: as a variable's domain (``shape`` is the variable's) or to
+    range over (None)."""
+    if isinstance(node, syntax.Call):
+        family = node.func
+    elif isinstance(node, syntax.Name):
+        family = node.id
+    else:
+        family = ""
+    if isinstance(node, syntax.Call):
+        args = node.args
+    else:
+        args = ()
     span = node.span
     simple = sets.get(family)
     if simple is None:
@@ -30,9 +39,18 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
         ctx.report(errors.sets.not_a_set_of_vectors(ctx.quote(node), family, signatures))
         return None
     arity = len(simple.arguments) + (simple.cap is not None)
-    keywords = node.keywords if isinstance(node, syntax.Call) else ()
-    if keywords or (len(args) != arity and not (simple.cap is not None and not simple.arguments and not args and shape)):
-        ctx.report(errors.calls.set_arguments(ctx.quote(node), family, len(args) + len(keywords), arity, simple.signature))
+    if isinstance(node, syntax.Call):
+        keywords = node.keywords
+    else:
+        keywords = ()
+    if keywords or (
+        len(args) != arity and not (simple.cap is not None and not simple.arguments and not args and shape)
+    ):
+        ctx.report(
+            errors.calls.set_arguments(
+                ctx.quote(node), family, len(args) + len(keywords), arity, simple.signature
+            )
+        )
         return None
     if simple.cap is not None:
         return _simplex(ctx, scope, family, args, shape, span)
@@ -48,7 +66,10 @@ def vector_set(ctx: Context, scope: Scope, node: syntax.Expr, shape: ir.Shape | 
 def _simplex(
     ctx: Context, scope: Scope, family: str, args: tuple[syntax.Expr, ...], shape: ir.Shape | None, span: Span
 ) -> ir.VectorSet | None:
-    simplex_shape = literals.declared_shape(ctx, scope, args[:1]) if args else shape
+    if args:
+        simplex_shape = literals.declared_shape(ctx, scope, args[:1])
+    else:
+        simplex_shape = shape
     if simplex_shape is None:
         return None
     if shape is not None and not shapes.same_shape(ctx, simplex_shape, shape[-1:]):
@@ -63,13 +84,17 @@ def _simplex(
     return _made(ctx, family, rest, simplex_shape if shape is None else shape, span)
 
 
-def _made(ctx: Context, family: str, args: tuple[ir.Expr, ...], shape: ir.Shape, span: Span) -> ir.VectorSet | None:
+def _made(
+    ctx: Context, family: str, args: tuple[ir.Expr, ...], shape: ir.Shape, span: Span
+) -> ir.VectorSet | None:
     """The set, or an error where it has no points, whatever its arguments' values are."""
     made = ir.VectorSet(name=ctx.text(span), family=family, args=args, shape=shape)
     return made if signs.are_defined(ctx, domains.of_set(made), span) else None
 
 
-def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span) -> ir.VectorSet | None:
+def _with_values(
+    ctx: Context, family: str, values: list[ir.Expr], shape: ir.Shape, span: Span
+) -> ir.VectorSet | None:
     for value in values:
         if not literals.is_fixed(ctx, value):
             return None
@@ -88,9 +113,15 @@ def _with_values(ctx: Context, family: str, values: list[ir.Expr], shape: ir.Sha
         matrix, right = values
         fits = len(matrix.shape) == 2 and len(right.shape) == 1 and len(shape) == 1
         if not (
-            fits and shapes.same_dim(ctx, matrix.shape[1], shape[0]) and shapes.same_dim(ctx, matrix.shape[0], right.shape[0])
+            fits
+            and shapes.same_dim(ctx, matrix.shape[1], shape[0])
+            and shapes.same_dim(ctx, matrix.shape[0], right.shape[0])
         ):
-            ctx.report(errors.shapes.affine(ctx.quote(span), describe(ctx, matrix), describe(ctx, right), show(shape)))
+            ctx.report(
+                errors.shapes.affine(
+                    ctx.quote(span), describe(ctx, matrix), describe(ctx, right), show(shape)
+                )
+            )
             return None
     return _made(ctx, family, tuple(values), shape, span)
 

@@ -14,9 +14,12 @@ ARGUMENTS = Code("F0302", "arguments")
 NET = Code("F0313", "net")
 
 
-# --------------------------------------------------------------------------------------------------------------- functions
-def unknown_function(name: str, arguments: int, callables: Collection[str], elsewhere: str, span: Span) -> Diagnostic:
-    """Functions are atoms, and what ``def`` and ``net`` declare; ``elsewhere`` is what other languages mean by the name."""
+# ---------------------------------------------------------------------------------------- functions
+def unknown_function(
+    name: str, arguments: int, callables: Collection[str], elsewhere: str, span: Span
+) -> Diagnostic:
+    """Functions are atoms, and what ``def`` and ``net`` declare; ``elsewhere`` is what other languages
+    mean by the name."""
     near = did_you_mean(name, callables)
     similar = sorted(n for n in callables if n.startswith(name[:3]) and len(name) >= 3)
     parameters = ", ".join("uvxyz"[: max(1, min(5, arguments))])
@@ -49,7 +52,7 @@ def not_a_function(name: str, what: str, span: Span) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 def function_needs_arguments(name: str, parameters: Sequence[str], span: Span) -> Diagnostic:
     """A function is no value by itself."""
     return _needs_arguments(name, "a function", f"`{name}({', '.join(parameters)})`", span)
@@ -88,7 +91,9 @@ def left_out(call: Quote, signature: str, line: str, name: str, given: int) -> D
 
 def too_many_arguments(call: Quote, signature: str, line: str, given: int, needed: int) -> Diagnostic:
     """A ``def`` has an argument for each parameter."""
-    return _does_not_fit(call, signature, line, f"{given} arguments are given, {needed} {are(needed)} needed.")
+    return _does_not_fit(
+        call, signature, line, f"{given} arguments are given, {needed} {are(needed)} needed."
+    )
 
 
 def _does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagnostic:
@@ -100,8 +105,11 @@ def _does_not_fit(call: Quote, signature: str, line: str, reason: str) -> Diagno
     )
 
 
-def arguments_of_atom(call: Quote, signature: str, meaning: str, candidates: Sequence[tuple[str, str]]) -> Diagnostic:
-    """An atom takes the arguments of its signature; ``candidates`` is it and others, each with why it does not fit."""
+def arguments_of_atom(
+    call: Quote, signature: str, meaning: str, candidates: Sequence[tuple[str, str]]
+) -> Diagnostic:
+    """An atom takes the arguments of its signature; ``candidates`` is it and others, each with why it
+    does not fit."""
     return ARGUMENTS.error(
         f"{call} does not fit `{signature}`",
         span=call.span,
@@ -132,12 +140,16 @@ def weights_of_no_set(call: Quote) -> Diagnostic:
 
 def needs_parameters(distribution: str, parameters: Sequence[str], span: Span) -> Diagnostic:
     """A distribution is named with its parameters."""
-    return ARGUMENTS.error(f"`{distribution}` needs its parameters", span=span, fix=_written(distribution, parameters))
+    return ARGUMENTS.error(
+        f"`{distribution}` needs its parameters", span=span, fix=_written(distribution, parameters)
+    )
 
 
 def parameters_by_name(call: Quote, distribution: str, parameters: Sequence[str]) -> Diagnostic:
     """Named parameters of a distribution are its own, each once."""
-    return ARGUMENTS.error(f"{call} does not fit", span=call.span, fix=_written(distribution, parameters or ("...",)))
+    return ARGUMENTS.error(
+        f"{call} does not fit", span=call.span, fix=_written(distribution, parameters or ("...",))
+    )
 
 
 def parameters_counted(distribution: str, parameters: Sequence[str], given: int, span: Span) -> Diagnostic:
@@ -155,16 +167,20 @@ def _written(distribution: str, parameters: Sequence[str]) -> str:
 
 def set_arguments(call: Quote, family: str, given: int, wanted: int, form: str) -> Diagnostic:
     """A set of vectors has a number of arguments."""
-    return ARGUMENTS.error(f"{call} has {given} arguments; `{family}` takes {wanted}", span=call.span, fix=f"Write `{form}`.")
+    return ARGUMENTS.error(
+        f"{call} has {given} arguments; `{family}` takes {wanted}", span=call.span, fix=f"Write `{form}`."
+    )
 
 
-# -------------------------------------------------------------------------------------------------------------------- nets
+# --------------------------------------------------------------------------------------------- nets
 def net_arguments(call: Quote, net: str, given: int, owner: str | None) -> Diagnostic:
-    """A net is called with its parameters and one input; ``owner`` is the variable that holds its parameters."""
+    """A net is called with its parameters and one input; ``owner`` is the variable that holds its
+    parameters."""
     return NET.error(
         f"{call} does not fit the net `{net}`",
         span=call.span,
-        reason=f"A net is called with its parameters and one input; {counted(given, 'argument')} {are(given)} given.",
+        reason=f"A net is called with its parameters and one input; {counted(given, 'argument')} "
+        f"{are(given)} given.",
         fix=f"Write `{_net_form(net, owner)}`" + ("" if owner else f", after `var w = params({net});`") + ".",
     )
 
@@ -175,7 +191,9 @@ def net_parameters(weights: Quote, net: str, owner: str | None) -> Diagnostic:
         f"{weights} is not the parameters of `{net}`",
         span=weights.span,
         reason=f"It is {weights.what}.",
-        fix=f"Write `{_net_form(net, owner)}`." if owner else f"Declare `var w = params({net});` and write `{net}(w; ...)`.",
+        fix=f"Write `{_net_form(net, owner)}`."
+        if owner
+        else f"Declare `var w = params({net});` and write `{net}(w; ...)`.",
     )
 
 

@@ -13,7 +13,7 @@ ASSUMPTION_OR_OPTION = Code("F0418", "assumption or option")
 VALUE_OF_VARIABLE = Code("F0419", "value of a variable")
 
 
-# ----------------------------------------------------------------------------------------------------------- sets, families
+# ----------------------------------------------------------------------------------- sets, families
 def family_without_value(name: str, span: Span) -> Diagnostic:
     """Only the labels of a plain set come with the data."""
     return TYPE.error(
@@ -64,7 +64,7 @@ def family_without_rows(name: str, span: Span) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------------- sizes
+# -------------------------------------------------------------------------------------------- sizes
 def not_a_size(name: str, what: str, span: Span) -> Diagnostic:
     """A size is a dim, a set, or a whole number."""
     return TYPE.error(
@@ -95,7 +95,7 @@ def axis_without_name(written: Quote) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ columns
+# ------------------------------------------------------------------------------------------ columns
 def not_a_type(name: str, what: str, span: Span) -> Diagnostic:
     """A column is of numbers, of listed values, or of a set's members."""
     size = f"For a vector of that size write `real[{name}]`."
@@ -121,7 +121,7 @@ def unknown_type(name: str, sets: Collection[str], elsewhere: str, span: Span) -
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- nets
+# --------------------------------------------------------------------------------------------- nets
 def not_mapped_by_nets(written: Quote) -> Diagnostic:
     """A net maps real numbers or arrays of them."""
     return TYPE.error(
@@ -134,7 +134,11 @@ def not_mapped_by_nets(written: Quote) -> Diagnostic:
 
 def unknown_assumption(written: Quote, name: str, assumptions: Mapping[str, str]) -> Diagnostic:
     """What can be assumed of a net; ``assumptions``: name -> its constant, or nothing."""
-    forms = [form for key, constant in assumptions.items() for form in (key, *([f"{key}({constant})"] if constant else []))]
+    forms = [
+        form
+        for key, constant in assumptions.items()
+        for form in (key, *([f"{key}({constant})"] if constant else []))
+    ]
     return ASSUMPTION_OR_OPTION.error(
         f"{written} is no assumption about a net",
         span=written.span,
@@ -168,8 +172,10 @@ def not_a_net(name: str, what: str, nets: Collection[str], span: Span) -> Diagno
     return VALUE_OF_VARIABLE.error(
         f"`{name}` is {what}, not a net" if what else f"`{name}` is not a declared net",
         span=span,
-        reason="`params(s)` is the parameters of the net `s`" + (f"; declared are {listed(nets)}." if nets else "."),
-        fix=did_you_mean(name, nets) or f"Declare `net {'s' if what else name} : real[d] -> real;` before it.",
+        reason="`params(s)` is the parameters of the net `s`"
+        + (f"; declared are {listed(nets)}." if nets else "."),
+        fix=did_you_mean(name, nets)
+        or f"Declare `net {'s' if what else name} : real[d] -> real;` before it.",
     )
 
 
@@ -183,7 +189,7 @@ def shape_of_net_parameters(variable: str, net: str, span: Span) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ options
+# ------------------------------------------------------------------------------------------ options
 def not_an_option(written: Quote) -> Diagnostic:
     """Options have plain values."""
     return ASSUMPTION_OR_OPTION.error(

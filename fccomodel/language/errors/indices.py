@@ -15,7 +15,7 @@ NO_MEMBER = Code("F0309", "no such member")
 NOT_INDEXABLE = Code("F0310", "not indexable")
 
 
-# --------------------------------------------------------------------------------------------------------- number of indices
+# -------------------------------------------------------------------------------- number of indices
 def family_needs_indices(name: str, indices: Sequence[str], line: str, span: Span) -> Diagnostic:
     """A ``let`` family is a quantity at each of its indices."""
     return NUMBER_OF_INDICES.error(
@@ -46,7 +46,7 @@ def wrong_number(written: Quote, given: int, what: str, wanted: int) -> Diagnost
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ no index at all
+# ---------------------------------------------------------------------------------- no index at all
 def not_indexable(written: Quote, what: str, span: Span) -> Diagnostic:
     """Indices pick an entry of an array, or a member of a family."""
     return NOT_INDEXABLE.error(
@@ -77,7 +77,7 @@ def set_without_family(name: str, what: str, span: Span) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------- not of the axis's set
+# ---------------------------------------------------------------------------- not of the axis's set
 def not_an_index(value: Quote, axis: ir.Set | ir.Dim) -> Diagnostic:
     """An index is a bound name, a constant, or (of arrays) a column of labels."""
     return _not_an_index(value, f"Use an index bound over `{_written(axis)}`, or a constant.")
@@ -93,7 +93,8 @@ def _not_an_index(value: Quote, fix: str) -> Diagnostic:
     return OTHER_SET.error(
         f"{value} cannot be an index",
         span=value.span,
-        reason="An index is a name bound by `in`, a formula of such numbers (`i + 1`), a constant, or (of arrays) a column of"
+        reason="An index is a name bound by `in`, a formula of such numbers (`i + 1`), a constant, or "
+        "(of arrays) a column of"
         " labels.",
         fix=fix,
     )
@@ -111,12 +112,18 @@ def index_of_another_set(value: Quote, index: str, domain: ir.Set, axis: ir.Set 
 def column_of_another_set(value: Quote, column: str, domain: ir.Set, axis: ir.Set | ir.Dim) -> Diagnostic:
     """A column picks an entry by the place of its value in its own set, so that this must be the axis's."""
     return _another_set(
-        f"{value} is in {_quoted(domain)}", value.span, axis, f"Declare the column as `{column}: {_range(axis)}`."
+        f"{value} is in {_quoted(domain)}",
+        value.span,
+        axis,
+        f"Declare the column as `{column}: {_range(axis)}`.",
     )
 
 
 def _another_set(message: str, span: Span, axis: ir.Set | ir.Dim, fix: str) -> Diagnostic:
-    wanted = f"the set {_quoted(axis)}" if isinstance(axis, ir.Set) else _range(axis)
+    if isinstance(axis, ir.Set):
+        wanted = f"the set {_quoted(axis)}"
+    else:
+        wanted = _range(axis)
     return OTHER_SET.error(
         f"{message}, and this axis is indexed by {wanted}",
         span=span,
@@ -126,16 +133,22 @@ def _another_set(message: str, span: Span, axis: ir.Set | ir.Dim, fix: str) -> D
 
 
 def _written(axis: ir.Set | ir.Dim) -> str:
-    return axis.name if isinstance(axis, ir.Set) else str(axis)
+    if isinstance(axis, ir.Set):
+        return axis.name
+    return str(axis)
 
 
 def _range(axis: ir.Set | ir.Dim) -> str:
-    return axis.name if isinstance(axis, ir.Set) else f"1 .. {axis}"
+    if isinstance(axis, ir.Set):
+        return axis.name
+    return f"1 .. {axis}"
 
 
 def _quoted(domain: ir.Set) -> str:
     """A set's name in backticks; one that is written out stands as it is."""
-    return f"`{domain.name}`" if domain.name.isidentifier() else domain.name
+    if domain.name.isidentifier():
+        return f"`{domain.name}`"
+    return domain.name
 
 
 def index_of_another_family(value: Quote, index: str, domain: str) -> Diagnostic:
@@ -148,7 +161,7 @@ def index_of_another_family(value: Quote, index: str, domain: str) -> Diagnostic
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- no such member
+# ----------------------------------------------------------------------------------- no such member
 def no_entry(place: float, size: str, span: Span) -> Diagnostic:
     """Entries are counted from 1."""
     return NO_MEMBER.error(
@@ -181,7 +194,9 @@ def number_without_place(value: float, domain: ir.Set, span: Span) -> Diagnostic
 
 
 def _no_number(value: float, domain: ir.Set, span: Span, reason: str) -> Diagnostic:
-    return NO_MEMBER.error(f"{value:g} is not in {_quoted(domain)}", span=span, reason=reason, fix="Use a member of the set.")
+    return NO_MEMBER.error(
+        f"{value:g} is not in {_quoted(domain)}", span=span, reason=reason, fix="Use a member of the set."
+    )
 
 
 def number_for_label(value: float, domain: str, span: Span) -> Diagnostic:
@@ -225,4 +240,6 @@ def label_without_place(label: str, domain: str, span: Span) -> Diagnostic:
 
 def label_for_number(label: str, span: Span) -> Diagnostic:
     """An axis of numbers has no labels."""
-    return NO_MEMBER.error(f'"{label}" is a label, and this axis has none', span=span, fix="Use a number, or a bound index.")
+    return NO_MEMBER.error(
+        f'"{label}" is a label, and this axis has none', span=span, fix="Use a number, or a bound index."
+    )

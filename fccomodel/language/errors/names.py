@@ -19,7 +19,7 @@ LABEL_TWICE = Code("F0212", "label used twice")
 INCLUDE = Code("F0213", "include")
 
 
-# ----------------------------------------------------------------------------------------------------------- unknown names
+# ------------------------------------------------------------------------------------ unknown names
 def unknown(name: str, span: Span, visible: Collection[str]) -> Diagnostic:
     """A name in a formula is declared above it."""
     fix = f"Declare `{name}` before this statement, for instance `param {name} default 1;`."
@@ -34,8 +34,13 @@ def unknown_set(name: str, span: Span, sets: Collection[str]) -> Diagnostic:
 
 def _unknown(what: str, name: str, span: Span, visible: Collection[str], fix: str) -> Diagnostic:
     hint = did_you_mean(name, visible)
-    reason = f"The names visible here are {listed(visible)}." if visible else "No name is visible here."
-    return UNKNOWN_NAME.error(f"{what} `{name}` is not declared", span=span, reason="" if hint else reason, fix=hint or fix)
+    if visible:
+        reason = f"The names visible here are {listed(visible)}."
+    else:
+        reason = "No name is visible here."
+    return UNKNOWN_NAME.error(
+        f"{what} `{name}` is not declared", span=span, reason="" if hint else reason, fix=hint or fix
+    )
 
 
 def column_without_row(name: str, span: Span, table: str, row: str, *, what: str = "name") -> Diagnostic:
@@ -50,7 +55,10 @@ def column_without_row(name: str, span: Span, table: str, row: str, *, what: str
 
 def unknown_size(name: str, span: Span, sizes: Collection[str]) -> Diagnostic:
     """A size is a dim or a set that is declared above it."""
-    reason = f"The dims and sets declared so far are {listed(sizes)}." if sizes else "No dim or set is declared so far."
+    if sizes:
+        reason = f"The dims and sets declared so far are {listed(sizes)}."
+    else:
+        reason = "No dim or set is declared so far."
     return UNKNOWN_NAME.error(
         f"size `{name}` is not declared",
         span=span,
@@ -62,7 +70,10 @@ def unknown_size(name: str, span: Span, sizes: Collection[str]) -> Diagnostic:
 def label_without_quotes(name: str, span: Span) -> Diagnostic:
     """A label among the members of a set is written in quotes."""
     return UNKNOWN_NAME.error(
-        f"name `{name}` is not declared", span=span, reason="Labels are written in quotes.", fix=f'Write `"{name}"`.'
+        f"name `{name}` is not declared",
+        span=span,
+        reason="Labels are written in quotes.",
+        fix=f'Write `"{name}"`.',
     )
 
 
@@ -76,7 +87,7 @@ def unknown_column(table: str, name: str, columns: Collection[str], line: str, s
     )
 
 
-# -------------------------------------------------------------------------------------------------- names in the wrong place
+# ------------------------------------------------------------------------- names in the wrong place
 def too_early(name: str, line: str, span: Span) -> Diagnostic:
     """Names are declared before use."""
     return TOO_EARLY.error(
@@ -108,7 +119,7 @@ def not_bound_here(name: str, binder: Quote, span: Span) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- names that are taken
+# ----------------------------------------------------------------------------- names that are taken
 def declared_twice(name: str, what: str, line: str, span: Span) -> Diagnostic:
     """One name means one thing."""
     return DECLARED_TWICE.error(
@@ -122,14 +133,20 @@ def declared_twice(name: str, what: str, line: str, span: Span) -> Diagnostic:
 def parameter_twice(function: str, parameter: str, span: Span) -> Diagnostic:
     """One name means one argument of a ``def``."""
     return DECLARED_TWICE.error(
-        f"`{function}` has two parameters `{parameter}`", span=span, reason="One name means one argument.", fix="Rename one."
+        f"`{function}` has two parameters `{parameter}`",
+        span=span,
+        reason="One name means one argument.",
+        fix="Rename one.",
     )
 
 
 def column_twice(column: str, span: Span) -> Diagnostic:
     """One name means one column of a table."""
     return DECLARED_TWICE.error(
-        f"column `{column}` is declared a second time", span=span, reason="One name means one column.", fix="Rename one."
+        f"column `{column}` is declared a second time",
+        span=span,
+        reason="One name means one column.",
+        fix="Rename one.",
     )
 
 
@@ -150,7 +167,9 @@ def taken_by_binder(name: str, what: str, span: Span, free_name: str) -> Diagnos
 
 def taken_by_subscript(name: str, span: Span) -> Diagnostic:
     """``mean_i`` inside a reduction over ``i``."""
-    return taken(name, "bound around this place", span, "Declare another index over the same set, and use it here.")
+    return taken(
+        name, "bound around this place", span, "Declare another index over the same set, and use it here."
+    )
 
 
 def another_index(name: str, declared: Quote, span: Span) -> Diagnostic:
@@ -183,7 +202,7 @@ def label_twice(label: str, line: str, span: Span) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- other files
+# -------------------------------------------------------------------------------------- other files
 def includes_itself(path: str, span: Span) -> Diagnostic:
     """Files do not include one another in a circle."""
     return INCLUDE.error(

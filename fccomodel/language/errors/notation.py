@@ -18,7 +18,7 @@ DECLARATION = Code("F0127", "declaration")
 _SYMBOL = "A formula has no value until the model has data and is solved"
 
 
-# -------------------------------------------------------------------------------------------------------------- truth values
+# ------------------------------------------------------------------------------------- truth values
 #: construct of Python -> what to write in its place
 INSTEAD = {
     "And": "join conditions by `&`, each in brackets: `(a) & (b)`",
@@ -28,7 +28,8 @@ INSTEAD = {
     "GeneratorExp": "put the condition on the set: `for z in D.where(D.y == 1)`",
     "IfExp": "write the choice as a formula: `step(u)`, `max(u, v)`, or a condition in `.where(...)`",
     "In": "write the cases out: `(z.y == 1) | (z.y == 2)`",
-    "": "join conditions by `&`, `|`, `~`; put them on sets, `D.where(D.y == 1)`; write `between(low, e, high)` for a chain",
+    "": "join conditions by `&`, `|`, `~`; put them on sets, `D.where(D.y == 1)`; write `between(low, e, "
+    "high)` for a chain",
 }
 
 
@@ -36,7 +37,8 @@ def truth_value(construct: str, shown: str) -> Diagnostic:
     """A formula is neither true nor false."""
     return TRUTH.error(
         f"`{shown}` is neither true nor false",
-        reason=f"{_SYMBOL}: `if`, `and`, `or`, `not`, `in` and chains such as `a <= b <= c` ask for its truth value now.",
+        reason=f"{_SYMBOL}: `if`, `and`, `or`, `not`, `in` and chains such as `a <= b <= c` ask for its "
+        "truth value now.",
         fix=INSTEAD.get(construct, INSTEAD[""]),
     )
 
@@ -46,14 +48,17 @@ def no_number(what: str, shown: str, fix: str) -> Diagnostic:
     return TRUTH.error(f"`{shown}` has no {what}", reason=f"{_SYMBOL}.", fix=fix)
 
 
-# ----------------------------------------------------------------------------------------------------------- Python functions
+# --------------------------------------------------------------------------------- Python functions
 def builtin_over_set(function: str, words: Iterable[str]) -> Diagnostic:
     """A set of the model has no elements that Python could go through."""
     word = function.rpartition(".")[2]
     known = word in words
     return BUILTIN.error(
-        f"`{function}` cannot go through a set of the model" if function else "Python cannot go through a set of the model",
-        reason="The set has its elements when the model has data; the words of the language take a comprehension over it as a "
+        f"`{function}` cannot go through a set of the model"
+        if function
+        else "Python cannot go through a set of the model",
+        reason="The set has its elements when the model has data; the words of the language take a "
+        "comprehension over it as a "
         "whole, Python's own functions, lists and loops do not.",
         fix=f"write `from fccomodel import {word}`, or `fc.{word}(...)`"
         if known
@@ -66,18 +71,22 @@ def foreign_function(function: str, word: str, shown: str) -> Diagnostic:
     return BUILTIN.error(
         f"`{function}` cannot take `{shown}`",
         reason=f"{_SYMBOL}; functions of other libraries take numbers.",
-        fix=f"write `fc.{word}(...)`" if word else "use the language's own functions; `fccomodel atoms` lists them",
+        fix=f"write `fc.{word}(...)`"
+        if word
+        else "use the language's own functions; `fccomodel atoms` lists them",
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ comprehensions
+# ----------------------------------------------------------------------------------- comprehensions
 def several_members() -> Diagnostic:
     """A comprehension goes over sets of the model alone."""
     return COMPREHENSION.error(
         "this comprehension goes through a Python object that has several members",
-        reason="A comprehension gives one formula, for an element that stands for all: its `for`s go over tables and sets of the "
+        reason="A comprehension gives one formula, for an element that stands for all: its `for`s go "
+        "over tables and sets of the "
         "model.",
-        fix="write the numbers as a set of the model: `for k in values(1, 2, 3)`, `for t in grid(0, 1, by=0.1)`",
+        fix="write the numbers as a set of the model: `for k in values(1, 2, 3)`, `for t in grid(0, 1, "
+        "by=0.1)`",
     )
 
 
@@ -113,11 +122,12 @@ def unpacked(shown: str) -> Diagnostic:
     return COMPREHENSION.error(
         f"`{shown}` cannot be taken apart or gone through",
         reason="An element of a set is one name; its columns are `z.x`, entries of arrays `v[k]`.",
-        fix="write `for z in D` and `z.x`, or go over the set that an array is indexed by: `sum(v[k] for k in K)`",
+        fix="write `for z in D` and `z.x`, or go over the set that an array is indexed by: `sum(v[k] for "
+        "k in K)`",
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- several models
+# ----------------------------------------------------------------------------------- several models
 def another_model(first: str, second: str) -> Diagnostic:
     """A formula belongs to one model."""
     return FOREIGN.error(
@@ -127,7 +137,7 @@ def another_model(first: str, second: str) -> Diagnostic:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------- statements
+# --------------------------------------------------------------------------------------- statements
 def removed(name: str, where: str) -> Diagnostic:
     """A statement that others use stays."""
     return REMOVED.error(
@@ -156,7 +166,8 @@ def no_function(shown: str, methods: Iterable[str]) -> Diagnostic:
     """A formula, a column or a set is no function; a misspelt method reads as a column."""
     return ATTRIBUTE.error(
         f"`{shown}` cannot be called",
-        reason="A name after a point is a column; nets, functions by `m.define` and the language's words take arguments.",
+        reason="A name after a point is a column; nets, functions by `m.define` and the language's words "
+        "take arguments.",
         fix=did_you_mean(shown.rpartition(".")[2], methods) or "write a product with `*`, an entry as `v[k]`",
     )
 
@@ -165,7 +176,8 @@ def not_a_statement(shown: str) -> Diagnostic:
     """An attribute of a model is a declaration, a set or a formula."""
     return DECLARATION.error(
         f"{shown} is no statement of a model",
-        reason="An attribute is a declaration (`fc.param()`, `fc.var(m.d)`, ...), a set, a formula, or a family of them by a "
+        reason="An attribute is a declaration (`fc.param()`, `fc.var(m.d)`, ...), a set, a formula, or a "
+        "family of them by a "
         "comprehension. Data enter by `bind`.",
         fix="write `m.c = fc.array(m.G)` and `m.bind(c=...)` for data, `fc.const(2)` for a number",
     )
@@ -185,12 +197,13 @@ def argument(call: str, reason: str, fix: str) -> Diagnostic:
     return DECLARATION.error(f"`{call}` cannot take this", reason=reason, fix=fix)
 
 
-# ------------------------------------------------------------------------------------------------------------------ operands
+# ----------------------------------------------------------------------------------------- operands
 def not_an_operand(shown: str) -> Diagnostic:
     """Formulas are made of numbers, labels and names of the model."""
     return OPERAND.error(
         f"{shown} cannot stand in a formula",
-        reason="Formulas are made of numbers, labels (texts) and names of the model; data enter by `bind` alone.",
+        reason="Formulas are made of numbers, labels (texts) and names of the model; data enter by "
+        "`bind` alone.",
         fix="declare `m.c = fc.array(m.d)` and bind it: `m.bind(c=values)`",
     )
 
@@ -198,7 +211,9 @@ def not_an_operand(shown: str) -> Diagnostic:
 def no_operator(op: str, fix: str) -> Diagnostic:
     """Operators that the language does not have."""
     return OPERAND.error(
-        f"formulas have no `{op}`", reason="The operators are `+ - * / @ **` and comparisons, `& | ~` of conditions.", fix=fix
+        f"formulas have no `{op}`",
+        reason="The operators are `+ - * / @ **` and comparisons, `& | ~` of conditions.",
+        fix=fix,
     )
 
 
@@ -223,5 +238,7 @@ def too_large(limit: int) -> Diagnostic:
 def unfinished(kind: str) -> Diagnostic:
     """A number that no file can hold."""
     return OPERAND.error(
-        f"{kind} is no number of a model", reason="Numbers are finite.", fix="leave the bound out, or write a finite number"
+        f"{kind} is no number of a model",
+        reason="Numbers are finite.",
+        fix="leave the bound out, or write a finite number",
     )

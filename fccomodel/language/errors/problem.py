@@ -1,4 +1,5 @@
-"""F0401, F0402, F0422, F0423, F0431-F0433, F0435, F0436: the objective, the constraints, and the model as a whole."""
+"""F0401, F0402, F0422, F0423, F0431-F0433, F0435, F0436: the objective, the constraints, and the model
+as a whole."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ _UNUSED = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------------------- objective
+# ---------------------------------------------------------------------------------------- objective
 def no_objective(end: int) -> Diagnostic:
     """A model says what is minimised or maximised."""
     return NO_OBJECTIVE.error(
@@ -66,7 +67,7 @@ def no_variables(span: Span) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- constraints
+# -------------------------------------------------------------------------------------- constraints
 def infeasible(relation: Quote, lies: Interval, *, equality: bool) -> Diagnostic:
     """Some point may satisfy a constraint; ``lies`` is the interval of its left minus its right side."""
     return INFEASIBLE.error(
@@ -92,7 +93,8 @@ def bound_as_constraint(relation: Quote, declared: str) -> Diagnostic:
     return BOUND_AS_CONSTRAINT.warning(
         f"{relation} is a bound on one variable",
         span=relation.span,
-        reason="A bound that is declared belongs to the variable's domain: it is no row of the report and has no multiplier.",
+        reason="A bound that is declared belongs to the variable's domain: it is no row of the report "
+        "and has no multiplier.",
         fix=f"Declare it: `var {declared};`.",
     )
 
@@ -107,7 +109,7 @@ def no_label(relation: Quote, label: str) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- size
+# --------------------------------------------------------------------------------------------- size
 def statement_too_deep(span: Span) -> Diagnostic:
     """Definitions inside definitions are inlined."""
     return TOO_LARGE.error(
@@ -120,7 +122,9 @@ def statement_too_deep(span: Span) -> Diagnostic:
 
 def definitions_too_deep(limit: int, span: Span) -> Diagnostic:
     """Definitions call definitions to a bounded depth."""
-    return TOO_LARGE.error(f"definitions call each other more than {limit} deep", span=span, fix="Name a part of it with `let`.")
+    return TOO_LARGE.error(
+        f"definitions call each other more than {limit} deep", span=span, fix="Name a part of it with `let`."
+    )
 
 
 def formula_too_deep(levels: int, limit: int, span: Span) -> Diagnostic:
@@ -138,12 +142,13 @@ def model_too_large(limit: int, span: Span) -> Diagnostic:
     return TOO_LARGE.error(
         f"the model grows beyond {limit:,} expressions when its definitions are inlined",
         span=span,
-        reason="A `def` is copied to each of its calls, so definitions that call each other twice double at every step.",
+        reason="A `def` is copied to each of its calls, so definitions that call each other twice double "
+        "at every step.",
         fix="Name the shared quantity once with `let`.",
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- unused names
+# ------------------------------------------------------------------------------------- unused names
 def unused(name: str, what: str, span: Span) -> Diagnostic:
     """A declared name that is never read."""
     code = UNUSED_VARIABLE if what in ("a variable", "the parameters of a net") else UNUSED

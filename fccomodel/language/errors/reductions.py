@@ -1,4 +1,5 @@
-"""F0403, F0406, F0408, F0414, F0434, F0437: what a reduction goes over, its options, and what its body depends on."""
+"""F0403, F0406, F0408, F0414, F0434, F0437: what a reduction goes over, its options, and what its body
+depends on."""
 
 from __future__ import annotations
 
@@ -16,22 +17,29 @@ QUOTIENT = Code("F0434", "expectation of a quotient")
 NO_DRAW_IN_BODY = Code("F0437", "no draw in the body")
 
 
-# -------------------------------------------------------------------------------------------------------------- in and ~
+# ----------------------------------------------------------------------------------------- in and ~
 def iterates_or_draws(
     reduction: str, index: str, binding: str, domain: str, span: Span, *, instead: str, subscript: bool
 ) -> Diagnostic:
-    """A reduction iterates by ``in``, or draws by ``~``; ``instead`` is one that goes with the binding as it is.
+    """A reduction iterates by ``in``, or draws by ``~``; ``instead`` is one that goes with the binding
+    as it is.
 
     ``subscript``: the index is declared, and written as ``mean_i``.
     """
     sign = "~" if binding == "in" else "in"
-    fix = f"Write `{reduction}[{index} {sign} {domain}]`" + (f", or `{instead}` in place of `{reduction}`." if instead else ".")
+    fix = f"Write `{reduction}[{index} {sign} {domain}]`" + (
+        f", or `{instead}` in place of `{reduction}`." if instead else "."
+    )
     if subscript:
-        fix = f"Write `{instead}_{index}`." if instead else f"Declare another index by `{sign}`."
+        if instead:
+            fix = f"Write `{instead}_{index}`."
+        else:
+            fix = f"Declare another index by `{sign}`."
     return IN_OR_DRAW.error(
         f"`{reduction}` does not go with `{index} {binding} {domain}`",
         span=span,
-        reason=f"`{reduction}` averages draws (`~`); `{index}` is bound by `in`, which iterates over all elements."
+        reason=f"`{reduction}` averages draws (`~`); `{index}` is bound by `in`, which iterates over all "
+        "elements."
         if binding == "in"
         else f"`{reduction}` goes over all elements (`in`); `{index}` is drawn by `~`.",
         fix=fix,
@@ -71,19 +79,26 @@ def set_of_several(span: Span) -> Diagnostic:
 def nothing_drawn(written: Quote, reduction: str, declared: Sequence[str], form: str) -> Diagnostic:
     """``E[...]`` draws the ``~`` indices that are free in its body; ``declared`` are those of the model."""
     reason = f"`{reduction}[...]` draws the `~` indices that are free in its body"
-    indices = f"; declared are {listed(declared)}, and none is free here." if declared else ", and no `index z ~ D;` is declared."
+    if declared:
+        indices = f"; declared are {listed(declared)}, and none is free here."
+    else:
+        indices = ", and no `index z ~ D;` is declared."
     return IN_OR_DRAW.error(
-        f"nothing is drawn in {written}", span=written.span, reason=reason + indices, fix=f"Say what is drawn: `{form}`."
+        f"nothing is drawn in {written}",
+        span=written.span,
+        reason=reason + indices,
+        fix=f"Say what is drawn: `{form}`.",
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ options
+# ------------------------------------------------------------------------------------------ options
 def no_such_option(reduction: str, option: str, allowed: Sequence[str], form: str, span: Span) -> Diagnostic:
     """A reduction has the options of its kind."""
     return OPTION.error(
         f"`{reduction}` has no option `{option}`",
         span=span,
-        reason=f"Its options are {listed(allowed)} (`empty = drop` or `empty = error`, for groups without rows).",
+        reason=f"Its options are {listed(allowed)} (`empty = drop` or `empty = error`, for groups without "
+        "rows).",
         fix=did_you_mean(option, allowed) or f"Write `{form}`.",
     )
 
@@ -98,15 +113,17 @@ def needs_option(reduction: str, option: str, form: str, span: Span) -> Diagnost
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- dependencies
-def unbound_index(what: str, name: str, binding: str, domain: str, line: str, span: Span, *, family: bool) -> Diagnostic:
-    """A value depends on no index that nothing binds; ``family``: there may be one value per element instead."""
+# ------------------------------------------------------------------------------------- dependencies
+def unbound_index(
+    what: str, name: str, binding: str, domain: str, line: str, span: Span, *, family: bool
+) -> Diagnostic:
+    """A value depends on no index that nothing binds; ``family``: there may be one value per element
+    instead."""
     drawn = binding == "~"
-    fix = (
-        f"Reduce over it: `E_{name}`, or `E[...]` around it."
-        if drawn
-        else f"Reduce over it: `mean_{name}`, `sum_{name}` or `max_{name}`."
-    )
+    if drawn:
+        fix = f"Reduce over it: `E_{name}`, or `E[...]` around it."
+    else:
+        fix = f"Reduce over it: `mean_{name}`, `sum_{name}` or `max_{name}`."
     if family and not drawn:
         fix += f" For one value per `{name}` declare a family, `let x[{name} in {domain}] = ...`."
     return UNBOUND_INDEX.error(
@@ -138,7 +155,7 @@ def distribution_on_variable(parameter: Quote) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------------- notes
+# -------------------------------------------------------------------------------------------- notes
 def mean_of_a_quotient(word: str, head: str, top: str, bottom: str, span: Span) -> Diagnostic:
     """``E[..] a / b`` is E(a/b), where the ratio of expectations is the common intent."""
     return QUOTIENT.warning(

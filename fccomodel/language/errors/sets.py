@@ -14,15 +14,18 @@ SET_OF_VARIABLE = Code("F0412", "set of a variable")
 
 _RANGES = {
     "in": "`in` iterates over a set, a table's rows, a list `{1, 2}` or a range `1 .. n`.",
-    "~": "`~` draws rows of a table or of a set of rows, elements of a finite set, or numbers of a distribution.",
+    "~": "`~` draws rows of a table or of a set of rows, elements of a finite set, or numbers of a "
+    "distribution.",
 }
 _WRITE = {"in": "Write a set there.", "~": "Write a table, a set, or a distribution such as `normal(0, 1)`."}
 
 
-# ----------------------------------------------------------------------------------------------------- after `in` and `~`
+# ------------------------------------------------------------------------------- after `in` and `~`
 def not_a_set(written: Quote, what: str, binding: str) -> Diagnostic:
     """An index ranges over a set; ``binding`` is ``in`` or ``~``."""
-    return NOT_A_SET.error(f"{written} is {what}, not a set", span=written.span, reason=_RANGES[binding], fix=_WRITE[binding])
+    return NOT_A_SET.error(
+        f"{written} is {what}, not a set", span=written.span, reason=_RANGES[binding], fix=_WRITE[binding]
+    )
 
 
 def number_as_set(written: Quote) -> Diagnostic:
@@ -90,11 +93,14 @@ def _no_elements(what: str, span: Span, reason: str, fix: str) -> Diagnostic:
     return NOT_A_SET.error(f"{what} has no elements to iterate over", span=span, reason=reason, fix=fix)
 
 
-# ------------------------------------------------------------------------------------------------------------------ members
+# ------------------------------------------------------------------------------------------ members
 def listed_twice(written: Quote) -> Diagnostic:
     """A set has every member once."""
     return MEMBERS.error(
-        f"{written} is listed twice", span=written.span, reason="A set has every member once.", fix="Leave one out."
+        f"{written} is listed twice",
+        span=written.span,
+        reason="A set has every member once.",
+        fix="Leave one out.",
     )
 
 
@@ -128,14 +134,15 @@ def long_range(written: Quote) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- sets of variables
+# -------------------------------------------------------------------------------- sets of variables
 def not_a_set_of_vectors(written: Quote, family: str, forms: Mapping[str, str]) -> Diagnostic:
     """A variable lies in one of the simple sets; ``forms`` says how each is written."""
     return SET_OF_VARIABLE.error(
         f"{written} is not a set of vectors",
         span=written.span,
         reason=f"Those known are {listed(forms.values())}.",
-        fix=(did_you_mean(family, forms) if family else "") or "Write a condition on the variable as a labelled constraint.",
+        fix=(did_you_mean(family, forms) if family else "")
+        or "Write a condition on the variable as a labelled constraint.",
     )
 
 

@@ -1,4 +1,5 @@
-"""F0301, F0303: scalars, vectors and matrices where others are needed. Shapes come in words, ``vector [d]``."""
+"""F0301, F0303: scalars, vectors and matrices where others are needed. Shapes come in words, ``vector
+[d]``."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ SHAPE = Code("F0301", "shape")
 NOT_A_SCALAR = Code("F0303", "not a scalar")
 
 
-# --------------------------------------------------------------------------------------------------------------- operations
+# --------------------------------------------------------------------------------------- operations
 def operands(op: str, left: Quote, right: Quote, span: Span, axes: tuple[int, int]) -> Diagnostic:
     """An entrywise operation has equal shapes, or a scalar on one side; ``axes`` are the numbers of axes."""
     fix = "Give both the same dims where they are declared."
@@ -35,7 +36,9 @@ def matrix_product(left: Quote, right: Quote, span: Span, *, with_scalar: bool) 
         span=span,
         reason=f"The left side is {left.what}, the right side {right.what};"
         " `@` multiplies matrices and vectors whose inner sizes agree.",
-        fix="Use `*` with a scalar." if with_scalar else "Turn one round with `transpose(A)`, or correct its declared shape.",
+        fix="Use `*` with a scalar."
+        if with_scalar
+        else "Turn one round with `transpose(A)`, or correct its declared shape.",
     )
 
 
@@ -50,7 +53,7 @@ def arguments(function: str, rule: str, values: list[Quote], others: str, span: 
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- declarations
+# ------------------------------------------------------------------------------------- declarations
 def default(value: Quote, param: str, shape: str) -> Diagnostic:
     """A default is a scalar, or has the param's shape."""
     return SHAPE.error(
@@ -101,16 +104,19 @@ def affine(written: Quote, matrix: str, right: str, variable: str) -> Diagnostic
     return SHAPE.error(
         f"{written} does not fit a {variable}",
         span=written.span,
-        reason=f"`A x = b` needs a matrix [m, n], a vector [m] and a variable [n]; these are {matrix}, {right} and a {variable}.",
+        reason=f"`A x = b` needs a matrix [m, n], a vector [m] and a variable [n]; these are {matrix}, "
+        f"{right} and a {variable}.",
         fix="Correct the declared shapes.",
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ scalars
+# ------------------------------------------------------------------------------------------ scalars
 def not_a_scalar(place: str, value: Quote, advice: str = "", *, reason: str = "") -> Diagnostic:
     """A place that takes one number; ``place`` names it."""
     fix = advice or "Reduce it to one number: `sum(...)`, `sumsq(...)`, `norm2(...)`, `dot(..., ...)`."
-    return NOT_A_SCALAR.error(f"{place} must be a scalar, and this is {value.what}", span=value.span, reason=reason, fix=fix)
+    return NOT_A_SCALAR.error(
+        f"{place} must be a scalar, and this is {value.what}", span=value.span, reason=reason, fix=fix
+    )
 
 
 def parameter_of_atom(parameter: str, signature: str, value: Quote) -> Diagnostic:
@@ -141,4 +147,6 @@ def compared(value: Quote) -> Diagnostic:
 
 def radius(value: Quote) -> Diagnostic:
     """The radius of a ball is one number."""
-    return NOT_A_SCALAR.error(f"{value} is {value.what}, and a scalar is needed", span=value.span, fix="Give one number.")
+    return NOT_A_SCALAR.error(
+        f"{value} is {value.what}, and a scalar is needed", span=value.span, fix="Give one number."
+    )

@@ -1,4 +1,5 @@
-"""F0304-F0306, F0311, F0314, F0316: numbers, conditions, labels, rows and sets, one in the place of another."""
+"""F0304-F0306, F0311, F0314, F0316: numbers, conditions, labels, rows and sets, one in the place of
+another."""
 
 from __future__ import annotations
 
@@ -16,14 +17,15 @@ NOT_A_NUMBER = Code("F0314", "not a number")
 ROW_AS_NUMBER = Code("F0316", "row as number")
 
 
-# --------------------------------------------------------------------------------------------------- in the place of a number
+# ------------------------------------------------------------------------- in the place of a number
 def condition_as_number(value: Quote, place: str) -> Diagnostic:
     """Conditions are not 0/1 numbers; ``place`` is what takes a number."""
     return CONDITION_AS_NUMBER.error(
         f"{value} is true or false, and {place} must be a number",
         span=value.span,
         reason="Conditions are not 0/1 numbers.",
-        fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which is 1 where u > 0.",
+        fix="Put it into the brackets of a reduction, `E[z ~ D | z.y == 1] ...`, or use `step(u)`, which "
+        "is 1 where u > 0.",
     )
 
 
@@ -82,7 +84,9 @@ def named_set_as_number(name: str, what: str, span: Span, *, table: bool) -> Dia
 def member_of_family_as_number(written: Quote) -> Diagnostic:
     """``N[i]`` of a family of sets is a set."""
     return NOT_A_NUMBER.error(
-        f"{written} is a set, not a number", span=written.span, fix=f"Bind an index over it: `E[z ~ {written.text}] ...`."
+        f"{written} is a set, not a number",
+        span=written.span,
+        fix=f"Bind an index over it: `E[z ~ {written.text}] ...`.",
     )
 
 
@@ -98,7 +102,9 @@ def distribution_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
 
 def vectors_as_number(name: str, call: Quote, span: Span) -> Diagnostic:
     """A set of vectors is the domain of a variable."""
-    return NOT_A_NUMBER.error(f"`{name}` is a set of vectors, not a number", span=span, fix=f"Write `var x[d] in {call.text};`.")
+    return NOT_A_NUMBER.error(
+        f"`{name}` is a set of vectors, not a number", span=span, fix=f"Write `var x[d] in {call.text};`."
+    )
 
 
 def parameters_as_number(call: Quote, span: Span) -> Diagnostic:
@@ -111,7 +117,7 @@ def parameters_as_number(call: Quote, span: Span) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- rows
+# --------------------------------------------------------------------------------------------- rows
 def column_of_whole_table(written: Quote, table: str, column: str) -> Diagnostic:
     """A column is read at a row."""
     return NOT_A_ROW.error(
@@ -132,7 +138,7 @@ def no_columns(value: Quote, column: str, span: Span) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- comparisons
+# -------------------------------------------------------------------------------------- comparisons
 def not_a_condition(place: str, value: Quote) -> Diagnostic:
     """A condition is true or false."""
     return NOT_A_CONDITION.error(
@@ -146,7 +152,10 @@ def not_a_condition(place: str, value: Quote) -> Diagnostic:
 def labels_ordered(op: str, span: Span) -> Diagnostic:
     """Labels have no order."""
     return LABELS_AND_NUMBERS.error(
-        f"labels cannot be ordered by `{op}`", span=span, reason="Labels have no order.", fix="Use `==` or `!=`."
+        f"labels cannot be ordered by `{op}`",
+        span=span,
+        reason="Labels have no order.",
+        fix="Use `==` or `!=`.",
     )
 
 
@@ -165,7 +174,8 @@ def labels_of_two_sets(left: Quote, right: Quote, sets: tuple[str, str], span: S
     return LABELS_AND_NUMBERS.error(
         f"{left} and {right} are labels of different sets",
         span=span,
-        reason=f"One is a label of `{sets[0]}`, the other of `{sets[1]}`; labels of two sets are never equal.",
+        reason=f"One is a label of `{sets[0]}`, the other of `{sets[1]}`; labels of two sets are never "
+        "equal.",
         fix="Declare both with the same set.",
     )
 
@@ -190,7 +200,9 @@ def rows_of_two_tables(left: Quote, right: Quote, tables: tuple[str, str], span:
     )
 
 
-def incomparable(left: Quote, right: Quote, span: Span, fix: str = "Compare things of one kind.") -> Diagnostic:
+def incomparable(
+    left: Quote, right: Quote, span: Span, fix: str = "Compare things of one kind."
+) -> Diagnostic:
     """A comparison has numbers, labels or rows on both sides."""
     return LABELS_AND_NUMBERS.error(
         f"{left} and {right} cannot be compared",
@@ -200,7 +212,9 @@ def incomparable(left: Quote, right: Quote, span: Span, fix: str = "Compare thin
     )
 
 
-def label_compared_with_number(left: Quote, right: Quote, span: Span, label: Quote, number: float) -> Diagnostic:
+def label_compared_with_number(
+    left: Quote, right: Quote, span: Span, label: Quote, number: float
+) -> Diagnostic:
     """``z.g == 1`` of a column of labels."""
     fix = f'Write the label in quotes: `{label.text} == "{number:g}"`;'
     return incomparable(left, right, span, f"{fix} or declare the values as numbers, `{{{number:g}, ...}}`.")
@@ -208,7 +222,10 @@ def label_compared_with_number(left: Quote, right: Quote, span: Span, label: Quo
 
 def number_compared_with_label(left: Quote, right: Quote, span: Span, label: str) -> Diagnostic:
     """``z.x == "a"`` of a column of numbers."""
-    fix = f'Declare the column with its labels, `{{"{label}", ...}}` or a set\'s name, or compare with a number.'
+    fix = (
+        f'Declare the column with its labels, `{{"{label}", ...}}` or a set\'s name, or compare with a '
+        "number."
+    )
     return incomparable(left, right, span, fix)
 
 

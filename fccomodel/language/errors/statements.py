@@ -15,7 +15,7 @@ NESTING = Code("F0107", "nesting")
 ORDER = Code("F0114", "order")
 
 
-# ----------------------------------------------------------------------------------------------------------------- brackets
+# ----------------------------------------------------------------------------------------- brackets
 def nothing_to_close(bracket: str, span: Span) -> Diagnostic:
     """Brackets come in pairs."""
     return BRACKET.error(
@@ -66,13 +66,15 @@ def deep_operators(limit: int, start: int) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- semicolons
+# --------------------------------------------------------------------------------------- semicolons
 def no_semicolon(word: str, span: Span, *, last: bool = False) -> Diagnostic:
     """Every statement and every option ends in ``;``; ``last``: the file ends here."""
     return SEMICOLON.error(
         "`;` is missing after this",
         span=span,
-        reason="Every statement ends in `;`, the last one too." if last else "Every statement ends in `;`, and every option.",
+        reason="Every statement ends in `;`, the last one too."
+        if last
+        else "Every statement ends in `;`, and every option.",
         fix=f"write `{short(word)};`",
     )
 
@@ -97,12 +99,14 @@ def nothing_ends(span: Span) -> Diagnostic:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- statements
+# --------------------------------------------------------------------------------------- statements
 def unknown_statement(word: str, forms: Mapping[str, str], meant: str | None, span: Span) -> Diagnostic:
     """A statement begins with one of its words; ``meant`` is the one that was, where that can be guessed."""
     fix = "begin the statement with one of these words"
     if meant is not None:
-        fix = f"Did you mean `{meant}`?" + (f" It is written like `{forms[meant]}`" if forms[meant] != meant else "")
+        fix = f"Did you mean `{meant}`?" + (
+            f" It is written like `{forms[meant]}`" if forms[meant] != meant else ""
+        )
     return STATEMENT.error(
         f"no statement begins with `{short(word)}`",
         span=span,
@@ -116,7 +120,8 @@ def early_constraint(span: Span) -> Diagnostic:
     return ORDER.error(
         "a constraint before `subject to`",
         span=span,
-        reason="Constraints come after the heading `subject to` (or `s.t.`), which comes after the objective.",
+        reason="Constraints come after the heading `subject to` (or `s.t.`), which comes after the "
+        "objective.",
         fix="write `subject to` on a line of its own before the first constraint",
     )
 

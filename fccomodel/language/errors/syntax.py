@@ -19,10 +19,12 @@ _COMPARISONS = "The comparisons are <= >= == != < >."
 _WORDS = "Statement words, `in`, `and`, `E`, `sum` and the like can name nothing but a table's columns."
 
 
-# ------------------------------------------------------------------------------------------------------------- any statement
+# ------------------------------------------------------------------------------------ any statement
 def ends_early(end: int, reason: str, form: str) -> Diagnostic:
     """A statement is complete; ``form`` is how one of its kind is written."""
-    return UNEXPECTED.error("the statement ends too early", span=Span(start=end, end=end + 1), reason=reason, fix=_like(form))
+    return UNEXPECTED.error(
+        "the statement ends too early", span=Span(start=end, end=end + 1), reason=reason, fix=_like(form)
+    )
 
 
 def unexpected(word: str, reason: str, form: str, span: Span) -> Diagnostic:
@@ -36,7 +38,9 @@ def _like(form: str) -> str:
 
 def heading_expected(word: str, reason: str, span: Span) -> Diagnostic:
     """``such that`` and the like: the heading is ``subject to``."""
-    return UNEXPECTED.error(f"did not expect `{word}` here", span=span, reason=reason, fix="write `subject to`")
+    return UNEXPECTED.error(
+        f"did not expect `{word}` here", span=span, reason=reason, fix="write `subject to`"
+    )
 
 
 def no_operator(span: Span) -> Diagnostic:
@@ -64,7 +68,8 @@ def number_as_type(number: str, column: str, span: Span) -> Diagnostic:
     return UNEXPECTED.error(
         f"no type: `{number}`",
         span=span,
-        reason="The type of a column is `real`, `int`, a name declared by `set`, or numbers in braces, `{-1, 1}`.",
+        reason="The type of a column is `real`, `int`, a name declared by `set`, or numbers in braces, "
+        "`{-1, 1}`.",
         fix=f"declare `set K = 1 .. 3 by 1;` before it, and write `{column}: K`",
     )
 
@@ -74,7 +79,8 @@ def interval(name: str, ends: Sequence[str], span: Span) -> Diagnostic:
     return UNEXPECTED.error(
         "an interval in square brackets",
         span=span,
-        reason="Bounds are written as comparisons; after `in` comes a set by its name, such as `simplex` or `ball(2)`.",
+        reason="Bounds are written as comparisons; after `in` comes a set by its name, such as `simplex` "
+        "or `ball(2)`.",
         fix=f"write `{name} >= {ends[0]}, <= {ends[1]}`",
     )
 
@@ -89,7 +95,7 @@ def function_by_let(name: str, span: Span) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ operators
+# ---------------------------------------------------------------------------------------- operators
 #: Operators of other languages: the code, the rule, and what to write.
 ELSEWHERE = {
     "**": (UNEXPECTED, "A power is written with `^`.", "write `^`"),
@@ -102,7 +108,11 @@ ELSEWHERE = {
     "===": (COMPARISON, _COMPARISONS, "write `==`"),
     "<-": (UNEXPECTED, "A name gets its meaning by `=`.", "write `=`, or put a space between `<` and `-`"),
     ":=": (UNEXPECTED, "A name gets its meaning by `=`.", "write `=`, or `default` for a parameter"),
-    "+=": (UNEXPECTED, "Nothing changes its value: a name has one meaning.", "give the sum a name of its own with `let`"),
+    "+=": (
+        UNEXPECTED,
+        "Nothing changes its value: a name has one meaning.",
+        "give the sum a name of its own with `let`",
+    ),
 }
 
 
@@ -124,17 +134,20 @@ def compared_by_equals(span: Span) -> Diagnostic:
 
 def named_by_comparison(span: Span) -> Diagnostic:
     """``==`` compares."""
-    return COMPARISON.error("`==` compares", span=span, reason="A name gets its meaning by `=`.", fix="write `=`")
+    return COMPARISON.error(
+        "`==` compares", span=span, reason="A name gets its meaning by `=`.", fix="write `=`"
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- names
+# -------------------------------------------------------------------------------------------- names
 def reserved(word: str, span: Span, *, reduction: bool = False) -> Diagnostic:
     """A word of the language names nothing but columns."""
     return RESERVED.error(
         f"`{word}` is a word of the language",
         span=span,
         reason=_WORDS,
-        fix=f"choose another name, such as `{word}1`" + f"; a reduction is written `{word}[i in I] ...`" * reduction,
+        fix=f"choose another name, such as `{word}1`"
+        + f"; a reduction is written `{word}[i in I] ...`" * reduction,
     )
 
 
@@ -148,7 +161,7 @@ def reads_as_reduction(name: str, reduction: str, index: str, span: Span) -> Dia
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- arguments
+# ---------------------------------------------------------------------------------------- arguments
 def argument_twice(name: str, span: Span) -> Diagnostic:
     """An argument has one value."""
     return _twice(name, span, "An argument has one value.")
@@ -168,7 +181,8 @@ def unnamed_after_named(span: Span) -> Diagnostic:
     return ARGUMENTS.error(
         "this argument has no name",
         span=span,
-        reason="After a named argument every argument is named, since its place no longer says which one it is.",
+        reason="After a named argument every argument is named, since its place no longer says which one "
+        "it is.",
         fix="put it before the named ones, or name it",
     )
 
@@ -183,13 +197,14 @@ def unnamed_option(reduction: str, option: str, span: Span) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- reductions
+# --------------------------------------------------------------------------------------- reductions
 def draw_in_round_brackets(reduction: str, binder: str, span: Span) -> Diagnostic:
     """``E(u)``: what is drawn stands in square brackets."""
     return REDUCTION.error(
         f"`{reduction}` takes its draw in square brackets",
         span=span,
-        reason=f"The draw says over what the average is taken; round brackets after `{reduction}` hold named options only.",
+        reason=f"The draw says over what the average is taken; round brackets after `{reduction}` hold "
+        "named options only.",
         fix=f"{reduction}[{binder}] (...)",
     )
 
@@ -199,7 +214,8 @@ def options_without_index(reduction: str, form: str, span: Span) -> Diagnostic:
     return _over_nothing(
         reduction,
         span,
-        f"`{reduction}` is a reduction: options in round brackets, then its index in square ones, then its body.",
+        f"`{reduction}` is a reduction: options in round brackets, then its index in square ones, then "
+        "its body.",
         f"{form} (...)",
     )
 
@@ -234,7 +250,8 @@ def index_in_wrong_brackets(reduction: str, span: Span) -> Diagnostic:
     return REDUCTION.error(
         "an index in the wrong brackets",
         span=span,
-        reason="Round brackets hold arguments, braces hold sets; what a reduction goes over stands in square brackets.",
+        reason="Round brackets hold arguments, braces hold sets; what a reduction goes over stands in "
+        "square brackets.",
         fix=f"write `{reduction}[i in I] ...`",
     )
 
@@ -242,7 +259,10 @@ def index_in_wrong_brackets(reduction: str, span: Span) -> Diagnostic:
 def no_reduction(name: str, reductions: Collection[str], fix: str, span: Span) -> Diagnostic:
     """``logsumexp[k in K] u``: what goes over a set is one of the reductions."""
     return REDUCTION.error(
-        f"`{name}` is no reduction", span=span, reason=f"What goes over a set is one of {', '.join(reductions)}.", fix=fix
+        f"`{name}` is no reduction",
+        span=span,
+        reason=f"What goes over a set is one of {', '.join(reductions)}.",
+        fix=fix,
     )
 
 
@@ -251,7 +271,8 @@ def two_bodies(reduction: str, form: str, span: Span) -> Diagnostic:
     return REDUCTION.error(
         f"two expressions behind `{reduction}[...]`",
         span=span,
-        reason=f"`{reduction}[...]` has one expression behind its brackets; parameters of a reduction stand before them.",
+        reason=f"`{reduction}[...]` has one expression behind its brackets; parameters of a reduction "
+        "stand before them.",
         fix=f"write `{form}[z ~ D] u`",
     )
 
@@ -261,20 +282,24 @@ def body_in_brackets(reduction: str, span: Span) -> Diagnostic:
     return REDUCTION.error(
         f"`{reduction}[...]` has its body already",
         span=span,
-        reason=f"`{reduction}[u]` names no draw, so that its brackets hold all of its body; `{reduction}[z ~ D] u` names one.",
+        reason=f"`{reduction}[u]` names no draw, so that its brackets hold all of its body; "
+        f"`{reduction}[z ~ D] u` names one.",
         fix=f"write `{reduction}[z ~ D]`, or an operator here",
     )
 
 
-# -------------------------------------------------------------------------------------------------------------- constraints
+# -------------------------------------------------------------------------------------- constraints
 def connected_constraints(op: str, span: Span) -> Diagnostic:
     """Constraints hold together, each by itself."""
     return CONSTRAINT.error(
         f"`{op}` between constraints",
         span=span,
-        reason="Constraints hold together: each is a statement, and a choice between two of them is no constraint of this"
+        reason="Constraints hold together: each is a statement, and a choice between two of them is no "
+        "constraint of this"
         " language.",
-        fix="write each side as a constraint of its own" if op == "and" else "write a function that is small where either holds",
+        fix="write each side as a constraint of its own"
+        if op == "and"
+        else "write a function that is small where either holds",
     )
 
 

@@ -17,7 +17,7 @@ TOO_MANY = Code("F0118", "too many errors")
 _KEYBOARD = "Models are written in the characters of a keyboard"
 
 
-# ----------------------------------------------------------------------------------------------------------------- the file
+# ----------------------------------------------------------------------------------------- the file
 def zero_byte(at: int) -> Diagnostic:
     """A model is a text file."""
     return NOT_TEXT.error(
@@ -33,7 +33,8 @@ def long_file(characters: int, limit: int) -> Diagnostic:
     return SIZE.error(
         f"the file has {characters:,} characters, more than {limit:,}",
         span=Span(start=limit, end=limit + 1),
-        reason="A model is mathematics: its text is short, and its data are bound to it from files of their own.",
+        reason="A model is mathematics: its text is short, and its data are bound to it from files of "
+        "their own.",
         fix="declare the numbers as `data`, and bind them with --data or a binding file",
     )
 
@@ -43,7 +44,8 @@ def long_statement(words: int, limit: int, span: Span) -> Diagnostic:
     return SIZE.error(
         f"this statement has {words:,} words, more than {limit:,}",
         span=span,
-        reason="A model is mathematics: its text is short, and its data are bound to it from files of their own.",
+        reason="A model is mathematics: its text is short, and its data are bound to it from files of "
+        "their own.",
         fix="write long sums as `sum[k in K] ...`, and declare lists of numbers as `data`",
     )
 
@@ -53,7 +55,8 @@ def no_statement(*, comments: bool) -> Diagnostic:
     return EMPTY.error(
         "there is no statement in this file",
         span=Span(start=0, end=0),
-        reason="A model declares its data and variables, and says what to minimize." + " Comments say nothing." * comments,
+        reason="A model declares its data and variables, and says what to minimize."
+        + " Comments say nothing." * comments,
         fix="begin with `data D : table(x: real[d], y: real);`, `var w[d];` and `minimize ...;`",
     )
 
@@ -62,12 +65,13 @@ def too_many_errors(limit: int) -> Diagnostic:
     """A bounded number of errors is shown."""
     return TOO_MANY.error(
         f"stopped after {limit} errors",
-        reason="The rest of the file was not read, or its errors are not shown: many follow from the first ones.",
+        reason="The rest of the file was not read, or its errors are not shown: many follow from the "
+        "first ones.",
         fix="mend the first ones and try again",
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- characters
+# --------------------------------------------------------------------------------------- characters
 def string_without_end(start: int) -> Diagnostic:
     """A string ends on its line."""
     return STRING.error(
@@ -96,20 +100,30 @@ def percent(often: str, span: Span) -> Diagnostic:
 
 def sign_of_another_language(sign: str, instead: str, often: str, span: Span) -> Diagnostic:
     """A sign of print, or of another language, for which this one has its own."""
-    why = "It is a sign of other languages." if sign.isascii() else f"{_KEYBOARD}."
+    if sign.isascii():
+        why = "It is a sign of other languages."
+    else:
+        why = f"{_KEYBOARD}."
     return _meaningless(f"`{sign if sign.isprintable() else ' '}`", often, span, why, f"write `{instead}`")
 
 
 def meaningless_sign(sign: str, often: str, span: Span) -> Diagnostic:
     """A character that the language has no use for."""
     return _meaningless(
-        f"`{sign}`", often, span, f"{_KEYBOARD}, and not every one has a meaning.", "remove it, or put it into a comment"
+        f"`{sign}`",
+        often,
+        span,
+        f"{_KEYBOARD}, and not every one has a meaning.",
+        "remove it, or put it into a comment",
     )
 
 
 def meaningless_characters(count: int, first: str, often: str, span: Span) -> Diagnostic:
     """Characters that cannot be printed, or several together; ``first`` is the name of the first one."""
-    message = f"{count} characters that mean nothing, the first is {first}" if count > 1 else f"{first} means nothing here"
+    if count > 1:
+        message = f"{count} characters that mean nothing, the first is {first}"
+    else:
+        message = f"{first} means nothing here"
     return CHARACTER.error(
         message + often,
         span=span,
@@ -122,7 +136,7 @@ def _meaningless(sign: str, often: str, span: Span, reason: str, fix: str) -> Di
     return CHARACTER.error(f"{sign} means nothing here{often}", span=span, reason=reason, fix=fix)
 
 
-# ------------------------------------------------------------------------------------------------------------------ numbers
+# ------------------------------------------------------------------------------------------ numbers
 def point_without_digits(number: str, span: Span) -> Diagnostic:
     """A number has digits on both sides of its point."""
     return NUMBER.error(

@@ -1,4 +1,5 @@
-"""F0404, F0410, F0411, F0413, F0415, F0417, F0421, F0424: values that are not defined, not fixed, or out of their bounds."""
+"""F0404, F0410, F0411, F0413, F0415, F0417, F0421, F0424: values that are not defined, not fixed, or
+out of their bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ OPTION_VALUE = Code("F0421", "value of an option")
 NOT_CONSTANT = Code("F0424", "not constant")
 
 
-# ------------------------------------------------------------------------------------------------------------------- bounds
+# ------------------------------------------------------------------------------------------- bounds
 def bound_of_param(op: str, param: str, value: float, span: Span) -> Diagnostic:
     """A param is bounded by inequalities."""
     fixed = f"For a fixed value write `const {param} = {value:g};`."
@@ -42,7 +43,9 @@ def bound_of_variable(op: str, span: Span) -> Diagnostic:
     return COMPARISON.error(
         f"`{op}` does not bound a variable",
         span=span,
-        reason="Bounds are closed: the solution may lie on them." if op in "<>" else "Bounds are `>=` and `<=`.",
+        reason="Bounds are closed: the solution may lie on them."
+        if op in "<>"
+        else "Bounds are `>=` and `<=`.",
         fix=fix.get(op, "Use `>=` or `<=`."),
     )
 
@@ -77,7 +80,7 @@ def default_out_of_bounds(value: float, bounds: str, span: Span) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------ domains
+# ------------------------------------------------------------------------------------------ domains
 def out_of_domain(argument: Quote, lies: Interval, title: str, needs: str) -> Diagnostic:
     """An atom's argument is what the atom asks of it; ``lies`` is where this one is known to be."""
     return DOMAIN.error(
@@ -89,7 +92,9 @@ def out_of_domain(argument: Quote, lies: Interval, title: str, needs: str) -> Di
 
 
 def _lies(enclosure: Interval) -> str:
-    return f"is {enclosure.lo:g}" if enclosure.is_point else f"lies in {enclosure}"
+    if enclosure.is_point:
+        return f"is {enclosure.lo:g}"
+    return f"lies in {enclosure}"
 
 
 def division_by_zero(written: Quote, denominator: Span) -> Diagnostic:
@@ -118,7 +123,11 @@ def not_allowed(title: str, lies: Interval, needs: str, span: Span, *, ordered: 
         f"{title} {_lies(lies)}",
         span=span,
         reason=f"It needs {needs}.",
-        fix="Round it." if needs == WHOLE else "Swap or correct them." if ordered else "Correct it, or the bounds of its param.",
+        fix="Round it."
+        if needs == WHOLE
+        else "Swap or correct them."
+        if ordered
+        else "Correct it, or the bounds of its param.",
     )
 
 
@@ -132,13 +141,16 @@ def more_than_all(reduction: str, option: str, value: float, elements: int, span
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- never true
-def never_equal(column: Quote, value: float, op: str, domain: str, values: Sequence[float], span: Span) -> Diagnostic:
+# --------------------------------------------------------------------------------------- never true
+def never_equal(
+    column: Quote, value: float, op: str, domain: str, values: Sequence[float], span: Span
+) -> Diagnostic:
     """A column is compared with a value that it can take."""
     return NEVER_TRUE.error(
         f"{column} is never {value:g}",
         span=span,
-        reason=f"It takes its values in {domain}, so this condition is always {'false' if op == '==' else 'true'}.",
+        reason=f"It takes its values in {domain}, so this condition is always "
+        f"{'false' if op == '==' else 'true'}.",
         fix=f"Compare with {' or '.join(f'{v:g}' for v in values[:4])}, or correct the declared values.",
     )
 
@@ -153,7 +165,7 @@ def no_such_label(label: str, domain: str, labels: Collection[str], span: Span) 
     )
 
 
-# ------------------------------------------------------------------------------------------------------ fixed and constant
+# ------------------------------------------------------------------------------- fixed and constant
 def parameter_on_variable(value: Quote, parameter: str, atom: str, signature: str) -> Diagnostic:
     """The parameter of an atom is fixed."""
     return NOT_FIXED.error(
@@ -197,7 +209,9 @@ def member_not_known(value: Quote) -> Diagnostic:
 def end_not_known(value: Quote) -> Diagnostic:
     """The ends and the step of a range are known before any data."""
     return _not_known(
-        value, "The ends and the step of a range are made of constants, params and dims.", "Use a constant or a param."
+        value,
+        "The ends and the step of a range are made of constants, params and dims.",
+        "Use a constant or a param.",
     )
 
 
@@ -207,7 +221,9 @@ def default_not_known(value: Quote) -> Diagnostic:
 
 
 def _not_known(value: Quote, reason: str, fix: str) -> Diagnostic:
-    return NOT_CONSTANT.error(f"{value} is not known before the data is", span=value.span, reason=reason, fix=fix)
+    return NOT_CONSTANT.error(
+        f"{value} is not known before the data is", span=value.span, reason=reason, fix=fix
+    )
 
 
 def const_not_constant(value: Quote) -> Diagnostic:

@@ -32,7 +32,11 @@ def listed(names: Iterable[str], *, last: str = "and", limit: int = 8) -> str:
     names = [f"`{n}`" for n in names]
     if len(names) > limit:
         names = [*names[: limit - 1], f"{len(names) - limit + 1} more"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}" if names else "none"
+    if len(names) == 1:
+        return names[0]
+    if names:
+        return f"{', '.join(names[:-1])} {last} {names[-1]}"
+    return "none"
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -47,4 +51,6 @@ def are(number: int) -> str:
 
 def short(text: str) -> str:
     """A long word with its end cut off."""
-    return text if len(text) <= 30 else text[:29] + "…"
+    if len(text) <= 30:
+        return text
+    return text[:29] + "…"

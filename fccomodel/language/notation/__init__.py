@@ -1,1 +1,2 @@
-"""Models written in Python: the same abstract syntax as the text's, statement by statement, each with the caller's place."""
+"""Models written in Python: the same abstract syntax as the text's, statement by statement, each with
+the caller's place."""

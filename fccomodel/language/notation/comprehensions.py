@@ -49,7 +49,9 @@ class Family:
     @property
     def parts(self) -> list[Part]:
         """All that the head and the formula are made of, for their model and size."""
-        return [over for _, _, over, _ in self.elements] + [w.part for _, _, over, _ in self.elements for w in over._wheres]
+        return [over for _, _, over, _ in self.elements] + [
+            w.part for _, _, over, _ in self.elements for w in over._wheres
+        ]
 
     def indexing(self, kind: str, at: Span) -> syntax.Indexing:
         """``i in I, z in D | condition``, with ``kind`` for ``in`` where the set does not say."""
@@ -61,7 +63,10 @@ class Family:
             binders.append(syntax.Binder(name=shown, kind=over._draw or kind, domain=over._node, span=place))
             part = over._condition(name)
             if part is not None:
-                joined = part if joined is None else syntax.Binary(op="and", left=joined, right=part, span=at)
+                if joined is None:
+                    joined = part
+                else:
+                    joined = syntax.Binary(op="and", left=joined, right=part, span=at)
         return syntax.Indexing(binders=tuple(binders), condition=joined, span=at)
 
 
@@ -77,7 +82,9 @@ _OPEN = _Open()
 
 def of(frame: FrameType) -> Family | None:
     """The comprehension that a frame runs for, if it is the innermost."""
-    return _OPEN.families[-1] if _OPEN.families and _OPEN.families[-1].frame is frame else None
+    if _OPEN.families and _OPEN.families[-1].frame is frame:
+        return _OPEN.families[-1]
+    return None
 
 
 def read(generator: GeneratorType, word: str) -> Family:
@@ -116,6 +123,10 @@ def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     frame: FrameType | None = asking
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
         frame = frame.f_back
-    place: Span = places.here(frame) if frame is not asking else places.iterable(at)
+    place: Span
+    if frame is not asking:
+        place = places.here(frame)
+    else:
+        place = places.iterable(at)
     called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
     fail(errors.builtin_over_set(called[0] if called else "", words.names()), place)

@@ -1,4 +1,5 @@
-"""Declarations: what becomes a statement of a model under the name of the attribute that it is assigned to."""
+"""Declarations: what becomes a statement of a model under the name of the attribute that it is
+assigned to."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _COMPARISONS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "domain": "in"}
 
 
 class Number(Formula):
-    """A number or an array of the model: a param, a variable, data, a constant, a ``let``, an index; families by ``rate[t]``."""
+    """A number or an array of the model: a param, a variable, data, a constant, a ``let``, an index;
+    families by ``rate[t]``."""
 
     __slots__ = ()
 
@@ -89,18 +91,26 @@ class Function(Formula):
 
     def __getitem__(self, items: Any) -> Function:  # type: ignore[override]
         at = places.here()
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         nodes = [node_of(self, at), *(node_of(part, at) for part in parts)]
         if not all(isinstance(node, syntax.Name) for node in nodes):
             fail(
-                errors.argument("h[k]", "A function's subscripts are declared indices.", "give it as an argument: `h(w, k)`"), at
+                errors.argument(
+                    "h[k]",
+                    "A function's subscripts are declared indices.",
+                    "give it as an argument: `h(w, k)`",
+                ),
+                at,
             )
         subscripted = Function()
         subscripted._call("_".join(node.id for node in nodes if isinstance(node, syntax.Name)), self._owner)
         return subscripted
 
 
-# -------------------------------------------------------------------------------------------------------------------- types
+# -------------------------------------------------------------------------------------------- types
 class Type(Part):
     """``real`` or ``integer`` (the language's ``int``), with a shape by square brackets: ``real[m.d]``."""
 
@@ -126,7 +136,9 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
     """The type that stands for a column, an array, or an end of a net."""
     if isinstance(value, Type):
         span = at if value._span is NOWHERE else value._span
-        return syntax.TypeExpr(name=value._name, shape=tuple(node_of(part, at) for part in value._shape), span=span)
+        return syntax.TypeExpr(
+            name=value._name, shape=tuple(node_of(part, at) for part in value._shape), span=span
+        )
     if value is int or value is float:
         return syntax.TypeExpr(name="int" if value is int else "real", span=at)
     if isinstance(value, Part | set | frozenset):
@@ -148,7 +160,7 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- declarations
+# ------------------------------------------------------------------------------------- declarations
 def dim(*, doc: str = "") -> Dim:
     """A size that the data decide: ``m.d = dim()``. ``for i in m.d`` goes over 1, ..., d."""
     return Dim(lambda name, at: syntax.DimDecl(names=(name,), span=at), doc)
@@ -160,46 +172,69 @@ def labels(*, doc: str = "") -> NamedSet:
 
 
 def grid(low: Any, high: Any, *, by: Any = None) -> Set:
-    """The numbers low, low + by, ..., high, both ends included, ``by`` being 1 where it is left out: ``grid(-3, 3, by=0.5)``."""
+    """The numbers low, low + by, ..., high, both ends included, ``by`` being 1 where it is left out:
+    ``grid(-3, 3, by=0.5)``."""
     ends = (low, high) if by is None else (low, high, by)
-    term = made(lambda *n: syntax.Range(low=n[0], high=n[1], step=n[2] if len(n) > 3 else None, span=n[-1]), *ends)
+    term = made(
+        lambda *n: syntax.Range(low=n[0], high=n[1], step=n[2] if len(n) > 3 else None, span=n[-1]), *ends
+    )
     return Set(term._node, term._owner, size=term._size)
 
 
 def values(*members: Any) -> Set:
     """The set of these numbers, or of these labels, in this order: ``m.K = values("low", "high")``."""
     if not members:
-        fail(errors.argument("values", "A set has members.", "write `labels()` for labels that come with the data"))
+        fail(
+            errors.argument(
+                "values", "A set has members.", "write `labels()` for labels that come with the data"
+            )
+        )
     term = made(lambda *n: syntax.SetLiteral(items=n[:-1], span=n[-1]), *members)
     return Set(term._node, term._owner, size=term._size)
 
 
 def table(columns: Mapping[str, Any] | None = None, /, *, doc: str = "", **more: Any) -> NamedSet:
-    """Rows of data: ``m.D = table(x=real[m.d], y={0, 1}, g=m.G)``, without the data, which ``bind`` brings.
+    """Rows of data: ``m.D = table(x=real[m.d], y={0, 1}, g=m.G)``, without the data, which ``bind``
+    brings.
 
-    columns  by name: ``real``, ``integer``, ``real[m.d]``, a set of labels, listed values; as a mapping where Python cannot write
+    columns  by name: ``real``, ``integer``, ``real[m.d]``, a set of labels, listed values; as a
+             mapping where Python cannot write
              a name as a keyword
     """
     at = places.here()
     given = {**(columns or {}), **more}
     if not given:
         fail(errors.argument("table", "A table has columns.", "write `table(x=real[m.d], y={0, 1})`"), at)
-    fields = tuple(syntax.FieldDecl(name=name, type=type_of(kind, at), span=at) for name, kind in given.items())
-    return NamedSet("table", lambda name, at: syntax.DataDecl(name=name, fields=fields, span=at), doc, _mentioned(given.values()))
+    fields = tuple(
+        syntax.FieldDecl(name=name, type=type_of(kind, at), span=at) for name, kind in given.items()
+    )
+    return NamedSet(
+        "table",
+        lambda name, at: syntax.DataDecl(name=name, fields=fields, span=at),
+        doc,
+        _mentioned(given.values()),
+    )
 
 
 def _mentioned(parts: Iterable[Any]) -> list[Any]:
     """The parts of the model in arguments, those inside types too."""
-    return [inner for part in parts for inner in (part._shape if isinstance(part, Type) else (part,)) if isinstance(inner, Part)]
+    return [
+        inner
+        for part in parts
+        for inner in (part._shape if isinstance(part, Type) else (part,))
+        if isinstance(inner, Part)
+    ]
 
 
 def array(*shape: Any, doc: str = "") -> Number:
-    """Numbers that are data: ``m.c = array(m.G)`` has one for each label, ``array()`` is one number; ``array(integer[m.d])``
-    gives a type."""
+    """Numbers that are data: ``m.c = array(m.G)`` has one for each label, ``array()`` is one number;
+    ``array(integer[m.d])`` gives a type."""
     at = places.here()
     typed = len(shape) == 1 and isinstance(shape[0], Type | set | frozenset | type)
     kind = type_of(shape[0] if typed else real[shape] if shape else real, at)
-    return Number("array", lambda name, at: syntax.DataDecl(name=name, type=kind, span=at), doc, _mentioned(shape))
+    return Number(
+        "array", lambda name, at: syntax.DataDecl(name=name, type=kind, span=at), doc, _mentioned(shape)
+    )
 
 
 def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Number:
@@ -210,23 +245,33 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("param", bounds, at)
-    first = None if default is None else node_of(default, at)
-    return Number("param", lambda name, at: syntax.ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
-        doc, _mentioned((*shape, *bounds.values(), default)),
-    )  # fmt: skip
+    if default is None:
+        first = None
+    else:
+        first = node_of(default, at)
+    return Number(
+        "param",
+        lambda name, at: syntax.ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
+        doc,
+        _mentioned((*shape, *bounds.values(), default)),
+    )
 
 
 def const(value: Any, *, doc: str = "") -> Number:
     """A number that is baked in: ``m.p = const(4)``."""
     node = node_of(value, places.here())
-    return Number("const", lambda name, at: syntax.ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,)))
+    return Number(
+        "const", lambda name, at: syntax.ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))
+    )
 
 
 def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
-    """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``, ``m.t = var(ge=0)``.
+    """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``, ``m.t =
+    var(ge=0)``.
 
     shape   dims, sets, whole numbers; none: a single number
-    bounds  ``ge``, ``le``: numbers or arrays; ``domain``: a simple set, or a list of them, on which it is projected
+    bounds  ``ge``, ``le``: numbers or arrays; ``domain``: a simple set, or a list of them, on which
+            it is projected
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
@@ -239,7 +284,8 @@ def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
 
 
 def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = (), doc: str = "") -> Net:
-    """A torch module from ``input`` to ``output``: ``m.s = net(real[m.d], real)``; ``bind`` brings the module.
+    """A torch module from ``input`` to ``output``: ``m.s = net(real[m.d], real)``; ``bind`` brings the
+    module.
 
     assume  what its user vouches for: names, or a mapping to constants: ``{"smooth": True, "lipschitz": 2}``
     """
@@ -247,15 +293,20 @@ def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = 
     ends = type_of(input, at), type_of(output, at)
     claims = assume.items() if isinstance(assume, Mapping) else ((name, True) for name in assume)
     assumed = tuple(_assumption(name, constant, at) for name, constant in claims)
-    return Net(lambda name, at: syntax.NetDecl(name=name, input=ends[0], output=ends[1], assume=assumed, span=at),
-        doc, _mentioned((input, output)),
-    )  # fmt: skip
+    return Net(
+        lambda name, at: syntax.NetDecl(name=name, input=ends[0], output=ends[1], assume=assumed, span=at),
+        doc,
+        _mentioned((input, output)),
+    )
 
 
 def _assumption(name: str, constant: Any, at: Span) -> syntax.Expr:
     if constant is True:
         return syntax.Name(id=name, span=at)
-    parts = constant if isinstance(constant, tuple) else (constant,)
+    if isinstance(constant, tuple):
+        parts = constant
+    else:
+        parts = (constant,)
     return syntax.Call(func=name, args=tuple(node_of(part, at) for part in parts), span=at)
 
 
@@ -267,13 +318,15 @@ def params(of: Net, *, doc: str = "") -> Number:
 
 
 def index(over: Any, *, doc: str = "") -> Number:
-    """A declared index: after ``m.i = index(m.P)`` and ``m.j = index(draw(m.N))``, ``mean[m.i](f(E[m.j](g(w, i, j))))`` is
-    written ``mean_i f(E_j g(w, i, j))``."""
+    """A declared index: after ``m.i = index(m.P)`` and ``m.j = index(draw(m.N))``,
+    ``mean[m.i](f(E[m.j](g(w, i, j))))`` is written ``mean_i f(E_j g(w, i, j))``."""
     at = places.here()
     kind, domain = indexed_by(over, at)
 
     def make(name: str, at: Span) -> syntax.IndexDecl:
-        return syntax.IndexDecl(binders=(syntax.Binder(name=name, kind=kind, domain=domain, span=at),), span=at)
+        return syntax.IndexDecl(
+            binders=(syntax.Binder(name=name, kind=kind, domain=domain, span=at),), span=at
+        )
 
     return Number("index", make, doc, (over,))
 
@@ -285,9 +338,10 @@ def indexed_by(over: Any, at: Span) -> tuple[str, syntax.Expr]:
 
 
 def sampler(name: str, *args: Any, **keywords: Any) -> Set:
-    """A distribution of your own: ``E(f(w, z) for z in sampler("demand", m.rate))``, and ``bind(samplers={"demand": function})``
-    where ``function(rng, n, *parameters)`` returns n draws, (n, *shape), by a NumPy generator. Steps choose among 100,000 of
-    them, a report takes 20,000 others."""
+    """A distribution of your own: ``E(f(w, z) for z in sampler("demand", m.rate))``, and
+    ``bind(samplers={"demand": function})`` where ``function(rng, n, *parameters)`` returns n draws,
+    (n, *shape), by a NumPy generator. Steps choose among 100,000 of them, a report takes 20,000
+    others."""
     term = call(name, args, keywords, places.here())
     return Set(term._node, term._owner, size=term._size)
 
@@ -315,6 +369,29 @@ def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Boun
 
 
 __all__ = [
-    "Dim", "Function", "NamedSet", "Net", "Number", "Type", "Word", "array", "comprehensions", "const", "dim", "grid",
-    "index", "indexed_by", "integer", "labels", "net", "param", "params", "real", "sampler", "table", "type_of", "values", "var",
-]  # fmt: skip
+    "Dim",
+    "Function",
+    "NamedSet",
+    "Net",
+    "Number",
+    "Type",
+    "Word",
+    "array",
+    "comprehensions",
+    "const",
+    "dim",
+    "grid",
+    "index",
+    "indexed_by",
+    "integer",
+    "labels",
+    "net",
+    "param",
+    "params",
+    "real",
+    "sampler",
+    "table",
+    "type_of",
+    "values",
+    "var",
+]

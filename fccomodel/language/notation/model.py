@@ -46,7 +46,7 @@ class Notation:
         self._included: list[Notation] = []
         self._composed: Composed | None = None
 
-    # ------------------------------------------------------------------------------------------------------------- texts
+    # ---------------------------------------------------------------------------------------- texts
     @classmethod
     def read(cls, text: Source) -> Any:
         """The model that a text states, its comments as ``doc``; raises FccoError with every syntax error."""
@@ -69,14 +69,20 @@ class Notation:
         if self._name is not None:
             said.insert(0, Said(statement=syntax.ModelDecl(name=self._name, span=self._at)))
         files = {found[0].name for entry in self._entries if (found := places.place(entry.at)) is not None}
-        return composed(said, doc=self._doc, name=files.pop() if len(files) == 1 else "<model>", whole=self._at)
+        return composed(
+            said, doc=self._doc, name=files.pop() if len(files) == 1 else "<model>", whole=self._at
+        )
 
     def _in_order(self) -> list[Entry]:
         """The statements of the file, elements under their names."""
         self._refuse_removed({name for entry in self._entries for kind, name in entry.keys if kind == "name"})
         constrained = any(isinstance(e.statement, syntax.Constraint) for e in self._entries)
         ordered = statements.ordered(self._entries)
-        heads = [e for e in ordered if isinstance(e.statement, syntax.SubjectTo) and not constrained and e.at is NOWHERE]
+        heads = [
+            e
+            for e in ordered
+            if isinstance(e.statement, syntax.SubjectTo) and not constrained and e.at is NOWHERE
+        ]
         return statements.named([e for e in ordered if e not in heads], {})
 
     def _refuse_removed(self, declared: builtins.set[str]) -> None:
@@ -94,12 +100,14 @@ class Notation:
 
     @property
     def _title(self) -> str:
-        return f"`{self._name}`" if self._name else "one without name"
+        if self._name:
+            return f"`{self._name}`"
+        return "one without name"
 
     def _has_names_of(self, other: Notation) -> bool:
         return other is self or any(part._has_names_of(other) for part in self._included)
 
-    # ---------------------------------------------------------------------------------------------------------- attributes
+    # ----------------------------------------------------------------------------------- attributes
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):
             object.__setattr__(self, name, value)
@@ -156,7 +164,7 @@ class Notation:
     def _changed(self) -> None:
         self._composed = None
 
-    # ---------------------------------------------------------------------------------------------------------- statements
+    # ----------------------------------------------------------------------------------- statements
     def _put(self, statement: syntax.Statement, parts: Any, doc: str, at: Span) -> None:
         """Add a statement whose formulas are made of ``parts``."""
         model = owner(parts, at)
@@ -176,17 +184,33 @@ class Notation:
         if is_comprehension(value):
             read = comprehensions.read(value, name)
             value, parts = read.value, (*read.parts, read.value)
-            family = read.indexing(kind, at) if read.elements else None
-        declaration = getattr(value, "_declaration", None) if isinstance(value, Part) else None
-        if declaration is not None and declaration.make is not None and (value._node is None or value is self._symbols.get(name)):
+            if read.elements:
+                family = read.indexing(kind, at)
+            else:
+                family = None
+        if isinstance(value, Part):
+            declaration = getattr(value, "_declaration", None)
+        else:
+            declaration = None
+        if (
+            declaration is not None
+            and declaration.make is not None
+            and (value._node is None or value is self._symbols.get(name))
+        ):
             statement, symbol = declaration.make(name, at), value
             doc, parts = doc or declaration.doc, (*parts[:-1], *declaration.uses)
             if family is not None:
                 statement, symbol = self._family(statement, family, at), NamedSet("table")
         elif isinstance(value, Set):
-            statement, symbol = syntax.SetDecl(name=name, family=family, value=node_of(value, at), span=at), NamedSet("set")
+            statement, symbol = (
+                syntax.SetDecl(name=name, family=family, value=node_of(value, at), span=at),
+                NamedSet("set"),
+            )
         elif isinstance(value, Formula) and value._node is not None:
-            statement, symbol = syntax.LetDecl(name=name, family=family, value=node_of(value, at), span=at), Number("let")
+            statement, symbol = (
+                syntax.LetDecl(name=name, family=family, value=node_of(value, at), span=at),
+                Number("let"),
+            )
         else:
             fail(errors.not_a_statement(_shown(value)), at)
         self._put(statement, parts, doc, at)
@@ -196,7 +220,10 @@ class Notation:
         """A family of tables."""
         if not isinstance(statement, syntax.DataDecl):
             reason = "There are families of tables, of sets, of `let`s and of constraints."
-            fail(errors.argument("a comprehension", reason, "give the set as the shape: `m.v = fc.var(m.K)`"), at)
+            fail(
+                errors.argument("a comprehension", reason, "give the set as the shape: `m.v = fc.var(m.K)`"),
+                at,
+            )
         from dataclasses import replace
 
         return replace(statement, family=family)
@@ -212,18 +239,32 @@ class Notation:
     def _bases(self, name: str) -> tuple[syntax.Expr, ...]:
         """The names whose columns are those of a set's rows: of its table, and of the sets between."""
         entry = next((e for e in self._entries if ("name", name) in e.keys), None)
-        value = getattr(entry.statement, "value", None) if entry is not None else None
+        if entry is not None:
+            value = getattr(entry.statement, "value", None)
+        else:
+            value = None
         while isinstance(value, syntax.SetComprehension | syntax.Index):
-            value = value.obj if isinstance(value, syntax.Index) else value.indexing.binders[0].domain
+            if isinstance(value, syntax.Index):
+                value = value.obj
+            else:
+                value = value.indexing.binders[0].domain
         if not isinstance(value, syntax.Name) or value.id == name or value.id not in self._symbols:
             return ()
         return (value, *getattr(self._symbols[value.id], "_rows", ()))
 
     def _check_name(self, name: str, at: Span) -> None:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            fail(errors.not_a_name(name, "Names have letters of ASCII, digits and `_`.", "choose such a name"), at)
+            fail(
+                errors.not_a_name(name, "Names have letters of ASCII, digits and `_`.", "choose such a name"),
+                at,
+            )
         if name in lexer.grammar().words:
-            fail(errors.not_a_name(name, "The language uses this word itself.", f"choose another name, as `{name}_1`"), at)
+            fail(
+                errors.not_a_name(
+                    name, "The language uses this word itself.", f"choose another name, as `{name}_1`"
+                ),
+                at,
+            )
 
     def _take_names(self, entry: Entry) -> None:
         """The symbols of a statement that a text or another model made."""
@@ -232,17 +273,21 @@ class Notation:
                 self._name_symbol(name, _symbol(entry.statement))
 
     def let(self, *, doc: str = "", **named: Any) -> Any:
-        """``let``: quantities under names, families by a comprehension: ``m.let(risk=(E(...) for k in G))``; returns them."""
+        """``let``: quantities under names, families by a comprehension: ``m.let(risk=(E(...) for k in
+        G))``; returns them."""
         return self._each(named, lambda name, value: self._declare(name, value, doc))
 
     def _each(self, named: Mapping[str, Any], declare: Callable[[str, Any], Any]) -> Any:
         if not named:
             fail(errors.argument("m.let()", "A `let` has a name.", "write `m.let(name=formula)`"))
         found = tuple(declare(name, value) for name, value in named.items())
-        return found[0] if len(found) == 1 else found
+        if len(found) == 1:
+            return found[0]
+        return found
 
     def set(self, *, doc: str = "", **named: Any) -> Any:
-        """``set``: sets under names, families by a comprehension: ``m.set(T=grid(0, 1, by=0.1), doc="levels")``; returns them."""
+        """``set``: sets under names, families by a comprehension: ``m.set(T=grid(0, 1, by=0.1),
+        doc="levels")``; returns them."""
         return self._each(named, lambda name, value: self._declare(name, value, doc))
 
     def define(self, function: Callable[..., Any]) -> Function:
@@ -251,9 +296,20 @@ class Notation:
         name = function.__name__
         self._check_name(name, at)
         code = function.__code__
-        if code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS) or not code.co_argcount or code.co_kwonlyargcount:
+        if (
+            code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+            or not code.co_argcount
+            or code.co_kwonlyargcount
+        ):
             reason = "A `def` of the language has named arguments, one at least."
-            fail(errors.argument("@m.define", reason, "write `def score(x): ...`; a plain Python function is simply inlined"), at)
+            fail(
+                errors.argument(
+                    "@m.define",
+                    reason,
+                    "write `def score(x): ...`; a plain Python function is simply inlined",
+                ),
+                at,
+            )
         params = code.co_varnames[: code.co_argcount]
         body = function(*(Term(syntax.Name(id=param, span=NOWHERE)) for param in params))
         if is_comprehension(body) or body is None:
@@ -270,7 +326,9 @@ class Notation:
             self._check_name(name, at)
         self._put(syntax.DimDecl(names=names, span=at), (), doc, at)
         found = tuple(self._name_symbol(name, Dim()) for name in names)
-        return found[0] if len(found) == 1 else found
+        if len(found) == 1:
+            return found[0]
+        return found
 
     def index(self, *, doc: str = "", **over: Any) -> Any:
         """Several indices in one statement: ``i, j = m.index(i=m.P, j=draw(m.N))``."""
@@ -282,7 +340,9 @@ class Notation:
             binders.append(syntax.Binder(name=name, kind=kind, domain=domain, span=at))
         self._put(syntax.IndexDecl(binders=tuple(binders), span=at), tuple(over.values()), doc, at)
         found = tuple(self._name_symbol(name, Number("index")) for name in over)
-        return found[0] if len(found) == 1 else found
+        if len(found) == 1:
+            return found[0]
+        return found
 
     def minimize(self, value: Any = None, /, *, doc: str = "", **named: Any) -> None:
         """The objective, under a name or without: ``m.minimize(risk=E(...))``; another one replaces it."""
@@ -295,54 +355,97 @@ class Notation:
     def _objective(self, sense: str, value: Any, doc: str, named: Mapping[str, Any]) -> None:
         at = places.here()
         if (value is None) != (len(named) == 1):
-            fail(errors.argument(f"m.{sense}(...)", "A model has one objective.", f"write `m.{sense}(name=formula)`"), at)
-        label, body = next(iter(named.items())) if named else (None, value)
+            fail(
+                errors.argument(
+                    f"m.{sense}(...)", "A model has one objective.", f"write `m.{sense}(name=formula)`"
+                ),
+                at,
+            )
+        if named:
+            label, body = next(iter(named.items()))
+        else:
+            label, body = (None, value)
         if is_comprehension(body):
             fail(errors.not_a_formula("a comprehension", f"in `{sense}`"), at)
-        self._put(syntax.Objective(sense=sense, body=node_of(body, at), label=label, span=at), (body,), doc, at)
+        self._put(
+            syntax.Objective(sense=sense, body=node_of(body, at), label=label, span=at), (body,), doc, at
+        )
 
-    def subject_to(self, relation: Any = None, /, *, doc: str = "", using: Mapping[str, Any] | None = None, **named: Any) -> None:
-        """Constraints under labels, families by a comprehension: ``m.subject_to(gap=(abs(r[t]) <= m.kappa for t in T))``.
+    def subject_to(
+        self, relation: Any = None, /, *, doc: str = "", using: Mapping[str, Any] | None = None, **named: Any
+    ) -> None:
+        """Constraints under labels, families by a comprehension: ``m.subject_to(gap=(abs(r[t]) <=
+        m.kappa for t in T))``.
 
-        relation  one without a label: ``left <= right``, ``left >= right``, ``left == right`` or ``between(low, e, high)``
+        relation  one without a label: ``left <= right``, ``left >= right``, ``left == right`` or
+                  ``between(low, e, high)``
         using     options of the constraint, which a file gives after ``with``
         doc       the comment above it
         """
         at = places.here()
         if relation is None and not named:
-            statements.put(self._entries, Entry(statement=syntax.SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc)))
+            statements.put(
+                self._entries, Entry(statement=syntax.SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc))
+            )
             self._changed()
         for label, value in (*([(None, relation)] if relation is not None else []), *named.items()):
             self._constraint(label, value, doc, using or {}, at)
 
-    def _constraint(self, label: str | None, value: Any, doc: str, using: Mapping[str, Any], at: Span) -> None:
+    def _constraint(
+        self, label: str | None, value: Any, doc: str, using: Mapping[str, Any], at: Span
+    ) -> None:
         family, parts = None, (value, *using.values())
         if is_comprehension(value):
             read = comprehensions.read(value, label or "subject_to")
             value, parts = read.value, (*read.parts, read.value, *using.values())
-            family = read.indexing("in", at) if read.elements else None
+            if read.elements:
+                family = read.indexing("in", at)
+            else:
+                family = None
         if family is not None and label is None:
             reason = "The members of a family are told apart by its label and their indices."
-            fail(errors.argument("m.subject_to(...)", reason, "write `m.subject_to(name=(left <= right for k in K))`"), at)
+            fail(
+                errors.argument(
+                    "m.subject_to(...)", reason, "write `m.subject_to(name=(left <= right for k in K))`"
+                ),
+                at,
+            )
         if not isinstance(value, Formula):
             fail(errors.not_a_formula(_shown(value), "as a constraint"), at)
-        options = tuple(syntax.Keyword(name=name, value=_option(option, at), span=at) for name, option in using.items())
+        options = tuple(
+            syntax.Keyword(name=name, value=_option(option, at), span=at) for name, option in using.items()
+        )
         relation = node_of(value, at)
-        self._put(syntax.Constraint(relation=relation, label=label, family=family, options=options, span=at), parts, doc, at)
+        self._put(
+            syntax.Constraint(relation=relation, label=label, family=family, options=options, span=at),
+            parts,
+            doc,
+            at,
+        )
 
     def options(self, given: Mapping[str, Any] | None = None, /, *, doc: str = "", **more: Any) -> None:
-        """How to solve, ``m.options(algorithm="sonex", seed=1)``; dotted names as a mapping. Those given before stay."""
+        """How to solve, ``m.options(algorithm="sonex", seed=1)``; dotted names as a mapping. Those
+        given before stay."""
         at = places.here()
         before = next((e for e in self._entries if ("options", "") in e.keys), None)
         items = {item.name: item for item in getattr(before and before.statement, "items", ())}
         for name, value in {**(given or {}), **more}.items():
             items[name] = syntax.Keyword(name=name, value=_option(value, at), span=at)
-        self._put(syntax.Options(items=tuple(items.values()), span=at), (), doc or (before.doc if before else ""), at)
+        self._put(
+            syntax.Options(items=tuple(items.values()), span=at),
+            (),
+            doc or (before.doc if before else ""),
+            at,
+        )
 
     def include(self, other: Notation) -> None:
         """The statements of another model, as ``include`` of its file: all but its name and its options."""
         if not isinstance(other, Notation):
-            fail(errors.argument("m.include(...)", "It takes a model.", "write `m.include(fc.Model.parse(path))`"))
+            fail(
+                errors.argument(
+                    "m.include(...)", "It takes a model.", "write `m.include(fc.Model.parse(path))`"
+                )
+            )
         for entry in other._entries:
             if not isinstance(entry.statement, syntax.Options):
                 self._entries.append(entry)
@@ -408,7 +511,11 @@ def _option(value: Any, at: Span) -> syntax.Expr:
     """An option's value: a word where a text reads as one."""
     if isinstance(value, bool):
         return syntax.Name(id=str(value).lower(), span=at)
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value) and value not in lexer.grammar().words:
+    if (
+        isinstance(value, str)
+        and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value)
+        and value not in lexer.grammar().words
+    ):
         return syntax.Name(id=value, span=at)
     return node_of(value, at)
 
@@ -418,7 +525,9 @@ def _shown(value: Any) -> str:
 
     if isinstance(value, Part) and not isinstance(value, Word) and value._node is not None:
         return f"`{value!r}`"
-    return f"the word `{value.__name__}`" if isinstance(value, Word) else described(value)
+    if isinstance(value, Word):
+        return f"the word `{value.__name__}`"
+    return described(value)
 
 
 __all__ = ["Constraints", "Notation"]

@@ -22,7 +22,8 @@ def named(
 ) -> syntax.Statement:
     """The statement with every element under a name that nothing else has there.
 
-    elements  those of other statements, by token      indices  the declared ones, which an element of the same set may restate
+    elements  those of other statements, by token      indices  the declared ones, which an element
+              of the same set may restate
     """
     params = getattr(statement, "params", ())
     with rewriting.deep():
@@ -32,7 +33,12 @@ def named(
 
 
 class _Naming:
-    def __init__(self, taken: Collection[str], elements: Mapping[str, tuple[str, Span]], indices: Mapping[str, syntax.Binder]):
+    def __init__(
+        self,
+        taken: Collection[str],
+        elements: Mapping[str, tuple[str, Span]],
+        indices: Mapping[str, syntax.Binder],
+    ):
         self.taken = taken
         self.elements = elements
         self.indices = indices
@@ -63,13 +69,22 @@ class _Naming:
         for binder in node.binders:
             domain = self.go(binder.domain, inner, at)
             assert isinstance(domain, syntax.Expr)
-            _, token, preferred = binder.name.split(TOKEN) if binder.name.startswith(TOKEN) else ("", "", binder.name)
+            if binder.name.startswith(TOKEN):
+                _, token, preferred = binder.name.split(TOKEN)
+            else:
+                _, token, preferred = ("", "", binder.name)
             bare = syntax.Binder(name=preferred, kind=binder.kind, domain=domain, span=binder.span)
             restates = self.indices.get(preferred) == bare and preferred not in inner.values()
-            name = self.free(preferred, inner) if token and not restates else preferred
+            if token and not restates:
+                name = self.free(preferred, inner)
+            else:
+                name = preferred
             inner[f"{TOKEN}{token}" if token else name] = name
             binders.append(syntax.Binder(name=name, kind=binder.kind, domain=domain, span=binder.span))
-        condition = None if node.condition is None else self.go(node.condition, inner, at)
+        if node.condition is None:
+            condition = None
+        else:
+            condition = self.go(node.condition, inner, at)
         assert condition is None or isinstance(condition, syntax.Expr)
         return syntax.Indexing(binders=tuple(binders), condition=condition, span=node.span), inner
 

@@ -60,7 +60,9 @@ def place(span: Span, shown: str = "") -> tuple[Source, Span] | None:
         return span.source, Span(start=span.start, end=span.end)
     if not isinstance(span, Caller):
         return None
-    line, end_line, column, end_column = next(islice(span.code.co_positions(), span.instruction, None), (None,) * 4)
+    line, end_line, column, end_column = next(
+        islice(span.code.co_positions(), span.instruction, None), (None,) * 4
+    )
     line = line or span.code.co_firstlineno
     text = "".join(linecache.getlines(span.code.co_filename))
     source = Source(text=text, name=span.code.co_filename)
@@ -71,7 +73,9 @@ def place(span: Span, shown: str = "") -> tuple[Source, Span] | None:
         blank = Source(text="\n" * (line - 1) + " " * (column or 0) + shown, name=source.name)
         return blank, Span(start=start, end=start + len(shown))
     start = _offset(lines, line, column or 0)
-    end = _offset(lines, end_line or line, len(lines[line - 1].encode()) if end_column is None else end_column)
+    end = _offset(
+        lines, end_line or line, len(lines[line - 1].encode()) if end_column is None else end_column
+    )
     return source, Span(start=start, end=max(start, end))
 
 
@@ -84,26 +88,42 @@ def _offset(lines: list[str], line: int, column: int) -> int:
 def text(span: Span) -> str:
     """What is written at a place; nothing where that is not kept."""
     found = place(span)
-    return "" if found is None else found[0].text[found[1].start : found[1].end]
+    if found is None:
+        return ""
+    return found[0].text[found[1].start : found[1].end]
 
 
 def row(span: Span) -> str:
     """``line 3 of nb.py``, for a message about another place."""
     found = place(span)
-    return "a place unknown" if found is None else f"line {found[0].place(found[1])[0]} of {found[0].name}"
+    if found is None:
+        return "a place unknown"
+    return f"line {found[0].place(found[1])[0]} of {found[0].name}"
 
 
 def construct(span: Span) -> ast.AST | None:
-    """The smallest construct of Python that asks for the truth value of what stands here; None where the text is not kept."""
+    """The smallest construct of Python that asks for the truth value of what stands here; None where
+    the text is not kept."""
     found = place(span)
-    tree = None if found is None else _parsed(found[0].text)
+    if found is None:
+        tree = None
+    else:
+        tree = _parsed(found[0].text)
     if found is None or tree is None:
         return None
     (line, column), end = found[0].place(found[1]), found[0].place(Span(start=found[1].end, end=found[1].end))
     inner = []
     for node in ast.walk(tree):
         if not isinstance(
-            node, ast.BoolOp | ast.Compare | ast.UnaryOp | ast.IfExp | ast.If | ast.While | ast.Assert | ast.GeneratorExp
+            node,
+            ast.BoolOp
+            | ast.Compare
+            | ast.UnaryOp
+            | ast.IfExp
+            | ast.If
+            | ast.While
+            | ast.Assert
+            | ast.GeneratorExp,
         ):
             continue
         if (
@@ -113,25 +133,43 @@ def construct(span: Span) -> ast.AST | None:
             and not isinstance(node.op, ast.Not)
         ):
             continue
-        if (node.lineno, node.col_offset + 1) <= (line, column) and end <= (node.end_lineno or 0, (node.end_col_offset or 0) + 1):
+        if (node.lineno, node.col_offset + 1) <= (line, column) and end <= (
+            node.end_lineno or 0,
+            (node.end_col_offset or 0) + 1,
+        ):
             inner.append(node)
-    return inner[-1] if inner else None
+    if inner:
+        return inner[-1]
+    return None
 
 
 def iterable(span: Span) -> Span:
-    """What a loop or a comprehension goes through, where the text is kept: versions of Python place that differently."""
+    """What a loop or a comprehension goes through, where the text is kept: versions of Python place
+    that differently."""
     found = place(span)
-    tree = None if found is None else _parsed(found[0].text)
+    if found is None:
+        tree = None
+    else:
+        tree = _parsed(found[0].text)
     if found is None or tree is None:
         return span
     line, column = found[0].place(found[1])
-    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.ListComp | ast.SetComp | ast.DictComp)]
+    loops = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For | ast.ListComp | ast.SetComp | ast.DictComp)
+    ]
     around = [
-        n for n in loops if (n.lineno, n.col_offset + 1) <= (line, column) < (n.end_lineno or 0, (n.end_col_offset or 0) + 1)
+        n
+        for n in loops
+        if (n.lineno, n.col_offset + 1) <= (line, column) < (n.end_lineno or 0, (n.end_col_offset or 0) + 1)
     ]
     if not around:
         return span
-    over = around[-1].iter if isinstance(around[-1], ast.For) else around[-1].generators[0].iter
+    if isinstance(around[-1], ast.For):
+        over = around[-1].iter
+    else:
+        over = around[-1].generators[0].iter
     lines = found[0].text.split("\n")
     start = _offset(lines, over.lineno, over.col_offset)
     end = _offset(lines, over.end_lineno or over.lineno, over.end_col_offset or 0)
@@ -156,4 +194,17 @@ def refusal(span: Span, diagnostic: Diagnostic, shown: str = "") -> FccoError:
     return FccoError([replace(diagnostic, span=found[1])], found[0])
 
 
-__all__ = ["NOWHERE", "Caller", "Written", "construct", "frame", "here", "iterable", "known", "place", "refusal", "row", "text"]
+__all__ = [
+    "NOWHERE",
+    "Caller",
+    "Written",
+    "construct",
+    "frame",
+    "here",
+    "iterable",
+    "known",
+    "place",
+    "refusal",
+    "row",
+    "text",
+]

@@ -15,7 +15,8 @@ from fccomodel.language.parse import parse
 
 
 def read(source: Source) -> tuple[str | None, str, list[Entry]]:
-    """The model's name, the comment at its top, and its other statements; those of included files in their place."""
+    """The model's name, the comment at its top, and its other statements; those of included files in
+    their place."""
     statements, whole = expand(parse(source).statements, source)
     comments = _comments(whole, statements)
     entries = [_entry(statement, whole, comments[k]) for k, statement in enumerate(statements)]
@@ -38,7 +39,8 @@ def _placed(node: syntax.Node, source: Source) -> syntax.Node:
 
 
 def _comments(source: Source, statements: tuple[syntax.Statement, ...]) -> list[list[str]]:
-    """The comments of each statement: those before it, in it, and behind it on its last line; the last has what follows too."""
+    """The comments of each statement: those before it, in it, and behind it on its last line; the last
+    has what follows too."""
     found: list[list[str]] = [[] for _ in statements]
     order = sorted(range(len(statements)), key=lambda k: statements[k].span.start)
     for token in lexer.tokens(source.text):
@@ -55,4 +57,6 @@ def _belongs(text: str, comment: Token, statements: tuple[syntax.Statement, ...]
     line = text[text.rfind("\n", 0, at) + 1 : at]
     if before and (line.strip() or statements[before[-1]].span.end > at or not after):
         return before[-1]
-    return after[0] if after else before[-1]
+    if after:
+        return after[0]
+    return before[-1]

@@ -44,7 +44,8 @@ class Where:
 
 
 class Set(Part):
-    """A set of the model: a table's rows, labels, numbers, a distribution. Attributes are columns of its rows, for conditions.
+    """A set of the model: a table's rows, labels, numbers, a distribution. Attributes are columns of
+    its rows, for conditions.
 
     >>> P = D.where(D.y == 1)  # doctest: +SKIP
     >>> E(log1pexp(-score(z.x)) for z in P)  # doctest: +SKIP
@@ -54,9 +55,15 @@ class Set(Part):
     _sort = "set"
 
     def __init__(
-        self, node: syntax.Expr | None, owner: Any = None, *, rows: tuple[syntax.Expr, ...] = (), wheres: tuple[Where, ...] = (),
-        draw: str = "", size: int = 1,
-    ):  # fmt: skip
+        self,
+        node: syntax.Expr | None,
+        owner: Any = None,
+        *,
+        rows: tuple[syntax.Expr, ...] = (),
+        wheres: tuple[Where, ...] = (),
+        draw: str = "",
+        size: int = 1,
+    ):
         super().__init__(node, owner, size)
         self._rows = rows
         self._wheres = wheres
@@ -77,22 +84,37 @@ class Set(Part):
         joined: syntax.Expr | None = None
         for where in self._wheres:
             part = where.of(element)
-            joined = part if joined is None else syntax.Binary(op="and", left=joined, right=part, span=part.span)
+            if joined is None:
+                joined = part
+            else:
+                joined = syntax.Binary(op="and", left=joined, right=part, span=part.span)
         return joined
 
     def where(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """The elements under a condition: a formula of the set's columns, ``D.where(D.y == 1)``, or a function of the element,
-        ``D.where(lambda z: z.y == 1)``; conditions are joined by ``&``, ``|`` and ``~``.
+        """The elements under a condition: a formula of the set's columns, ``D.where(D.y == 1)``, or a
+        function of the element, ``D.where(lambda z: z.y == 1)``; conditions are joined by ``&``,
+        ``|`` and ``~``.
         """
         at = places.here()
         node_of(self, at)
         element, name = token(), ELEMENT
         if callable(condition) and not isinstance(condition, Part):
-            name = condition.__code__.co_varnames[0] if condition.__code__.co_argcount == 1 else ELEMENT
+            if condition.__code__.co_argcount == 1:
+                name = condition.__code__.co_varnames[0]
+            else:
+                name = ELEMENT
             condition = condition(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
         if isinstance(condition, bool) or not isinstance(condition, Formula):
-            reason = "A condition is a formula of the set's columns, or a function of its element that returns one."
-            fail(errors.argument("where", reason, "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"), at)
+            reason = (
+                "A condition is a formula of the set's columns, or a function of its element that "
+                "returns one."
+            )
+            fail(
+                errors.argument(
+                    "where", reason, "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"
+                ),
+                at,
+            )
         rows = (*self._rows, self._node)
 
         def change(node: syntax.Node) -> syntax.Node | None:
@@ -103,12 +125,17 @@ class Set(Part):
         found = Where(rewriting.replaced(node_of(condition, at), change), element, name, condition)
         parts = self, condition
         return Set(
-            self._node, owner(parts, at), rows=self._rows, wheres=(*self._wheres, found), draw=self._draw,
+            self._node,
+            owner(parts, at),
+            rows=self._rows,
+            wheres=(*self._wheres, found),
+            draw=self._draw,
             size=sum(part._size for part in parts),
-        )  # fmt: skip
+        )
 
     def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """``{z in D | condition}`` as a set of its own; ``where`` puts the condition beside the comprehension's others."""
+        """``{z in D | condition}`` as a set of its own; ``where`` puts the condition beside the
+        comprehension's others."""
         chosen = self.where(condition)
         assert chosen._node is not None
         return Set(chosen._syntax(), chosen._owner, rows=(*self._rows, chosen._node), size=chosen._size)
@@ -122,9 +149,17 @@ class Set(Part):
 
     def __getitem__(self, items: Any) -> Set:
         """A member of a family of sets, ``N[i]``; a shape, ``normal(0, 1)[m.d]``."""
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         term = made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
-        return Set(term._node, term._owner, rows=(*self._rows, *(() if self._node is None else (self._node,))), size=term._size)
+        return Set(
+            term._node,
+            term._owner,
+            rows=(*self._rows, *(() if self._node is None else (self._node,))),
+            size=term._size,
+        )
 
     def __iter__(self) -> Iterator[Any]:
         at = places.here()
@@ -140,7 +175,11 @@ class Set(Part):
     def __len__(self) -> int:
         if "len" not in places.frame().f_code.co_names:
             raise TypeError("a set of the model has no length")  # `list` asks, and goes on without an answer
-        fail(errors.no_number("length", shown(self._syntax()), "the number of its elements is `sum(1 for z in D)`"))
+        fail(
+            errors.no_number(
+                "length", shown(self._syntax()), "the number of its elements is `sum(1 for z in D)`"
+            )
+        )
 
 
 class Once:
@@ -166,12 +205,14 @@ class Once:
 
 
 def iterate(over: Any) -> Set:
-    """Go over a distribution or a table one by one, where the word around it would draw: ``in`` in place of ``~``."""
+    """Go over a distribution or a table one by one, where the word around it would draw: ``in`` in
+    place of ``~``."""
     return _kind(over, "in")
 
 
 def draw(over: Any) -> Set:
-    """Draw from a set, where the word around it would go over it: ``~`` in place of ``in``, as ``index(draw(N))``."""
+    """Draw from a set, where the word around it would go over it: ``~`` in place of ``in``, as
+    ``index(draw(N))``."""
     return _kind(over, "~")
 
 

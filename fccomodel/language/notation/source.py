@@ -16,14 +16,23 @@ from fccomodel.language.rewriting import deep
 
 #: Declarations whose comment may stand behind them.
 _DECLARES = (
-    syntax.DimDecl, syntax.SetDecl, syntax.IndexDecl, syntax.DataDecl, syntax.ParamDecl, syntax.ConstDecl, syntax.NetDecl,
-    syntax.VarDecl, syntax.DefDecl, syntax.LetDecl,
-)  # fmt: skip
+    syntax.DimDecl,
+    syntax.SetDecl,
+    syntax.IndexDecl,
+    syntax.DataDecl,
+    syntax.ParamDecl,
+    syntax.ConstDecl,
+    syntax.NetDecl,
+    syntax.VarDecl,
+    syntax.DefDecl,
+    syntax.LetDecl,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Composed(Source):
-    """The text of a model whose statements have places elsewhere: ``marks``, and ``whole`` where there is none."""
+    """The text of a model whose statements have places elsewhere: ``marks``, and ``whole`` where there
+    is none."""
 
     marks: tuple[Mark, ...] = field(default=(), repr=False)
     whole: Span = field(repr=False)
@@ -35,7 +44,9 @@ class Composed(Source):
         for mark in sorted(around, key=lambda m: m.end - m.start):
             found = places.place(mark.span, self.text[mark.start : mark.end])
             if found is not None:
-                return found if (mark.start, mark.end) == (span.start, span.end) else _narrowed(*found, text)
+                if (mark.start, mark.end) == (span.start, span.end):
+                    return found
+                return _narrowed(*found, text)
         return places.place(self.whole, self.text[:0]) or (Source(text=self.text, name=self.name), span)
 
     def place(self, span: Span) -> tuple[int, int]:
@@ -44,7 +55,9 @@ class Composed(Source):
 
     def __reduce__(self) -> tuple[Callable[..., Composed], tuple[object, ...]]:
         """Pickled with the places looked up: code cannot be."""
-        marks = tuple(replace(mark, span=_fixed(mark.span, self.text[mark.start : mark.end])) for mark in self.marks)
+        marks = tuple(
+            replace(mark, span=_fixed(mark.span, self.text[mark.start : mark.end])) for mark in self.marks
+        )
         return _composed, (self.text, self.name, marks, _fixed(self.whole, ""))
 
 
@@ -55,14 +68,19 @@ def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> Com
 def _fixed(span: Span, shown: str) -> Span:
     """A place that needs no code any more."""
     found = places.place(span, shown)
-    return NOWHERE if found is None else places.Written(start=found[1].start, end=found[1].end, source=found[0])
+    if found is None:
+        return NOWHERE
+    return places.Written(start=found[1].start, end=found[1].end, source=found[0])
 
 
 def _narrowed(source: Source, span: Span, text: str) -> tuple[Source, Span]:
     """The one place where a piece of a formula is written, inside the formula's."""
     if not text:
         return source, span
-    pattern = rf"(?<![\w.]){re.escape(text)}(?!\w)" if text[0].isalnum() else re.escape(text)
+    if text[0].isalnum():
+        pattern = rf"(?<![\w.]){re.escape(text)}(?!\w)"
+    else:
+        pattern = re.escape(text)
     within = source.text[span.start : span.end]
     found = [*re.finditer(pattern, within)] or [*re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", within)]
     if len(found) != 1:
@@ -113,7 +131,9 @@ def _group(statement: syntax.Statement) -> int:
     """Statements of one group stand together, others have an empty line between them."""
     if isinstance(statement, syntax.ModelDecl | syntax.Options):
         return 0 if isinstance(statement, syntax.ModelDecl) else 3
-    return 2 if isinstance(statement, syntax.Objective | syntax.SubjectTo | syntax.Constraint) else 1
+    if isinstance(statement, syntax.Objective | syntax.SubjectTo | syntax.Constraint):
+        return 2
+    return 1
 
 
 def _moved(raw: Composed, text: str) -> tuple[Mark, ...]:

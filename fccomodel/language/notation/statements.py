@@ -32,7 +32,9 @@ class Entry:
             case syntax.SubjectTo():
                 return frozenset()
             case syntax.Constraint(label=label):
-                return frozenset() if label is None else frozenset({("constraint", label)})
+                if label is None:
+                    return frozenset()
+                return frozenset({("constraint", label)})
         return frozenset(("name", name) for name in names_of(self.statement))
 
     def without(self, keys: frozenset[Key]) -> Entry | None:
@@ -40,22 +42,33 @@ class Entry:
         left = [name for kind, name in self.keys - keys if kind == "name"]
         match self.statement:
             case syntax.DimDecl(names=names) if left:
-                return replace(self, statement=replace(self.statement, names=tuple(n for n in names if n in left)))
+                return replace(
+                    self, statement=replace(self.statement, names=tuple(n for n in names if n in left))
+                )
             case syntax.IndexDecl(binders=binders) if left:
-                return replace(self, statement=replace(self.statement, binders=tuple(b for b in binders if b.name in left)))
+                return replace(
+                    self,
+                    statement=replace(self.statement, binders=tuple(b for b in binders if b.name in left)),
+                )
         return None
 
 
 def put(entries: list[Entry], new: Entry) -> None:
-    """Add a statement, in the place of what it replaces: the statement of its name, its label, or the same without a label."""
+    """Add a statement, in the place of what it replaces: the statement of its name, its label, or the
+    same without a label."""
     place = None
     for k, entry in reversed(list(enumerate(entries))):
         if entry.keys & new.keys or _same(entry, new):
             place = k
             left = entry.without(new.keys)
-            entries[k : k + 1] = [] if left is None else [left]
+            if left is None:
+                entries[k : k + 1] = []
+            else:
+                entries[k : k + 1] = [left]
             place += left is not None
-    if isinstance(new.statement, syntax.Constraint) and not any(isinstance(e.statement, syntax.SubjectTo) for e in entries):
+    if isinstance(new.statement, syntax.Constraint) and not any(
+        isinstance(e.statement, syntax.SubjectTo) for e in entries
+    ):
         entries.append(Entry(statement=syntax.SubjectTo(span=NOWHERE)))
     entries.insert(len(entries) if place is None else place, new)
 
@@ -74,7 +87,10 @@ def remove(entries: list[Entry], key: Key) -> Entry | None:
     for k, entry in enumerate(entries):
         if key in entry.keys:
             left = entry.without(frozenset({key}))
-            entries[k : k + 1] = [] if left is None else [left]
+            if left is None:
+                entries[k : k + 1] = []
+            else:
+                entries[k : k + 1] = [left]
             return entry
     return None
 
@@ -83,7 +99,8 @@ def ordered(entries: Sequence[Entry]) -> list[Entry]:
     """The statements in order, each after those that declare the names it uses; options at the end."""
     declares = {name: k for k, entry in enumerate(entries) for kind, name in entry.keys if kind == "name"}
     needs = [
-        sorted({declares[n] for n in naming.uses(entry.statement) if n in declares} - {k}) for k, entry in enumerate(entries)
+        sorted({declares[n] for n in naming.uses(entry.statement) if n in declares} - {k})
+        for k, entry in enumerate(entries)
     ]
     order: list[int] = []
     begun: set[int] = set()

@@ -27,27 +27,42 @@ def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
 
 def shown(node: syntax.Expr, at: Span | None = None) -> str:
     """A formula for a message: as Python writes it there, else as the language does."""
-    text = "" if at is None else " ".join(places.text(at).split())
+    if at is None:
+        text = ""
+    else:
+        text = " ".join(places.text(at).split())
     text = text or re.sub(rf"{TOKEN}\d+({TOKEN}\w+)?", "z", printing.expression(node))
-    return text if len(text) <= 60 else text[:57] + "..."
+    if len(text) <= 60:
+        return text
+    return text[:57] + "..."
 
 
-# ----------------------------------------------------------------------------------------------------------------- operands
+# ----------------------------------------------------------------------------------------- operands
 def number(value: Any, at: Span) -> syntax.Expr:
     """A Python or numpy number as a literal."""
-    value = value.item() if hasattr(value, "item") else value
+    if hasattr(value, "item"):
+        value = value.item()
+    else:
+        value = value
     if not math.isfinite(value):
         fail(errors.unfinished(str(value)), at)
-    text = str(abs(value)) if isinstance(value, int) else re.sub(r"e([+-])0*", r"e\1", repr(abs(float(value)))).replace("e+", "e")
+    if isinstance(value, int):
+        text = str(abs(value))
+    else:
+        text = re.sub(r"e([+-])0*", r"e\1", repr(abs(float(value)))).replace("e+", "e")
     literal = syntax.Number(value=float(abs(value)), text=text, span=at)
-    return syntax.Unary(op="-", arg=literal, span=at) if value < 0 or str(value)[0] == "-" else literal
+    if value < 0 or str(value)[0] == "-":
+        return syntax.Unary(op="-", arg=literal, span=at)
+    return literal
 
 
 def is_number(value: Any) -> bool:
     """A number of Python or numpy; truth values are none."""
     if isinstance(value, bool):
         return False
-    return isinstance(value, int | float) or (hasattr(value, "item") and getattr(value, "shape", None) == () and _real(value))
+    return isinstance(value, int | float) or (
+        hasattr(value, "item") and getattr(value, "shape", None) == () and _real(value)
+    )
 
 
 def _real(value: Any) -> bool:
@@ -55,7 +70,8 @@ def _real(value: Any) -> bool:
 
 
 def node_of(value: Any, at: Span) -> syntax.Expr:
-    """The syntax of what stands in a formula: formulas, sets, numbers, texts, Python sets of numbers or texts."""
+    """The syntax of what stands in a formula: formulas, sets, numbers, texts, Python sets of numbers
+    or texts."""
     node = getattr(value, "_node", None)
     if isinstance(node, syntax.Expr) and isinstance(value, Part):
         return value._syntax()
@@ -79,7 +95,9 @@ def members(value: Iterable[Any], at: Span) -> syntax.SetLiteral:
     except TypeError:
         fail(
             errors.argument(
-                "{...}", "A set of Python has no order, so that its members are numbers, or texts.", "write `values(a, b)`"
+                "{...}",
+                "A set of Python has no order, so that its members are numbers, or texts.",
+                "write `values(a, b)`",
             ),
             at,
         )
@@ -93,7 +111,9 @@ def described(value: Any) -> str:
     kind = type(value)
     if value is None:
         return "`None`"
-    return f"a `{kind.__name__}`" if kind.__module__ == "builtins" else f"a `{kind.__module__.partition('.')[0]}.{kind.__name__}`"
+    if kind.__module__ == "builtins":
+        return f"a `{kind.__name__}`"
+    return f"a `{kind.__module__.partition('.')[0]}.{kind.__name__}`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,13 +137,19 @@ METHODS = ("where", "subset")
 
 
 class Part:
-    """Syntax that Python holds, the model whose names are in it (None: no names), and its size; no public names of its own, since
-    attributes are columns."""
+    """Syntax that Python holds, the model whose names are in it (None: no names), and its size; no
+    public names of its own, since attributes are columns."""
 
     __slots__ = ("_node", "_owner", "_size", "_declaration", "__weakref__")
     _sort = "part"
 
-    def __init__(self, node: syntax.Expr | None, owner: Any = None, size: int = 1, declaration: Declaration | None = None):
+    def __init__(
+        self,
+        node: syntax.Expr | None,
+        owner: Any = None,
+        size: int = 1,
+        declaration: Declaration | None = None,
+    ):
         self._node = node
         self._owner = owner
         self._size = size
@@ -148,7 +174,9 @@ class Part:
         return Term(syntax.Field(obj=row, name=name, span=places.here()), self._owner, self._size + 1)
 
     def __repr__(self) -> str:
-        return f"<{self._kind}>" if self._node is None else shown(self._syntax())
+        if self._node is None:
+            return f"<{self._kind}>"
+        return shown(self._syntax())
 
     def __call__(self, *_: Any, **__: Any) -> Any:
         fail(errors.no_function(repr(self), METHODS))
@@ -196,9 +224,11 @@ def compared(*parts: Any) -> Term:
 
 
 class Formula(Part):
-    """A formula of the model: a number, a condition, or an element of a set, whose attributes are its columns.
+    """A formula of the model: a number, a condition, or an element of a set, whose attributes are its
+    columns.
 
-    No class of formulas stands below another: Python would ask the lower one first, and turn ``a <= b`` round.
+    No class of formulas stands below another: Python would ask the lower one first, and turn ``a <=
+    b`` round.
     """
 
     __slots__ = ()
@@ -210,17 +240,22 @@ class Formula(Part):
         return self._column(name, node_of(self, places.here()))
 
     def __getitem__(self, items: Any) -> Term:
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         if any(isinstance(part, slice) for part in parts):
             fail(errors.no_operator("[a:b]", "write the entries over a set: `sum(v[i] for i in grid(1, 3))`"))
         return made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
 
-    # ------------------------------------------------------------------------------------------------------- arithmetic
+    # ----------------------------------------------------------------------------------- arithmetic
     def __add__(self, other: Any) -> Term:
         return _binary("+", self, other)
 
     def __radd__(self, other: Any) -> Formula:
-        return self if isinstance(other, int) and other == 0 else _binary("+", other, self)
+        if isinstance(other, int) and other == 0:
+            return self
+        return _binary("+", other, self)
 
     def __sub__(self, other: Any) -> Term:
         return _binary("-", self, other)
@@ -261,7 +296,7 @@ class Formula(Part):
     def __abs__(self) -> Term:
         return made(lambda a, at: syntax.Call(func="abs", args=(a,), span=at), self)
 
-    # ------------------------------------------------------------------------------------------------------- conditions
+    # ----------------------------------------------------------------------------------- conditions
     def __le__(self, other: Any) -> Term:
         return compared(self, "<=", other)
 
@@ -297,11 +332,14 @@ class Formula(Part):
     def __invert__(self) -> Term:
         return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
 
-    # ---------------------------------------------------------------------------------------------------- what there is not
+    # ---------------------------------------------------------------------------- what there is not
     def __bool__(self) -> bool:
         at = places.here()
         node = places.construct(at)
-        kind = "" if node is None else type(getattr(node, "op", node)).__name__
+        if node is None:
+            kind = ""
+        else:
+            kind = type(getattr(node, "op", node)).__name__
         fail(errors.truth_value(kind, shown(self._syntax(), at)), at)
 
     def __contains__(self, item: Any) -> bool:
@@ -312,18 +350,32 @@ class Formula(Part):
 
     def __len__(self) -> int:
         fail(
-            errors.no_number("length", shown(self._syntax()), "the size of a set is `sum(1 for k in K)`, that of a dim its name")
+            errors.no_number(
+                "length",
+                shown(self._syntax()),
+                "the size of a set is `sum(1 for k in K)`, that of a dim its name",
+            )
         )
 
     def _not_a_number(self, *_: Any) -> Any:
         at = places.here()
         called = re.match(r"[\w.]+(?=\()", places.text(at))
-        function = called[0] if called else "a function of Python"
+        if called:
+            function = called[0]
+        else:
+            function = "a function of Python"
         word = function.rpartition(".")[2]
         known = {"fabs": "abs", "fsum": "sum", "pow": "", "round": "", "float": "", "int": "", "complex": ""}
-        fail(errors.foreign_function(function, known.get(word, word if _is_word(word) else ""), shown(self._syntax())), at)
+        fail(
+            errors.foreign_function(
+                function, known.get(word, word if _is_word(word) else ""), shown(self._syntax())
+            ),
+            at,
+        )
 
-    __float__ = __int__ = __complex__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = _not_a_number
+    __float__ = __int__ = __complex__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = (
+        _not_a_number
+    )
 
     def _no_operator(self, other: Any, *_: Any) -> Any:
         text = places.text(places.here())
@@ -335,12 +387,27 @@ class Formula(Part):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """numpy's numbers take part in formulas; its arrays and functions do not."""
-        op = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@"}.get(ufunc.__name__)
-        comparison = {"less_equal": "<=", "less": "<", "greater_equal": ">=", "greater": ">", "equal": "==", "not_equal": "!="}
+        op = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@"}.get(
+            ufunc.__name__
+        )
+        comparison = {
+            "less_equal": "<=",
+            "less": "<",
+            "greater_equal": ">=",
+            "greater": ">",
+            "equal": "==",
+            "not_equal": "!=",
+        }
         if method == "__call__" and len(inputs) == 2 and (op or ufunc.__name__ in comparison):
-            return _binary(op, *inputs) if op else compared(inputs[0], comparison[ufunc.__name__], inputs[1])
+            if op:
+                return _binary(op, *inputs)
+            return compared(inputs[0], comparison[ufunc.__name__], inputs[1])
         name = {"absolute": "abs", "maximum": "max", "minimum": "min"}.get(ufunc.__name__, ufunc.__name__)
-        fail(errors.foreign_function(f"numpy.{ufunc.__name__}", name if _is_word(name) else "", shown(self._syntax())))
+        fail(
+            errors.foreign_function(
+                f"numpy.{ufunc.__name__}", name if _is_word(name) else "", shown(self._syntax())
+            )
+        )
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         fail(errors.foreign_function("numpy.array", "", shown(self._syntax())))
@@ -359,7 +426,8 @@ def _is_word(name: str) -> bool:
 
 
 def literal(value: float | str) -> Term:
-    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python would say 6.
+    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python
+    would say 6.
 
     >>> literal(0.5) <= w  # doctest: +SKIP
     """
@@ -377,8 +445,18 @@ def between(low: Any, value: Any, high: Any) -> Term:
 def chain(first: Any, *rest: Any) -> Term:
     """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
     ops = rest[::2]
-    if not rest or len(rest) % 2 or not all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in ops):
-        fail(errors.argument("chain", "It takes operands and comparison signs in turn.", "write `chain(a, '<', b, '<=', c)`"))
+    if (
+        not rest
+        or len(rest) % 2
+        or not all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in ops)
+    ):
+        fail(
+            errors.argument(
+                "chain",
+                "It takes operands and comparison signs in turn.",
+                "write `chain(a, '<', b, '<=', c)`",
+            )
+        )
     return compared(first, *rest)
 
 
@@ -393,7 +471,11 @@ def subscript(base: Part, *indices: Part) -> Term:
     nodes = [node_of(part, at) for part in (base, *indices)]
     if not all(isinstance(node, syntax.Name) for node in nodes):
         fail(
-            errors.argument("subscript", "It takes a name of the model and declared indices.", "write `x[i]` for other entries"),
+            errors.argument(
+                "subscript",
+                "It takes a name of the model and declared indices.",
+                "write `x[i]` for other entries",
+            ),
             at,
         )
     return Term(

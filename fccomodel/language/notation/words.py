@@ -1,4 +1,5 @@
-"""The language's own words as Python functions: atoms, reductions, sets and distributions, each by its name in the library."""
+"""The language's own words as Python functions: atoms, reductions, sets and distributions, each by its
+name in the library."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def names() -> frozenset[str]:
     """Every word."""
     functions = {name for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
     functions |= {alias for alias, name in atoms.aliases().items() if name in functions}
-    return frozenset({*functions, *reductions.named(lambda kind: kind.written), *sets.all(), *distributions.all()})
+    return frozenset(
+        {*functions, *reductions.named(lambda kind: kind.written), *sets.all(), *distributions.all()}
+    )
 
 
 def _reduction_of(name: str) -> reductions.Reduction | None:
@@ -85,7 +88,9 @@ class Word(Part):
             if comprehensions.is_comprehension(arg):
                 fail(
                     errors.argument(
-                        name, "It takes formulas; a comprehension goes into a reduction.", f"write `{name}(sum(... for z in D))`"
+                        name,
+                        "It takes formulas; a comprehension goes into a reduction.",
+                        f"write `{name}(sum(... for z in D))`",
                     ),
                     at,
                 )
@@ -107,17 +112,25 @@ class Subscripted:
         return Term(node, owner((self.index, body), at), 1 + getattr(body, "_size", 1))
 
 
-def call(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span, semicolon: int | None = None) -> Term:
+def call(
+    name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span, semicolon: int | None = None
+) -> Term:
     """``name(args, keyword = value)``."""
     parts = (*args, *keywords.values())
     nodes = tuple(node_of(arg, at) for arg in args)
     named = keywords_of(keywords, at)
     size = _size(parts, at)
-    return Term(syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at), owner(parts, at), size)
+    return Term(
+        syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at),
+        owner(parts, at),
+        size,
+    )
 
 
 def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, ...]:
-    return tuple(syntax.Keyword(name=name, value=node_of(value, at), span=at) for name, value in keywords.items())
+    return tuple(
+        syntax.Keyword(name=name, value=node_of(value, at), span=at) for name, value in keywords.items()
+    )
 
 
 def _size(parts: Any, at: Span) -> int:
@@ -136,7 +149,9 @@ def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at
         fail(errors.reduction_without_set(name, f"{kind.head}[{kind.index}]"), at)
     if kind.drawn and len(args) == 1 and not keywords:
         body = args[0]
-        return Term(syntax.Reduce(kind=name, body=node_of(body, at), span=at), owner((body,), at), _size((body,), at))
+        return Term(
+            syntax.Reduce(kind=name, body=node_of(body, at), span=at), owner((body,), at), _size((body,), at)
+        )
     if kind.drawn or not all(map(_is_formula, args)):
         fail(errors.reduction_without_set(name, f"{kind.head}[{kind.index}]"), at)
     return call(name, args, keywords, at)
@@ -169,7 +184,7 @@ def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span)
     return Term(total, owner(values, at), _size(values, at))
 
 
-# ----------------------------------------------------------------------------------------------------------- documentation
+# ------------------------------------------------------------------------------------ documentation
 def parameters(name: str) -> list[tuple[str, Any]]:
     """The parameters that a word shows, each with its kind."""
     positional, several, named = (
@@ -179,7 +194,9 @@ def parameters(name: str) -> list[tuple[str, Any]]:
     )
     kind = _reduction_of(name)
     if kind is not None:
-        also = [("comprehension", several)] if atoms.get(name) is not None else [("comprehension", positional)]
+        also = (
+            [("comprehension", several)] if atoms.get(name) is not None else [("comprehension", positional)]
+        )
         return also + ([(kind.option.name, named)] if kind.option is not None else [])
     arguments = _arguments(name)
     return [(a.removesuffix("..."), several if a.endswith("...") else positional) for a in arguments]
@@ -189,9 +206,13 @@ def _arguments(name: str) -> tuple[str, ...]:
     if (atom := atoms.get(name)) is not None:
         return atom.arguments
     if (simple := sets.get(name)) is not None:
-        return ("axis", *simple.arguments) if simple.cap is not None else simple.arguments
+        if simple.cap is not None:
+            return ("axis", *simple.arguments)
+        return simple.arguments
     found = distributions.get(name)
-    return () if found is None else found.parameters
+    if found is None:
+        return ()
+    return found.parameters
 
 
 def documentation(name: str) -> str:
@@ -199,17 +220,37 @@ def documentation(name: str) -> str:
     kind, atom, simple, drawn = _reduction_of(name), atoms.get(name), sets.get(name), distributions.get(name)
     lines: list[str] = []
     if kind is not None:
-        option = f", {kind.option.name}={kind.option.example}" if kind.option is not None else ""
+        if kind.option is not None:
+            option = f", {kind.option.name}={kind.option.example}"
+        else:
+            option = ""
         lines += [f"{name}(f(z) for z in D{option})", "", f"{kind.meaning}", ""]
         lines += [f"In a file: {kind.head}[{kind.index}] f", ""]
     if atom is not None:
         lines += [f"{atom.signature}", "", atom.meaning, ""]
-        lines += (
-            [f"Constant: {', '.join(atom.parameters)} must not depend on the decision variables.", ""] if atom.parameters else []
-        )
-        lines += [f"From: {atom.cite}", ""] if atom.cite else []
+        if atom.parameters:
+            lines += [
+                f"Constant: {', '.join(atom.parameters)} must not depend on the decision variables.",
+                "",
+            ]
+        else:
+            lines += []
+        if atom.cite:
+            lines += [f"From: {atom.cite}", ""]
+        else:
+            lines += []
     if simple is not None:
-        lines += [f"{simple.signature}: a simple set, for ``var(..., domain={name}(...))``", "", simple.meaning, ""]
+        lines += [
+            f"{simple.signature}: a simple set, for ``var(..., domain={name}(...))``",
+            "",
+            simple.meaning,
+            "",
+        ]
     if drawn is not None:
-        lines += [f"{drawn.signature}: a distribution, for ``E(f(z) for z in {name}(...))``", "", drawn.meaning, ""]
+        lines += [
+            f"{drawn.signature}: a distribution, for ``E(f(z) for z in {name}(...))``",
+            "",
+            drawn.meaning,
+            "",
+        ]
     return "\n".join(lines).strip()

@@ -14,10 +14,15 @@ from fccomodel.library import reductions
 #: How tightly Python's operators bind.
 COMPARED, OR, AND, SUM, PRODUCT, UNARY, POWER, ATOM = range(8)
 _BINARY = {
-    "or": ("|", OR, AND, OR), "and": ("&", AND, SUM, AND), "+": ("+", SUM, PRODUCT, SUM), "-": ("-", SUM, PRODUCT, SUM),
-    "*": ("*", PRODUCT, UNARY, PRODUCT), "/": ("/", PRODUCT, UNARY, PRODUCT), "@": ("@", PRODUCT, UNARY, PRODUCT),
+    "or": ("|", OR, AND, OR),
+    "and": ("&", AND, SUM, AND),
+    "+": ("+", SUM, PRODUCT, SUM),
+    "-": ("-", SUM, PRODUCT, SUM),
+    "*": ("*", PRODUCT, UNARY, PRODUCT),
+    "/": ("/", PRODUCT, UNARY, PRODUCT),
+    "@": ("@", PRODUCT, UNARY, PRODUCT),
     "^": ("**", ATOM, UNARY, POWER),
-}  # fmt: skip
+}
 _BOUNDS = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "in": "domain"}
 #: Words that Python uses itself; the package's have its name before them.
 _SHADOWED = frozenset({"sum", "max", "min", "abs"})
@@ -28,13 +33,20 @@ def program(name: str | None, doc: str, entries: Sequence[Entry], own: Collectio
     writer = _Writer(entries, own)
     body = list(writer.statements())
     given = ([repr(name)] if name is not None else []) + ([f"doc={doc!r}"] if doc else [])
-    imported = f"from fccomodel import {', '.join(sorted(writer.imported))}\n" if writer.imported else ""
-    head = f"import fccomodel as {writer.package}\n{imported}\n{writer.model} = {writer.package}.Model({', '.join(given)})\n"
+    if writer.imported:
+        imported = f"from fccomodel import {', '.join(sorted(writer.imported))}\n"
+    else:
+        imported = ""
+    head = (
+        f"import fccomodel as {writer.package}\n{imported}\n{writer.model} = "
+        f"{writer.package}.Model({', '.join(given)})\n"
+    )
     return head + "".join(f"{line}\n" for line in body)
 
 
 class _Writer:
-    """The names that the code may use: of the model and the package, of the words, of elements and parameters."""
+    """The names that the code may use: of the model and the package, of the words, of elements and
+    parameters."""
 
     def __init__(self, entries: Sequence[Entry], own: Collection[str]):
         self.entries = entries
@@ -46,7 +58,7 @@ class _Writer:
         self.package = next(name for name in ("fc", "fccomodel", "the_package") if name not in self.taken)
         self.local: list[str] = []
 
-    # ------------------------------------------------------------------------------------------------------------- names
+    # ---------------------------------------------------------------------------------------- names
     def fc(self, name: str) -> str:
         return f"{self.package}.{name}"
 
@@ -60,7 +72,9 @@ class _Writer:
     def own_name(self, name: str) -> str:
         """A name of the model: ``m.w``."""
         plain = name not in self.own and not name.startswith("_") and not keyword.iskeyword(name)
-        return f"{self.model}.{name}" if plain else f"{self.model}[{name!r}]"
+        if plain:
+            return f"{self.model}.{name}"
+        return f"{self.model}[{name!r}]"
 
     def name(self, name: str) -> str:
         """A name in a formula."""
@@ -68,7 +82,10 @@ class _Writer:
             return name
         if name not in self.kinds and name in words.names():
             return self.word(name)
-        split = None if name in self.kinds else self.subscripts(name)
+        if name in self.kinds:
+            split = None
+        else:
+            split = self.subscripts(name)
         if split is None:
             return self.own_name(name)
         base, indices = split
@@ -86,15 +103,20 @@ class _Writer:
                 return base, rest
         return None
 
-    # ------------------------------------------------------------------------------------------------------------ formulas
+    # ------------------------------------------------------------------------------------- formulas
     def formula(self, node: syntax.Expr, level: int = COMPARED) -> str:
-        """A formula, in brackets where its place binds more tightly; its value may be a plain number of Python."""
+        """A formula, in brackets where its place binds more tightly; its value may be a plain number
+        of Python."""
         text, own = self._formula(node)
-        return f"({text})" if own < level else text
+        if own < level:
+            return f"({text})"
+        return text
 
     def symbolic(self, node: syntax.Expr, level: int = ATOM) -> str:
         """A formula that Python's operators cannot compute away."""
-        return f"{self.fc('literal')}({self.formula(node)})" if _plain(node) else self.formula(node, level)
+        if _plain(node):
+            return f"{self.fc('literal')}({self.formula(node)})"
+        return self.formula(node, level)
 
     def _formula(self, node: syntax.Expr) -> tuple[str, int]:
         match node:
@@ -115,7 +137,10 @@ class _Writer:
                 return self._compare(node)
             case syntax.Range():
                 ends = [self.formula(node.low), self.formula(node.high)]
-                ends += [] if node.step is None else [f"by={self.formula(node.step)}"]
+                if node.step is None:
+                    ends += []
+                else:
+                    ends += [f"by={self.formula(node.step)}"]
                 return f"{self.fc('grid')}({', '.join(ends)})", ATOM
             case syntax.Field():
                 named = node.name.startswith("_") or keyword.iskeyword(node.name)
@@ -138,13 +163,19 @@ class _Writer:
 
     def _binary(self, node: syntax.Binary) -> tuple[str, int]:
         chain = [node]
-        while isinstance(chain[-1].left, syntax.Binary) and _BINARY[chain[-1].left.op][3] >= _BINARY[chain[-1].op][1]:
+        while (
+            isinstance(chain[-1].left, syntax.Binary)
+            and _BINARY[chain[-1].left.op][3] >= _BINARY[chain[-1].op][1]
+        ):
             chain.append(chain[-1].left)
         first, innermost = chain[-1].left, chain[-1]
         zero = innermost.op == "+" and isinstance(first, syntax.Number) and first.value == 0
         alone = _plain(first) and (zero or _plain(innermost.right) or innermost.op in ("and", "or"))
         level = _BINARY[innermost.op][1]
-        text = self.symbolic(first, level) if alone else self.formula(first, level)
+        if alone:
+            text = self.symbolic(first, level)
+        else:
+            text = self.formula(first, level)
         for link in reversed(chain):
             sign, _, right, _ = _BINARY[link.op]
             text += f" {sign} {self.formula(link.right, right)}"
@@ -152,7 +183,10 @@ class _Writer:
 
     def _compare(self, node: syntax.Compare) -> tuple[str, int]:
         if len(node.ops) == 1:
-            return f"{self.symbolic(node.operands[0], OR)} {node.ops[0]} {self.formula(node.operands[1], OR)}", COMPARED
+            return (
+                f"{self.symbolic(node.operands[0], OR)} {node.ops[0]} {self.formula(node.operands[1], OR)}",
+                COMPARED,
+            )
         if node.ops == ("<=", "<="):
             return f"{self.fc('between')}({self._list(node.operands)})", ATOM
         parts = [self.formula(node.operands[0])]
@@ -162,20 +196,37 @@ class _Writer:
 
     def _call(self, node: syntax.Call) -> str:
         parts = [self.formula(arg) for arg in node.args] + self._keywords(node.keywords)
-        if node.func == "abs" and "abs" not in self.taken and len(parts) == 1 and node.args and not _plain(node.args[0]):
+        if (
+            node.func == "abs"
+            and "abs" not in self.taken
+            and len(parts) == 1
+            and node.args
+            and not _plain(node.args[0])
+        ):
             return f"abs({parts[0]})"
-        split = None if node.func in self.kinds else self.subscripts(node.func)
-        if node.func in self.kinds or node.func in self.local or node.func in words.names() or split is not None:
+        if node.func in self.kinds:
+            split = None
+        else:
+            split = self.subscripts(node.func)
+        if (
+            node.func in self.kinds
+            or node.func in self.local
+            or node.func in words.names()
+            or split is not None
+        ):
             return f"{self.name(node.func)}({', '.join(parts)})"
         return f"{self.fc('sampler')}({', '.join([repr(node.func), *parts])})"
 
     def _keywords(self, keywords: Iterable[syntax.Keyword]) -> list[str]:
         return [_keyword(item.name, self.formula(item.value)) for item in keywords]
 
-    # -------------------------------------------------------------------------------------------------------- comprehensions
+    # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:
         if node.indexing is None:
-            index = "" if node.subscript is None else f"[{self.name(node.subscript)}]"
+            if node.subscript is None:
+                index = ""
+            else:
+                index = f"[{self.name(node.subscript)}]"
             return f"{self.word(node.kind)}{index}({self.formula(node.body)})"
         kind = "~" if reductions.all()[node.kind].drawn else "in"
         over = self.over(node.indexing, kind, lambda: self.formula(node.body))
@@ -189,7 +240,10 @@ class _Writer:
         for k, binder in enumerate(indexing.binders):
             last = k == len(indexing.binders) - 1
             domain = self.domain(binder, indexing.condition if last else None)
-            domain = domain if binder.kind == kind else f"{self.fc('draw' if binder.kind == '~' else 'iterate')}({domain})"
+            if binder.kind == kind:
+                domain = domain
+            else:
+                domain = f"{self.fc('draw' if binder.kind == '~' else 'iterate')}({domain})"
             loops.append(f" for {binder.name} in {domain}")
             self.local.append(binder.name)
         text = body() + "".join(loops)
@@ -204,7 +258,9 @@ class _Writer:
         columns = self._of_columns(binder, condition)
         if columns is not None:
             return f"{domain}.{how}({self.formula(columns)})"
-        dim = isinstance(binder.domain, syntax.Name) and isinstance(self.kinds.get(binder.domain.id), syntax.DimDecl)
+        dim = isinstance(binder.domain, syntax.Name) and isinstance(
+            self.kinds.get(binder.domain.id), syntax.DimDecl
+        )
         if dim and how != "where":
             domain = f"{self.fc('iterate')}({domain})"
         self.local.append(binder.name)
@@ -213,7 +269,8 @@ class _Writer:
         return text
 
     def _of_columns(self, binder: syntax.Binder, condition: syntax.Expr) -> syntax.Expr | None:
-        """A condition on a row with the set's columns in place of the row's; None where it says more of the row."""
+        """A condition on a row with the set's columns in place of the row's; None where it says more
+        of the row."""
         domain = binder.domain
         if (
             not isinstance(domain, syntax.Name)
@@ -222,7 +279,8 @@ class _Writer:
         ):
             return None
         fields = sum(
-            isinstance(n, syntax.Field) and n.obj == syntax.Name(id=binder.name, span=n.span) for n in rewriting.walk(condition)
+            isinstance(n, syntax.Field) and n.obj == syntax.Name(id=binder.name, span=n.span)
+            for n in rewriting.walk(condition)
         )
         rows = sum(isinstance(n, syntax.Name) and n.id == binder.name for n in rewriting.walk(condition))
         if fields != rows or not fields:
@@ -240,29 +298,40 @@ class _Writer:
             return self.domain(binder, node.indexing.condition, how)
         self.local.append(binder.name)
         domain, condition = self.formula(binder.domain, ATOM), node.indexing.condition
-        text = domain if condition is None else f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
+        if condition is None:
+            text = domain
+        else:
+            text = f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
         self.local.pop()
         return text
 
     def family(self, indexing: syntax.Indexing | None, body: Callable[[], str]) -> str:
-        return body() if indexing is None else f"({self.over(indexing, 'in', body)})"
+        if indexing is None:
+            return body()
+        return f"({self.over(indexing, 'in', body)})"
 
     def type(self, node: syntax.TypeExpr) -> str:
         """The type of a column."""
         if node.values is not None:
             ascending = _ascending(node.values.items)
-            text = f"{{{self._list(node.values.items)}}}" if ascending and not node.shape else self.formula(node.values)
+            if ascending and not node.shape:
+                text = f"{{{self._list(node.values.items)}}}"
+            else:
+                text = self.formula(node.values)
         else:
             name = str(node.name)
             text = {"real": self.fc("real"), "int": self.fc("integer")}.get(name) or self.name(name)
         return text + (f"[{self._list(node.shape)}]" if node.shape else "")
 
-    # ---------------------------------------------------------------------------------------------------------- statements
+    # ----------------------------------------------------------------------------------- statements
     def statements(self) -> Iterator[str]:
         """Each statement's lines."""
         for k, entry in enumerate(self.entries):
             if isinstance(entry.statement, syntax.SubjectTo):
-                following = self.entries[k + 1].statement if k + 1 < len(self.entries) else None
+                if k + 1 < len(self.entries):
+                    following = self.entries[k + 1].statement
+                else:
+                    following = None
                 first = not any(isinstance(e.statement, syntax.SubjectTo) for e in self.entries[:k])
                 if entry.doc or not first or not isinstance(following, syntax.Constraint):
                     yield f"{self.model}.subject_to({_doc(entry.doc)})"
@@ -278,22 +347,31 @@ class _Writer:
             case syntax.SetDecl(value=None):
                 return self._assigned(node.name, self.fc("labels"), [], doc)
             case syntax.SetDecl():
-                return self._named("set", node.name, self.family(node.family, lambda: self._set(node.value)), doc)
+                return self._named(
+                    "set", node.name, self.family(node.family, lambda: self._set(node.value)), doc
+                )
             case syntax.IndexDecl(binders=(binder,)):
                 return self._assigned(binder.name, self.fc("index"), [self._indexed(binder)], doc)
             case syntax.IndexDecl():
                 return self._method("index", [_keyword(b.name, self._indexed(b)) for b in node.binders], doc)
             case syntax.DataDecl():
-                return f"{self.own_name(node.name)} = {self.family(node.family, lambda: self._data(node, doc))}"
+                return (
+                    f"{self.own_name(node.name)} = {self.family(node.family, lambda: self._data(node, doc))}"
+                )
             case syntax.ParamDecl():
-                default = [] if node.default is None else [f"default={self.formula(node.default)}"]
+                if node.default is None:
+                    default = []
+                else:
+                    default = [f"default={self.formula(node.default)}"]
                 return self._assigned(node.name, self.fc("param"), [*self._bounded(node), *default], doc)
             case syntax.ConstDecl():
                 return self._assigned(node.name, self.fc("const"), [self.formula(node.value)], doc)
             case syntax.NetDecl():
                 assume = f"assume={{{', '.join(map(self._assumption, node.assume))}}}"
                 ends = [self.type(node.input), self.type(node.output)]
-                return self._assigned(node.name, self.fc("net"), [*ends, *([assume] if node.assume else [])], doc)
+                return self._assigned(
+                    node.name, self.fc("net"), [*ends, *([assume] if node.assume else [])], doc
+                )
             case syntax.VarDecl(value=syntax.Call(func="params", args=(of,))):
                 return self._assigned(node.name, self.fc("params"), [self.formula(of)], doc)
             case syntax.VarDecl():
@@ -301,7 +379,12 @@ class _Writer:
             case syntax.DefDecl():
                 return self._def(node, doc)
             case syntax.LetDecl():
-                return self._named("let", node.name, self.family(node.family, lambda: self.symbolic(node.value, COMPARED)), doc)
+                return self._named(
+                    "let",
+                    node.name,
+                    self.family(node.family, lambda: self.symbolic(node.value, COMPARED)),
+                    doc,
+                )
             case syntax.Objective():
                 return self._method(node.sense, [_labelled(node.label, self.formula(node.body))], doc)
             case syntax.Constraint():
@@ -324,18 +407,28 @@ class _Writer:
 
     def _set(self, node: syntax.Expr | None) -> str:
         assert node is not None
-        return self.comprehension(node, "where") if isinstance(node, syntax.SetComprehension) else self.formula(node)
+        if isinstance(node, syntax.SetComprehension):
+            return self.comprehension(node, "where")
+        return self.formula(node)
 
     def _indexed(self, binder: syntax.Binder) -> str:
         domain = self.formula(binder.domain)
-        return domain if binder.kind == "in" else f"{self.fc('draw')}({domain})"
+        if binder.kind == "in":
+            return domain
+        return f"{self.fc('draw')}({domain})"
 
     def _data(self, node: syntax.DataDecl, doc: str) -> str:
-        more = [_doc(doc)] if doc else []
+        if doc:
+            more = [_doc(doc)]
+        else:
+            more = []
         if node.fields is None:
             assert node.type is not None
             real = node.type.name == "real"
-            parts = [self.formula(size) for size in node.type.shape] if real else [self.type(node.type)]
+            if real:
+                parts = [self.formula(size) for size in node.type.shape]
+            else:
+                parts = [self.type(node.type)]
             return f"{self.fc('array')}({', '.join([*parts, *more])})"
         columns = [(field.name, self.type(field.type)) for field in node.fields]
         if all(_is_keyword(name) and name != "doc" for name, _ in columns):
@@ -349,27 +442,49 @@ class _Writer:
         for bound in node.bounds:
             bounds.setdefault(_BOUNDS[bound.op], []).append(self.formula(bound.value))
         shape = [self.formula(size) for size in node.shape]
-        return shape + [f"{op}={v[0] if len(v) == 1 else '[' + ', '.join(v) + ']'}" for op, v in bounds.items()]
+        return shape + [
+            f"{op}={v[0] if len(v) == 1 else '[' + ', '.join(v) + ']'}" for op, v in bounds.items()
+        ]
 
     def _assumption(self, node: syntax.Expr) -> str:
         if isinstance(node, syntax.Call):
-            args = self._list(node.args) if len(node.args) == 1 else f"({self._list(node.args)})"
+            if len(node.args) == 1:
+                args = self._list(node.args)
+            else:
+                args = f"({self._list(node.args)})"
             return f"{node.func!r}: {args}"
-        return f"{node.id!r}: True" if isinstance(node, syntax.Name) else ""
+        if isinstance(node, syntax.Name):
+            return f"{node.id!r}: True"
+        return ""
 
     def _def(self, node: syntax.DefDecl, doc: str) -> str:
         self.local += node.params
         text = self.symbolic(node.body, COMPARED)
         del self.local[len(self.local) - len(node.params) :]
-        lines = [f"    {line}".rstrip() for line in f'"""{doc}"""'.splitlines()] if doc else []
-        quoted = [f"    {doc!r}"] if any(c in doc for c in '"\\') else lines
+        if doc:
+            lines = [f"    {line}".rstrip() for line in f'"""{doc}"""'.splitlines()]
+        else:
+            lines = []
+        if any(c in doc for c in '"\\'):
+            quoted = [f"    {doc!r}"]
+        else:
+            quoted = lines
         return "\n".join(
-            [f"\n@{self.model}.define", f"def {node.name}({', '.join(node.params)}):", *quoted, f"    return {text}", ""]
+            [
+                f"\n@{self.model}.define",
+                f"def {node.name}({', '.join(node.params)}):",
+                *quoted,
+                f"    return {text}",
+                "",
+            ]
         )
 
     def _constraint(self, node: syntax.Constraint, doc: str) -> str:
         relation = self.family(node.family, lambda: self.formula(node.relation))
-        using = [f"using={self._mapping(node.options)}"] if node.options else []
+        if node.options:
+            using = [f"using={self._mapping(node.options)}"]
+        else:
+            using = []
         return self._method("subject_to", [_labelled(node.label, relation), *using], doc)
 
     def _mapping(self, items: Iterable[syntax.Keyword]) -> str:
@@ -395,7 +510,9 @@ def _plain(node: syntax.Expr) -> bool:
 
 def _number(node: syntax.Number) -> str:
     whole = node.text.isdigit() and len(node.text) < 16
-    return str(int(node.text)) if whole else repr(node.value)
+    if whole:
+        return str(int(node.text))
+    return repr(node.value)
 
 
 def _ascending(items: Sequence[syntax.Expr]) -> bool:
@@ -409,7 +526,9 @@ def _ascending(items: Sequence[syntax.Expr]) -> bool:
 
 
 def _doc(doc: str) -> str:
-    return f"doc={doc!r}" if doc else ""
+    if doc:
+        return f"doc={doc!r}"
+    return ""
 
 
 def _is_keyword(name: str) -> bool:
@@ -417,8 +536,12 @@ def _is_keyword(name: str) -> bool:
 
 
 def _keyword(name: str, value: str) -> str:
-    return f"{name}={value}" if _is_keyword(name) else f"**{{{name!r}: {value}}}"
+    if _is_keyword(name):
+        return f"{name}={value}"
+    return f"**{{{name!r}: {value}}}"
 
 
 def _labelled(label: str | None, value: str) -> str:
-    return value if label is None else _keyword(label, value)
+    if label is None:
+        return value
+    return _keyword(label, value)

@@ -1,4 +1,5 @@
-"""Atoms: the functions of the modelling language. One file per atom or tight family; a new file is found by itself."""
+"""Atoms: the functions of the modelling language. One file per atom or tight family; a new file is
+found by itself."""
 
 from fccomodel.library.atoms._array import ArrayAtom, Ball
 from fccomodel.library.atoms._domain import NONZERO, WHOLE, Broken, Domain, Fault, Order, enclosing, nothing
@@ -9,7 +10,31 @@ from fccomodel.library.atoms.interval import Interval
 from fccomodel.library.atoms.scalar import ScalarAtom
 
 __all__ = [
-    "NONZERO", "WHOLE", "ArrayAtom", "Atom", "Ball", "Broken", "Domain", "Fault", "Interval", "Order", "Properties", "ScalarAtom",
-    "ShapeError", "Site", "aliases", "all", "as_power", "enclosing", "expression", "generator", "get", "nothing", "of",
-    "operator", "signed", "squared", "symbols",
-]  # fmt: skip
+    "NONZERO",
+    "WHOLE",
+    "ArrayAtom",
+    "Atom",
+    "Ball",
+    "Broken",
+    "Domain",
+    "Fault",
+    "Interval",
+    "Order",
+    "Properties",
+    "ScalarAtom",
+    "ShapeError",
+    "Site",
+    "aliases",
+    "all",
+    "as_power",
+    "enclosing",
+    "expression",
+    "generator",
+    "get",
+    "nothing",
+    "of",
+    "operator",
+    "signed",
+    "squared",
+    "symbols",
+]

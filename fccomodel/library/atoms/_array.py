@@ -21,11 +21,13 @@ def one(shape: Sequence[float]) -> float:
 class Ball:
     """The unit ball B of the dual of a norm: the norm is the largest q.u over q in B.
 
-    kind      ``box`` (every |q_i| <= 1), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1), ``spectral`` (singular values <= 1)
+    kind      ``box`` (every |q_i| <= 1), ``ball`` (|q|_2 <= 1), ``cross`` (|q|_1 <= 1),
+              ``spectral`` (singular values <= 1)
     words     its name
     project   the torch text of the nearest point of B to ``{x}`` over the dims ``{dims}``
     norm      the torch text of the norm itself of ``{u}``          dual  the same of the dual norm
-    length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known); a function with a name, by
+    length    the largest |q|_2 in B, by the norm's shape (inf: a size that is not known); a
+              function with a name, by
               which programs that hold a ball are pickled
     matrix    the norm is of a matrix as such, not of its entries in a row
     """
@@ -45,11 +47,14 @@ class ArrayAtom(Atom):
 
     reference   its definition in NumPy
     rule        the shape of its value (or ShapeError)
-    pieces      the degree of its polynomial pieces over polyhedra, where it has such and is not linear: 1, or 2
+    pieces      the degree of its polynomial pieces over polyhedra, where it has such and is not
+                linear: 1, or 2
     whole       there is one piece: it is a polynomial
-    ball        of a norm: the unit ball of its dual; ``in_groups`` of consecutive groups, as many entries as the last argument
+    ball        of a norm: the unit ball of its dual; ``in_groups`` of consecutive groups, as many
+                entries as the last argument
     generator   phi of a divergence sum p_i phi(q_i/p_i), in terms of ``t``
-    symmetric   entries of its one vector, or rows of its matrix, may change places: its value, a number, is the same
+    symmetric   entries of its one vector, or rows of its matrix, may change places: its value, a
+                number, is the same
     """
 
     reference: Callable[..., Any]
@@ -70,22 +75,38 @@ class ArrayAtom(Atom):
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
         return float(at(self._slope(argument), *intervals, size))
 
-    # ------------------------------------------------------------------------------------- what follows from all of these
+    # --------------------------------------------------------------- what follows from all of these
     def degree(
-        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+        self,
+        degrees: Sequence[int],
+        numbers: Sequence[float | None],
+        *,
+        scalar: bool = True,
+        whole: bool = False,
     ) -> int | None:
         top = max(degrees)
         if top == 0 or self.linear([d > 0 for d in degrees]):
             return top
         if self.bilinear:
-            return sum(degrees) if sum(degrees) <= 2 else None
-        fixed = (degree for degree, name in zip(degrees, self.names(len(degrees)), strict=True) if name in self.parameters)
+            if sum(degrees) <= 2:
+                return sum(degrees)
+            return None
+        fixed = (
+            degree
+            for degree, name in zip(degrees, self.names(len(degrees)), strict=True)
+            if name in self.parameters
+        )
         if self.pieces is None or whole and not self.whole or any(fixed):
             return None
-        return self.pieces if top == 1 else 2 if self.pieces == 1 and scalar else None
+        if top == 1:
+            return self.pieces
+        if self.pieces == 1 and scalar:
+            return 2
+        return None
 
     def separable(self, *shapes: Shape) -> bool:
-        """Of arguments of these shapes, it is a sum over entries, each term of one entry of each: its derivative says so."""
+        """Of arguments of these shapes, it is a sum over entries, each term of one entry of each: its
+        derivative says so."""
         from fccomodel.library.atoms._registry import get
         from fccomodel.library.atoms.scalar import ScalarAtom
 
@@ -93,7 +114,11 @@ class ArrayAtom(Atom):
         if not texts or self.shape(shapes):
             return False
         nodes = [node for text in texts for node in ast.walk(ast.parse(text.replace("^", "**")))]
-        called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+        called = {
+            node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        }
         names = {node.id for node in nodes if isinstance(node, ast.Name)} - called
         sizes = {str(n) for shape in shapes for n in shape}
-        return names <= {*self.arguments, *sizes, "dy"} and all(isinstance(get(name), ScalarAtom) for name in called)
+        return names <= {*self.arguments, *sizes, "dy"} and all(
+            isinstance(get(name), ScalarAtom) for name in called
+        )

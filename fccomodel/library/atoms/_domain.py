@@ -1,4 +1,5 @@
-"""What a concept asks of the values of its arguments: atoms, distributions and simple sets declare it alike."""
+"""What a concept asks of the values of its arguments: atoms, distributions and simple sets declare it
+alike."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ class Order(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """An argument, by its position, that is not what is asked, and what is asked, in words: ``a value in (0, inf)``.
+    """An argument, by its position, that is not what is asked, and what is asked, in words: ``a value
+    in (0, inf)``.
 
     ordered  in comparison with another argument
     """
@@ -32,7 +34,8 @@ class Fault(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A value that is not what is asked: of which argument, what is asked, in which case and entry it stands, and the value."""
+    """A value that is not what is asked: of which argument, what is asked, in which case and entry it
+    stands, and the value."""
 
     argument: int
     needs: str
@@ -54,7 +57,8 @@ class Domain:
     nonzero  positions of arguments that must not be 0; or a function of the intervals
     counts   positions of arguments that are whole numbers
     orders   which arguments are at most others
-    amiss    (shape, *values) -> what else is amiss with arguments of these values, '' for nothing; ``shape`` is that of the first
+    amiss    (shape, *values) -> what else is amiss with arguments of these values, '' for nothing;
+             ``shape`` is that of the first
              argument of an atom, of the points of a set
     """
 
@@ -70,11 +74,19 @@ class Domain:
         return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
 
     def asked(self, count: int) -> frozenset[int]:
-        """The positions of the arguments, of so many, that something is asked of, or that say what is asked of others."""
+        """The positions of the arguments, of so many, that something is asked of, or that say what is
+        asked of others."""
         if callable(self.domain) or callable(self.nonzero):
             return frozenset(range(count))
         ends = (k for order in self.orders for k in order[:2])
-        return frozenset([*self.nonzero, *self.counts, *ends, *(k for k, wanted in enumerate(self.domain) if wanted is not None)])
+        return frozenset(
+            [
+                *self.nonzero,
+                *self.counts,
+                *ends,
+                *(k for k, wanted in enumerate(self.domain) if wanted is not None),
+            ]
+        )
 
     def domains(self, *intervals: Interval) -> tuple[Interval | None, ...]:
         """Per argument, where it must lie (None: anywhere)."""
@@ -83,8 +95,8 @@ class Domain:
         return self.domain or (None,) * len(intervals)
 
     def settled(self, *intervals: Interval) -> tuple[Interval | None, ...]:
-        """The same, None where another argument, which is no point yet, has a say: what is found there is to hold of all of its
-        values, and some of them may be defined where others are not."""
+        """The same, None where another argument, which is no point yet, has a say: what is found there
+        is to hold of all of its values, and some of them may be defined where others are not."""
         if not callable(self.domain):
             return self.domains(*intervals)
         others = [all(u.is_point for j, u in enumerate(intervals) if j != k) for k in range(len(intervals))]
@@ -92,13 +104,18 @@ class Domain:
 
     def poles(self, *intervals: Interval) -> tuple[int, ...]:
         """Positions of the arguments that must not be 0."""
-        return self.nonzero(*intervals) if callable(self.nonzero) else self.nonzero
+        if callable(self.nonzero):
+            return self.nonzero(*intervals)
+        return self.nonzero
 
-    # ---------------------------------------------------------------------------------------- of arguments in intervals
+    # -------------------------------------------------------------------- of arguments in intervals
     def refuted(self, intervals: Sequence[Interval], names: Sequence[str]) -> Fault | None:
         """What no values in these intervals meet; ``names`` are the arguments' own."""
         depends = callable(self.domain) or callable(self.nonzero)
-        settled = [not depends or all(u.is_point for j, u in enumerate(intervals) if j != k) for k in range(len(intervals))]
+        settled = [
+            not depends or all(u.is_point for j, u in enumerate(intervals) if j != k)
+            for k in range(len(intervals))
+        ]
         for k, (lies, wanted) in enumerate(zip(intervals, self.domains(*intervals), strict=True)):
             if wanted is not None and settled[k] and lies.disjoint(wanted):
                 return Fault(k, within(wanted))
@@ -129,7 +146,7 @@ class Domain:
             if a.hi > b.lo or strict and a.hi == b.lo:
                 yield Fault(low, before(names[high], b, strict), True)
 
-    # ------------------------------------------------------------------------------------------------------- of values
+    # ------------------------------------------------------------------------------------ of values
     def broken(self, values: Sequence[np.ndarray | None], names: Sequence[str]) -> Broken | None:
         """The first value that is not what is asked.
 
@@ -143,7 +160,9 @@ class Domain:
                 for wrong, needs in self._wrong(value[cases], k, where):
                     if wrong.any():
                         case, *entry = np.argwhere(wrong)[0].tolist()
-                        return Broken(k, needs, int(cases[case]), tuple(entry), float(value[cases][case, *entry]))
+                        return Broken(
+                            k, needs, int(cases[case]), tuple(entry), float(value[cases][case, *entry])
+                        )
         for low, high, strict in self.orders:
             below, above = values[low], values[high]
             if below is not None and above is not None:
@@ -155,12 +174,21 @@ class Domain:
                     return Broken(low, needs, case, tuple(entry), float(a[at]))
         return None
 
-    def _wrong(self, value: np.ndarray, k: int, where: Sequence[Interval]) -> Iterator[tuple[np.ndarray, str]]:
-        """Which entries of argument k are not what is asked, and what that is, where the arguments lie in these intervals."""
+    def _wrong(
+        self, value: np.ndarray, k: int, where: Sequence[Interval]
+    ) -> Iterator[tuple[np.ndarray, str]]:
+        """Which entries of argument k are not what is asked, and what that is, where the arguments lie
+        in these intervals."""
         wanted = self.domains(*where)[k]
         if wanted is not None:
-            low = value > wanted.lo if wanted.lo_open else value >= wanted.lo
-            high = value < wanted.hi if wanted.hi_open else value <= wanted.hi
+            if wanted.lo_open:
+                low = value > wanted.lo
+            else:
+                low = value >= wanted.lo
+            if wanted.hi_open:
+                high = value < wanted.hi
+            else:
+                high = value <= wanted.hi
             yield ~(low & high), within(wanted)
         if k in self.poles(*where):
             yield value == 0, NONZERO
@@ -170,7 +198,8 @@ class Domain:
     def _alike(
         self, k: int, values: Sequence[np.ndarray | None], known: Sequence[Interval]
     ) -> Iterator[tuple[np.ndarray, Sequence[Interval]]]:
-        """Cases whose other arguments ask the same of argument k: which they are, and where the arguments lie."""
+        """Cases whose other arguments ask the same of argument k: which they are, and where the
+        arguments lie."""
         own = values[k]
         assert own is not None
         asking = callable(self.domain) or callable(self.nonzero)
@@ -194,12 +223,18 @@ def within(wanted: Interval) -> str:
 
 def before(name: str, lies: Interval, strict: bool) -> str:
     """``a value less than `high`, which is 3``."""
-    known = "" if lies.mag == inf else f", which is {lies.lo:g}" if lies.is_point else f", which lies in {lies}"
+    if lies.mag == inf:
+        known = ""
+    elif lies.is_point:
+        known = f", which is {lies.lo:g}"
+    else:
+        known = f", which lies in {lies}"
     return f"a value {'less than' if strict else 'of at most'} `{name}`{known}"
 
 
 def enclosing(values: np.ndarray) -> Interval:
-    """The smallest interval that holds all entries; all reals where there is none, or one that is no number."""
+    """The smallest interval that holds all entries; all reals where there is none, or one that is no
+    number."""
     if values.size == 0 or np.isnan(values).any():
         return REALS
     return Interval(float(values.min()), float(values.max()))
@@ -209,4 +244,3 @@ def _together(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two arguments of the same cases, each a number or an array per case, so that they broadcast."""
     most = max(a.ndim, b.ndim)
     return tuple(x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))  # type: ignore[return-value]
-

@@ -47,7 +47,10 @@ def _code(text: str) -> Any:
 
 def evaluate(text: str, values: Mapping[str, Any]) -> Any:
     """The formula's value in float64, entry by entry (nan or inf outside its domain)."""
-    env = {name: np.asarray(u) if np.asarray(u).dtype == bool else np.asarray(u, dtype=float) for name, u in values.items()}
+    env = {
+        name: np.asarray(u) if np.asarray(u).dtype == bool else np.asarray(u, dtype=float)
+        for name, u in values.items()
+    }
     with np.errstate(all="ignore"):
         return eval(_code(text), {"__builtins__": {}}, {**_NUMPY, **env})  # noqa: S307 (the texts are this package's own)
 

@@ -17,7 +17,9 @@ from fccomodel.library.atoms.base import Atom
 
 def of(node: ir.Expr) -> Atom | None:
     """The atom that a node applies; None for a node of another kind."""
-    return get(node.op) if isinstance(node, ir.Apply) else None
+    if isinstance(node, ir.Apply):
+        return get(node.op)
+    return None
 
 
 def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
@@ -32,7 +34,9 @@ def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
 def squared(node: ir.Expr) -> ir.Expr | None:
     """u of ``square(u)`` and ``u^2``; None for anything else."""
     power = as_power(node)
-    return power[0] if power is not None and isinstance(power[1], ir.Const) and power[1].value == 2 else None
+    if power is not None and isinstance(power[1], ir.Const) and power[1].value == 2:
+        return power[0]
+    return None
 
 
 def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
@@ -52,7 +56,11 @@ def generator(node: ir.Expr) -> str:
 @cache
 def symbols() -> Mapping[type, str]:
     """The atoms of Python's operators between two operands."""
-    pairs = ((atom.name, atom.symbol.replace("^", "**")) for atom in all().values() if atom.symbol and len(atom.arguments) == 2)
+    pairs = (
+        (atom.name, atom.symbol.replace("^", "**"))
+        for atom in all().values()
+        if atom.symbol and len(atom.arguments) == 2
+    )
     parsed = ((name, ast.parse(f"a {symbol} b", mode="eval").body) for name, symbol in pairs)
     return {type(tree.op): name for name, tree in parsed if isinstance(tree, ast.BinOp)}
 
@@ -65,7 +73,9 @@ def expression(text: str, names: Mapping[str, ir.Expr]) -> ir.Expr:
             case ast.Constant(value=int() | float() as value):
                 return const(value)
             case ast.Name(id=name):
-                return names[name] if name in names else const({"pi": pi}[name])
+                if name in names:
+                    return names[name]
+                return const({"pi": pi}[name])
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return make("neg", built(operand))
             case ast.BinOp(left=left, op=op, right=right):

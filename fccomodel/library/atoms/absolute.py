@@ -32,7 +32,8 @@ abs_ = ScalarAtom(
     ),
     instead={
         "smooth": "abs(u) has a kink at 0: use huber(u, delta), or sqrt(u^2 + delta^2).",
-        "unsmooth": "make its argument smooth, which makes abs of it weakly convex; or bound it from both sides by two "
+        "unsmooth": "make its argument smooth, which makes abs of it weakly convex; or bound it from "
+        "both sides by two "
         "constraints.",
     },
 )

@@ -8,7 +8,8 @@ from fccomodel.library.atoms.scalar import ScalarAtom
 from fccomodel.library.atoms.shapes import logistic, safe_exp, through
 from fccomodel.library.cones import Affine, Cones, exponentials
 
-# silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside, and least at _LOWEST
+# silu is convex from -_BEND to _BEND (where u tanh(u/2) = 2, and it is steepest), concave outside,
+# and least at _LOWEST
 _BEND = 2.3993572805154675
 _LOWEST = -1.278464542761074
 _LEAST = -0.27846454276107385
@@ -16,7 +17,9 @@ _STEEPEST = 1.0998393201288668
 
 
 def _silu(x: float) -> float:
-    return x * logistic(x) if x > -700 else 0.0
+    if x > -700:
+        return x * logistic(x)
+    return 0.0
 
 
 def _silu_curvature(u: Interval) -> str:
@@ -27,7 +30,9 @@ def _silu_curvature(u: Interval) -> str:
 
 def _silu_range(u: Interval) -> Interval:
     ends = (_silu(u.lo), _silu(u.hi))
-    return Interval(_LEAST if u.lo <= _LOWEST <= u.hi else min(ends), max(*ends, 0.0 if u.lo < _LOWEST else ends[0]))
+    return Interval(
+        _LEAST if u.lo <= _LOWEST <= u.hi else min(ends), max(*ends, 0.0 if u.lo < _LOWEST else ends[0])
+    )
 
 
 silu = ScalarAtom(
@@ -45,6 +50,8 @@ silu = ScalarAtom(
         range=_silu_range,
     ),
 )
+
+
 def _cone(k: Cones, u: Affine) -> Affine:
     """The least exp(a) - 1 + u - a over a <= u."""
     a = k.variable(u.shape)

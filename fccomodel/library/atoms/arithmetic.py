@@ -13,14 +13,24 @@ def _sloped(factor: Interval) -> str:
     """Monotonicity of multiplication by a factor."""
     if factor.lo == factor.hi == 0:
         return "constant"
-    return "increasing" if factor.lo >= 0 else "decreasing" if factor.hi <= 0 else "none"
+    if factor.lo >= 0:
+        return "increasing"
+    if factor.hi <= 0:
+        return "decreasing"
+    return "none"
 
 
 def _reciprocal(v: Interval) -> Interval:
     if v.lo < 0 < v.hi or v.is_point and v.lo == 0:
         return Interval()
-    low = -inf if v.hi == 0 else 1 / v.hi
-    high = inf if v.lo == 0 else 1 / v.lo
+    if v.hi == 0:
+        low = -inf
+    else:
+        low = 1 / v.hi
+    if v.lo == 0:
+        high = inf
+    else:
+        high = 1 / v.lo
     return Interval(low, high)
 
 
@@ -46,7 +56,9 @@ def _quotient_smoothness(varying: tuple[bool, ...], u: Interval, v: Interval) ->
     if v.mig == 0:
         return inf
     second = 2 * u.mag / v.mig**3
-    return second if not varying[0] else second + 1 / v.mig**2
+    if not varying[0]:
+        return second
+    return second + 1 / v.mig**2
 
 
 add = ScalarAtom(
@@ -117,6 +129,8 @@ mul = ScalarAtom(
         range=times,
     ),
 )
+
+
 def _cone_of_quotient(k: Cones, u: Any, v: Affine) -> Affine:
     """u t, where t v >= 1"""
     t = k.variable(v.shape)
@@ -138,7 +152,10 @@ div = ScalarAtom(
     cone=_cone_of_quotient,
     properties=Properties(
         curvature=_quotient_curvature,
-        monotone=(lambda u, v: _sloped(_reciprocal(v)), lambda u, v: "none" if v.lo < 0 < v.hi else _flipped(u)),
+        monotone=(
+            lambda u, v: _sloped(_reciprocal(v)),
+            lambda u, v: "none" if v.lo < 0 < v.hi else _flipped(u),
+        ),
         lipschitz=(
             lambda u, v: 1 / v.mig if v.mig else inf,
             lambda u, v: u.mag / v.mig**2 if v.mig else inf,

@@ -1,7 +1,8 @@
 """What an atom is, and the registry of all atoms.
 
-An atom is everything the compiler knows about one function: its meaning, its torch text, its derivative in the modelling
-language itself, and its properties as functions of where its arguments lie. Smoothness is derived from these, never declared.
+An atom is everything the compiler knows about one function: its meaning, its torch text, its
+derivative in the modelling language itself, and its properties as functions of where its arguments
+lie. Smoothness is derived from these, never declared.
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ Rule = str | float | None | Interval | Callable[..., Any]
 class Properties:
     """What holds where the arguments (for arrays: their entries) lie in given intervals.
 
-    Each is a value, or a function of one interval per argument. ``curvature``, ``gradient_lipschitz`` and ``weak_convexity`` of
-    an atom with several arguments that may vary take first the tuple ``varying`` (True where an argument depends on the
-    variables). ``monotone`` and ``lipschitz`` may be a tuple, one per argument.
+    Each is a value, or a function of one interval per argument. ``curvature``,
+    ``gradient_lipschitz`` and ``weak_convexity`` of an atom with several arguments that may vary
+    take first the tuple ``varying`` (True where an argument depends on the variables). ``monotone``
+    and ``lipschitz`` may be a tuple, one per argument.
 
     curvature           constant, affine, convex, concave or none, jointly in the varying arguments
     monotone            increasing, decreasing, constant or none (increasing: non-decreasing)
-    lipschitz           constant of the value in the Euclidean norm; an array atom's function takes the argument's size last
+    lipschitz           constant of the value in the Euclidean norm; an array atom's function takes
+                        the argument's size last
                         (inf: unknown)
-    gradient_lipschitz  constant of the gradient; inf: continuous without a bound; None: not differentiable at some point there
+    gradient_lipschitz  constant of the gradient; inf: continuous without a bound; None: not
+                        differentiable at some point there
     weak_convexity      rho such that f + rho/2 |u|^2 is convex; inf where there is none
     range               where the value lies
     """
@@ -68,9 +72,12 @@ class Properties:
 
 
 def at(rule: Rule, *args: Any, beyond: Any = inf) -> Any:
-    """A rule's value; ``beyond`` where arithmetic has none: a constant that no number of 64 bits holds is not known."""
+    """A rule's value; ``beyond`` where arithmetic has none: a constant that no number of 64 bits holds
+    is not known."""
     try:
-        return rule(*args) if callable(rule) else rule
+        if callable(rule):
+            return rule(*args)
+        return rule
     except ArithmeticError:
         return beyond
 
@@ -81,24 +88,32 @@ class Atom(Domain):
 
     name         as models write it; ``aliases`` are further names for the same atom
     meaning      what it is, with its formula, in one line
-    arguments    names of the arguments, used by ``derivative``; ``u...`` stands for any number of them: u1, u2, ...
+    arguments    names of the arguments, used by ``derivative``; ``u...`` stands for any number of
+                 them: u1, u2, ...
     parameters   those that must not depend on the decision variables; they come last
-    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (a name, a number or parenthesised,
-                 used several times perhaps) and ``{axes0}``, ... for the own axes of an array argument; or a function of
-                 a ``Site``. The result may stand where a name may stand.
-    derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise atoms), or the adjoint in
-                 terms of ``dy`` (array atoms), in the modelling language: argument names, ``y`` (the value), ``pi`` and atoms. At
-                 a kink it is one subgradient. Or a function of a ``Site``.
+    torch        the torch expression with ``{0}``, ``{1}``, ... for the arguments' texts (a name, a
+                 number or parenthesised,
+                 used several times perhaps) and ``{axes0}``, ... for the own axes of an array
+                 argument; or a function of a ``Site``. The result may stand where a name may stand.
+    derivative   per argument that may vary, the factor that the chain rule multiplies by (entrywise
+                 atoms), or the adjoint in
+                 terms of ``dy`` (array atoms), in the modelling language: argument names, ``y``
+                 (the value), ``pi`` and atoms. At a kink it is one subgradient. Or a function of a
+                 ``Site``.
     symbol       how models write it: between its two arguments, or before its one
     boolean      its value is a truth value
     squared      the atom that is its square
-    homogeneous  p with f(c u) = c^p f(u) for c >= 0, u all arguments that may vary together; None where there is none
+    homogeneous  p with f(c u) = c^p f(u) for c >= 0, u all arguments that may vary together; None
+                 where there is none
     even         f(-u) = f(u), u likewise
     complement   1 - f in the modelling language, where that says more: it is f of something else
-    logarithm    log f in the modelling language, where it is better known than from f: it cannot overflow, its curvature shows
-    instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``; ``unsmooth``, the last two of an
+    logarithm    log f in the modelling language, where it is better known than from f: it cannot
+                 overflow, its curvature shows
+    instead      what to write where it lacks a property: ``smooth``, ``convex``, ``concave``;
+                 ``unsmooth``, the last two of an
                  argument that is not affine
-    cone         (cones, arguments) -> the value as a conic program, where neither its ``graph`` nor its ``ball`` says it
+    cone         (cones, arguments) -> the value as a conic program, where neither its ``graph`` nor
+                 its ``ball`` says it
     tex          how mathematics writes it (``library.tex.written``); else ``name(arguments)``
     internal     for derivatives, not for models; its ``derivative`` may be () (never differentiated)
     cite         where the definition comes from
@@ -125,7 +140,7 @@ class Atom(Domain):
     internal: bool = False
     cite: str = ""
 
-    # ------------------------------------------------------------------------------------------------------ arguments
+    # ------------------------------------------------------------------------------------ arguments
     @property
     def variadic(self) -> bool:
         """It takes any number of arguments (at least ``min_count``)."""
@@ -133,11 +148,15 @@ class Atom(Domain):
 
     @property
     def min_count(self) -> int:
-        return 2 if self.variadic else len(self.arguments)
+        if self.variadic:
+            return 2
+        return len(self.arguments)
 
     def accepts(self, count: int) -> bool:
         """It can be called with ``count`` arguments."""
-        return count >= self.min_count if self.variadic else count == len(self.arguments)
+        if self.variadic:
+            return count >= self.min_count
+        return count == len(self.arguments)
 
     def names(self, count: int) -> tuple[str, ...]:
         """The names that ``derivative`` uses for ``count`` arguments."""
@@ -159,25 +178,33 @@ class Atom(Domain):
         """The value by definition, of NumPy float64 arguments."""
         raise NotImplementedError
 
-    def site(self, texts: tuple[str, ...], shapes: tuple[Shape, ...] = (), numbers: tuple[float | None, ...] = ()) -> Site:
-        """A use with these texts; without ``shapes`` all are scalars, and a text that reads as a number is one."""
+    def site(
+        self, texts: tuple[str, ...], shapes: tuple[Shape, ...] = (), numbers: tuple[float | None, ...] = ()
+    ) -> Site:
+        """A use with these texts; without ``shapes`` all are scalars, and a text that reads as a
+        number is one."""
         values = numbers or tuple(_number(text) for text in texts)
         python = tuple(_number(text) is not None for text in texts)
         return Site(shapes=shapes or ((),) * len(texts), numbers=values, python=python)
 
-    # ------------------------------------------------------------------------------------------------------ text
+    # ----------------------------------------------------------------------------------------- text
     def lower(self, texts: tuple[str, ...], site: Site | None = None) -> str:
         """The torch expression on arguments of the given texts. At least one argument must be a tensor."""
         site = site or self.site(texts)
-        template = self.torch(site) if callable(self.torch) else self.torch
+        if callable(self.torch):
+            template = self.torch(site)
+        else:
+            template = self.torch
         axes = {f"axes{k}": _axes(shape) for k, shape in enumerate(site.shapes)}
         return template.format(*texts, **axes)
 
     def derivatives(self, site: Site) -> tuple[str, ...]:
         """One derivative per argument that may vary (see ``derivative``)."""
-        return self.derivative(site) if callable(self.derivative) else self.derivative
+        if callable(self.derivative):
+            return self.derivative(site)
+        return self.derivative
 
-    # ------------------------------------------------------------------------------------------------------ properties
+    # ----------------------------------------------------------------------------------- properties
     def _varying(self, count: int, varying: tuple[bool, ...] | None) -> tuple[tuple[bool, ...], ...]:
         names = self.names(count)
         free = [name not in self.parameters for name in names]
@@ -186,8 +213,11 @@ class Atom(Domain):
         return (tuple(free) if varying is None else tuple(varying),)
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
-        """constant, affine, convex, concave or none, in the varying arguments jointly (all that may vary, unless said)."""
-        return at(self.properties.curvature, *self._varying(len(intervals), varying), *intervals, beyond="none")
+        """constant, affine, convex, concave or none, in the varying arguments jointly (all that may
+        vary, unless said)."""
+        return at(
+            self.properties.curvature, *self._varying(len(intervals), varying), *intervals, beyond="none"
+        )
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:
         """increasing, decreasing, constant or none, in one argument."""
@@ -195,22 +225,29 @@ class Atom(Domain):
         return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals, beyond="none")
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
-        """The value's Lipschitz constant in one argument, an array of ``size`` entries (inf: unknown); inf if there is none."""
+        """The value's Lipschitz constant in one argument, an array of ``size`` entries (inf: unknown);
+        inf if there is none."""
         rule = self._slope(argument)
         return float(at(rule, *intervals))
 
     def _slope(self, argument: int) -> Rule:
         rule = self.properties.lipschitz
-        return rule[argument] if isinstance(rule, tuple) else rule
+        if isinstance(rule, tuple):
+            return rule[argument]
+        return rule
 
-    def gradient_lipschitz(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> float | None:
-        """The gradient's Lipschitz constant there; inf without a bound; None where some point has no gradient."""
+    def gradient_lipschitz(
+        self, *intervals: Interval, varying: tuple[bool, ...] | None = None
+    ) -> float | None:
+        """The gradient's Lipschitz constant there; inf without a bound; None where some point has no
+        gradient."""
         if any(intervals[0].lo < kink.hi and kink.lo < intervals[0].hi for kink in self.kinks(*intervals)):
             return None
         return at(self.properties.gradient_lipschitz, *self._varying(len(intervals), varying), *intervals)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
-        """Where the first argument's points without a derivative lie (one interval each, a point where parameters are known)."""
+        """Where the first argument's points without a derivative lie (one interval each, a point where
+        parameters are known)."""
         return ()
 
     def weak_convexity(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> float:
@@ -225,7 +262,7 @@ class Atom(Domain):
         """Where the value (each entry of it) lies."""
         return at(self.properties.range, *intervals, beyond=REALS)
 
-    # ------------------------------------------------------------------------------------- what follows from all of these
+    # --------------------------------------------------------------- what follows from all of these
     @cached_property
     def everywhere(self) -> tuple[Interval, ...]:
         """All reals for each of the least number of arguments."""
@@ -255,19 +292,30 @@ class Atom(Domain):
 
     def linear(self, varying: Sequence[bool]) -> bool:
         """It is affine in the arguments that vary, whatever the others are."""
-        if any(vary for vary, name in zip(varying, self.names(len(varying)), strict=True) if name in self.parameters):
+        if any(
+            vary
+            for vary, name in zip(varying, self.names(len(varying)), strict=True)
+            if name in self.parameters
+        ):
             return False
-        return not any(varying) or self.curvature(*(REALS,) * len(varying), varying=tuple(varying)) in ("constant", "affine")
+        return not any(varying) or self.curvature(*(REALS,) * len(varying), varying=tuple(varying)) in (
+            "constant",
+            "affine",
+        )
 
     @cached_property
     def bilinear(self) -> bool:
         """It is affine in each of two arguments, not in both."""
-        alone = all(self.linear([j == k for j in range(2)]) for k in range(2)) if self.min_count == 2 else False
+        if self.min_count == 2:
+            alone = all(self.linear([j == k for j in range(2)]) for k in range(2))
+        else:
+            alone = False
         return alone and not self.linear([True, True])
 
     @cached_property
     def moderate(self) -> bool:
-        """It grows no faster than a polynomial, so that its value at a random draw has all the moments that the draw has."""
+        """It grows no faster than a polynomial, so that its value at a random draw has all the moments
+        that the draw has."""
         slopes = [self.lipschitz(*self.everywhere, argument=k, size=4.0) for k in self.free]
         bend = self.gradient_lipschitz(*self.everywhere)
         return self.flat or inf not in slopes or bend is not None and bend < inf
@@ -276,19 +324,29 @@ class Atom(Domain):
     def safe(self) -> bool:
         """Its value and its derivative are finite at every number."""
         limits = self.domains(*self.everywhere)
-        return self.moderate and not self.poles(*self.everywhere) and all(limits[k] is None for k in self.free)
+        return (
+            self.moderate and not self.poles(*self.everywhere) and all(limits[k] is None for k in self.free)
+        )
 
     def steep_at_0(self, *intervals: Interval) -> tuple[int, ...]:
-        """The arguments in which it is steep without bound, or not defined, where they are nearly 0 at an end of its domain."""
+        """The arguments in which it is steep without bound, or not defined, where they are nearly 0 at
+        an end of its domain."""
         return ()
 
     def degree(
-        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+        self,
+        degrees: Sequence[int],
+        numbers: Sequence[float | None],
+        *,
+        scalar: bool = True,
+        whole: bool = False,
     ) -> int | None:
-        """The degree, at most 2, of its polynomial pieces in what its arguments' pieces, of these degrees, depend on; else None.
+        """The degree, at most 2, of its polynomial pieces in what its arguments' pieces, of these
+        degrees, depend on; else None.
 
         numbers  values of arguments, where they are known
-        scalar   that is one number, so that pieces are intervals; else they are polyhedra: only affine functions part them
+        scalar   that is one number, so that pieces are intervals; else they are polyhedra: only
+                 affine functions part them
         whole    there may be one piece alone: a polynomial
         """
         raise NotImplementedError
@@ -300,7 +358,8 @@ class Atom(Domain):
 
     @cached_property
     def exponent(self) -> float | str | None:
-        """p of a power u^p of the first argument: a number, or the argument's name; None for anything else."""
+        """p of a power u^p of the first argument: a number, or the argument's name; None for anything
+        else."""
         return None
 
     @cached_property
@@ -316,7 +375,9 @@ class Atom(Domain):
 
 def show(shape: Shape) -> str:
     """A shape as models write it: ``[d, 3]``, or ``a scalar``."""
-    return f"[{', '.join(str(n) for n in shape)}]" if shape else "a scalar"
+    if shape:
+        return f"[{', '.join(str(n) for n in shape)}]"
+    return "a scalar"
 
 
 def _number(text: str) -> float | None:
@@ -328,4 +389,6 @@ def _number(text: str) -> float | None:
 
 def _axes(shape: Shape) -> str:
     """The own axes of an array as a torch ``dim``: ``-1``, ``(-2, -1)``."""
-    return "-1" if len(shape) <= 1 else f"({', '.join(str(k) for k in range(-len(shape), 0))})"
+    if len(shape) <= 1:
+        return "-1"
+    return f"({', '.join(str(k) for k in range(-len(shape), 0))})"

@@ -20,7 +20,10 @@ def _kl_slopes(q: Interval, p: Interval) -> tuple[float, float]:
     """sup |1 + log(q/p)| and sup q/p."""
     if not (p.lo > 0 and q.hi < inf):
         return inf, inf
-    low = 1 + log(q.lo / p.hi) if q.lo > 0 and p.hi < inf else -inf
+    if q.lo > 0 and p.hi < inf:
+        low = 1 + log(q.lo / p.hi)
+    else:
+        low = -inf
     return max(abs(low), abs(1 + log(q.hi / p.lo)) if q.hi > 0 else 0.0), q.hi / p.lo
 
 
@@ -28,17 +31,27 @@ def _kl_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float | Non
     """The Hessian of an entry is singular, so its trace 1/q + q/p^2 bounds it."""
     if varying[0] and q.has(0):
         return None
-    first = 1 / q.lo if q.lo > 0 else inf
-    second = q.hi / p.lo**2 if p.lo > 0 else inf
+    if q.lo > 0:
+        first = 1 / q.lo
+    else:
+        first = inf
+    if p.lo > 0:
+        second = q.hi / p.lo**2
+    else:
+        second = inf
     return (first if varying[0] else 0.0) + (second if varying[1] else 0.0)
 
 
 def _chi2_slope(q: Interval, p: Interval, size: float) -> float:
-    return 2 * max(q.hi - p.lo, p.hi - q.lo) / p.lo * sqrt(size) if p.lo > 0 else inf
+    if p.lo > 0:
+        return 2 * max(q.hi - p.lo, p.hi - q.lo) / p.lo * sqrt(size)
+    return inf
 
 
 def _chi2_slope_in_p(q: Interval, p: Interval, size: float) -> float:
-    return max(1.0, (q.mag / p.lo) ** 2 - 1) * sqrt(size) if p.lo > 0 else inf
+    if p.lo > 0:
+        return max(1.0, (q.mag / p.lo) ** 2 - 1) * sqrt(size)
+    return inf
 
 
 def _chi2_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float:

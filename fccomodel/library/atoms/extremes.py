@@ -1,7 +1,7 @@
 """``max`` and ``min`` of any number of arguments, and ``clip``.
 
-Where several arguments attain the extreme, the first of them takes the whole derivative: one subgradient among those that
-sum to 1.
+Where several arguments attain the extreme, the first of them takes the whole derivative: one
+subgradient among those that sum to 1.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,10 @@ def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
         text = reduce(lambda a, b: f"{pairwise}({a}, {b})", tensors)
         if not numbers:
             return text
-        bound = numbers[0] if len(numbers) == 1 else f"{'max' if side == 'min' else 'min'}({', '.join(numbers)})"
+        if len(numbers) == 1:
+            bound = numbers[0]
+        else:
+            bound = f"{'max' if side == 'min' else 'min'}({', '.join(numbers)})"
         return f"{text}.clamp({side}={bound})"
 
     return template
@@ -33,7 +36,8 @@ def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
         count = len(site.shapes)
         lost = [f"step({beaten(f'u{k}')})" for k in range(1, count + 1)]
         return tuple(
-            " * ".join([*lost[:k], *([f"(1 - {lost[k]})"] if k < count - 1 else [])]) if count > 1 else "1" for k in range(count)
+            " * ".join([*lost[:k], *([f"(1 - {lost[k]})"] if k < count - 1 else [])]) if count > 1 else "1"
+            for k in range(count)
         )
 
     return derivative
@@ -77,7 +81,8 @@ min_ = ScalarAtom(
         range=lambda *u: _turned(_largest([_turned(i) for i in u])),
     ),
     instead={
-        "smooth": "min has kinks: -logsumexp(concat(-a * u, -a * v)) / a is near it for a large a, and smooth.",
+        "smooth": "min has kinks: -logsumexp(concat(-a * u, -a * v)) / a is near it for a large a, and "
+        "smooth.",
         "convex": "min is concave: bound each member by a constraint of its own, or maximise it.",
     },
 )
@@ -85,7 +90,9 @@ min_ = ScalarAtom(
 
 def _clip(site: Site) -> str:
     """torch's clamp takes two numbers or two tensors, not one of each."""
-    return "{0}.clamp({1}, {2})" if site.python[1] == site.python[2] else "{0}.clamp(min={1}).clamp(max={2})"
+    if site.python[1] == site.python[2]:
+        return "{0}.clamp({1}, {2})"
+    return "{0}.clamp(min={1}).clamp(max={2})"
 
 
 clip = ScalarAtom(
@@ -124,7 +131,8 @@ def _turned(u: Interval) -> Interval:
 
 
 def _largest(u: Sequence[Interval]) -> Interval:
-    """The largest is above an end that one of those that begin there leaves out, below one that all that end there do."""
+    """The largest is above an end that one of those that begin there leaves out, below one that all
+    that end there do."""
     low, high = max(i.lo for i in u), max(i.hi for i in u)
     return Interval(
         low, high, any(i.lo_open for i in u if i.lo == low), all(i.hi_open for i in u if i.hi == high)

@@ -14,7 +14,9 @@ def _positive(u: Interval) -> Interval:
 def _smoothed(x: float, delta: float) -> float:
     if x <= 0 or delta == inf:
         return 0.0
-    return x - delta / 2 if x >= delta else x * x / (2 * delta)
+    if x >= delta:
+        return x - delta / 2
+    return x * x / (2 * delta)
 
 
 pos = ScalarAtom(
@@ -78,7 +80,9 @@ smooth_hinge = ScalarAtom(
         curvature=lambda u, delta: "constant" if u.hi <= 0 else "affine" if u.lo >= delta.hi else "convex",
         monotone=lambda u, delta: "constant" if u.hi <= 0 else "increasing",
         lipschitz=lambda u, delta: 0.0 if u.hi <= 0 else min(1.0, u.hi / delta.lo) if delta.lo > 0 else 1.0,
-        gradient_lipschitz=lambda u, delta: 0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else inf,
+        gradient_lipschitz=lambda u, delta: (
+            0.0 if u.hi <= 0 or u.lo >= delta.hi else 1 / delta.lo if delta.lo > 0 else inf
+        ),
         range=lambda u, delta: Interval(_smoothed(u.lo, delta.hi), _smoothed(u.hi, max(delta.lo, 0.0))),
     ),
 )

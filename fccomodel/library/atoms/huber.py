@@ -9,7 +9,9 @@ from fccomodel.library.atoms.shapes import valley
 
 
 def _huber(x: float, delta: float) -> float:
-    return x * x / 2 if x <= delta else delta * (x - delta / 2)
+    if x <= delta:
+        return x * x / 2
+    return delta * (x - delta / 2)
 
 
 huber = ScalarAtom(
@@ -33,5 +35,6 @@ huber = ScalarAtom(
         gradient_lipschitz=lambda u, delta: 0.0 if u.mig >= delta.hi < inf else 1.0,
         range=lambda u, delta: Interval(_huber(u.mig, max(delta.lo, 0.0)), _huber(u.mag, delta.hi)),
     ),
-    cite="P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35 (1964)",
+    cite="P. J. Huber, Robust estimation of a location parameter, Annals of Mathematical Statistics 35 "
+    "(1964)",
 )

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 
 class Interval(NamedTuple):
-    """The reals from ``lo`` to ``hi``; an end is left out where its ``open`` flag says so (infinite ends always are)."""
+    """The reals from ``lo`` to ``hi``; an end is left out where its ``open`` flag says so (infinite
+    ends always are)."""
 
     lo: float = -inf
     hi: float = inf
@@ -31,7 +32,9 @@ class Interval(NamedTuple):
     @property
     def mig(self) -> float:
         """The smallest ``|x|`` (of the closure)."""
-        return 0.0 if self.lo <= 0 <= self.hi else min(abs(self.lo), abs(self.hi))
+        if self.lo <= 0 <= self.hi:
+            return 0.0
+        return min(abs(self.lo), abs(self.hi))
 
     @property
     def positive(self) -> bool:
@@ -50,8 +53,12 @@ class Interval(NamedTuple):
 
     def inside(self, other: Interval) -> bool:
         """Every member is one of ``other``'s."""
-        low = self.lo > other.lo or (self.lo == other.lo and (self.lo_open or not other.lo_open or isinf(self.lo)))
-        high = self.hi < other.hi or (self.hi == other.hi and (self.hi_open or not other.hi_open or isinf(self.hi)))
+        low = self.lo > other.lo or (
+            self.lo == other.lo and (self.lo_open or not other.lo_open or isinf(self.lo))
+        )
+        high = self.hi < other.hi or (
+            self.hi == other.hi and (self.hi_open or not other.hi_open or isinf(self.hi))
+        )
         return low and high
 
     def disjoint(self, other: Interval) -> bool:
@@ -86,12 +93,16 @@ UNIT = Interval(0.0, 1.0)
 
 def product(a: float, b: float) -> float:
     """``a * b`` with 0 * inf = 0, as ends of intervals multiply."""
-    return 0.0 if a == 0 or b == 0 else a * b
+    if a == 0 or b == 0:
+        return 0.0
+    return a * b
 
 
 def apart(u: Interval, holds: bool) -> Interval:
     """The interval without 0 as an end, where it ``holds`` that no member is 0."""
-    return u._replace(lo_open=u.lo_open or u.lo == 0, hi_open=u.hi_open or u.hi == 0) if holds else u
+    if holds:
+        return u._replace(lo_open=u.lo_open or u.lo == 0, hi_open=u.hi_open or u.hi == 0)
+    return u
 
 
 def times(u: Interval, v: Interval) -> Interval:

@@ -10,7 +10,9 @@ from fccomodel.library.atoms.scalar import ScalarAtom
 
 def _value(u: float, v: float) -> float:
     top = max(u, v)
-    return top if abs(top) == inf else top + log1p(exp(-abs(u - v)))
+    if abs(top) == inf:
+        return top
+    return top + log1p(exp(-abs(u - v)))
 
 
 def _torch(site: Site) -> str:

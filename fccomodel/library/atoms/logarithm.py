@@ -10,15 +10,24 @@ from fccomodel.library.atoms.shapes import through
 
 
 def _inverse(x: float, power: int = 1) -> float:
-    return inf if x <= 0 else x**-power
+    if x <= 0:
+        return inf
+    return x**-power
 
 
 def _entropy(x: float) -> float:
-    return 0.0 if x <= 0 else -inf if x == inf else -x * log(x)
+    if x <= 0:
+        return 0.0
+    if x == inf:
+        return -inf
+    return -x * log(x)
 
 
 def _entropy_range(u: Interval) -> Interval:
-    top = 1 / e if u.lo <= 1 / e <= u.hi else max(_entropy(u.lo), _entropy(u.hi))
+    if u.lo <= 1 / e <= u.hi:
+        top = 1 / e
+    else:
+        top = max(_entropy(u.lo), _entropy(u.hi))
     return Interval(min(_entropy(u.lo), _entropy(u.hi)), top)
 
 
@@ -40,7 +49,10 @@ log_ = ScalarAtom(
         gradient_lipschitz=lambda u: _inverse(u.lo, 2),
         range=through(lambda x: log(x) if x > 0 else -inf),
     ),
-    instead={"convex": "log is concave; log of a sum or average of exponentials is convex: logsumexp(..), logmeanexp[..]."},
+    instead={
+        "convex": "log is concave; log of a sum or average of exponentials is convex: logsumexp(..), "
+        "logmeanexp[..]."
+    },
 )
 log1p_ = ScalarAtom(
     name="log1p",
@@ -61,6 +73,8 @@ log1p_ = ScalarAtom(
         range=through(lambda x: log1p(x) if x > -1 else -inf),
     ),
 )
+
+
 def _cone_of_entropy(k: cones.Cones, u: cones.Affine) -> cones.Affine:
     """u exp(t / u) <= 1"""
     t = k.variable(u.shape)

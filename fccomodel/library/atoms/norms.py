@@ -26,7 +26,9 @@ EUCLIDEAN = Ball(
 
 def _off_zero(u: Interval) -> float | None:
     """The 2-norm's gradient has Lipschitz constant 1/|u|, |u| at least an entry's smallest magnitude."""
-    return 1 / u.mig if u.mig else None
+    if u.mig:
+        return 1 / u.mig
+    return None
 
 
 def _group_shape(u: Shape, size: Shape) -> Shape:
@@ -38,7 +40,9 @@ def _group_shape(u: Shape, size: Shape) -> Shape:
 
 def _uneven(shape: Shape, u: object, size: float) -> str:
     """Why entries do not fall into groups."""
-    return f"{shape[0]} entries do not fall into groups of {size:g}." if shape[0] % size else ""
+    if shape[0] % size:
+        return f"{shape[0]} entries do not fall into groups of {size:g}."
+    return ""
 
 
 def _groups(u: np.ndarray, size: float) -> np.ndarray:
@@ -51,7 +55,10 @@ def _lengths(u: np.ndarray, size: float) -> np.ndarray:
 
 def _in_groups(text: str):
     def template(site: Site) -> str:
-        size = "int({1})" if site.numbers[1] is None else str(int(site.numbers[1]))
+        if site.numbers[1] is None:
+            size = "int({1})"
+        else:
+            size = str(int(site.numbers[1]))
         return text.replace("GROUPS", f"{{0}}.unflatten(-1, (-1, {size}))")
 
     return template

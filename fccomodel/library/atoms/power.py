@@ -13,7 +13,11 @@ from fccomodel.library.cones import Affine, Cones
 def _power(x: float, p: float) -> float:
     """x^p at an end of an interval: inf instead of an overflow or a pole."""
     if x == 0:
-        return 0.0 if p > 0 else 1.0 if p == 0 else inf
+        if p > 0:
+            return 0.0
+        if p == 0:
+            return 1.0
+        return inf
     try:
         return abs(x) ** p * (-1 if x < 0 and p % 2 == 1 else 1)
     except OverflowError:
@@ -32,7 +36,11 @@ def _curvature(u: Interval, p: Interval) -> str:
     if p.is_point and p.lo in (0, 1):
         return "affine" if p.lo else "constant"
     if u.lo >= 0:
-        return "convex" if p.lo >= 1 or p.hi <= 0 else "concave" if 0 <= p.lo and p.hi <= 1 else "none"
+        if p.lo >= 1 or p.hi <= 0:
+            return "convex"
+        if 0 <= p.lo and p.hi <= 1:
+            return "concave"
+        return "none"
     if not p.is_point or p.lo != int(p.lo):
         return "none"
     if p.lo > 0 and p.lo % 2 == 0 or p.lo % 2 == 0 and u.hi <= 0:
@@ -44,7 +52,11 @@ def _monotone(u: Interval, p: Interval) -> str:
     if p.is_point and p.lo == 0:
         return "constant"
     if u.lo >= 0:
-        return "increasing" if p.lo >= 0 else "decreasing" if p.hi <= 0 else "none"
+        if p.lo >= 0:
+            return "increasing"
+        if p.hi <= 0:
+            return "decreasing"
+        return "none"
     if not p.is_point or p.lo != int(p.lo):
         return "none"
     if p.lo > 0 and p.lo % 2 == 1:
@@ -56,11 +68,16 @@ def _monotone(u: Interval, p: Interval) -> str:
 
 def _steepness(u: Interval, p: float, order: int) -> float:
     """The largest |d^order/du^order u^p| for order 1 or 2."""
-    factor = abs(p) if order == 1 else abs(p * (p - 1))
+    if order == 1:
+        factor = abs(p)
+    else:
+        factor = abs(p * (p - 1))
     if factor == 0:
         return 0.0
     power = p - order
-    return factor * _power(u.mag if power >= 0 else u.mig, power) if u.lo >= 0 or p == int(p) else inf
+    if u.lo >= 0 or p == int(p):
+        return factor * _power(u.mag if power >= 0 else u.mig, power)
+    return inf
 
 
 def _smoothness(u: Interval, p: Interval) -> float | None:
@@ -80,9 +97,13 @@ def _range(u: Interval, p: Interval) -> Interval:
 
 def _closed_range(u: Interval, p: Interval) -> Interval:
     if not p.is_point:
-        return NONNEGATIVE if u.lo >= 0 else Interval()
+        if u.lo >= 0:
+            return NONNEGATIVE
+        return Interval()
     if u.lo < 0 < u.hi and p.lo < 0:
-        return NONNEGATIVE if p.lo % 2 == 0 else Interval()
+        if p.lo % 2 == 0:
+            return NONNEGATIVE
+        return Interval()
     if p.lo != int(p.lo) and u.lo < 0:
         u = Interval(0.0, max(u.hi, 0.0))
     ends = [_power(u.lo, p.lo), _power(u.hi, p.lo)]
@@ -94,13 +115,21 @@ def _closed_range(u: Interval, p: Interval) -> Interval:
 
 
 def _torch(site: Site) -> str:
-    special = {0.5: "{0}.sqrt()", 1.0: "{0}", 2.0: "{0}.square()", -1.0: "{0}.reciprocal()", -0.5: "{0}.rsqrt()"}
+    special = {
+        0.5: "{0}.sqrt()",
+        1.0: "{0}",
+        2.0: "{0}.square()",
+        -1.0: "{0}.reciprocal()",
+        -0.5: "{0}.rsqrt()",
+    }
     exponent = site.numbers[1]
     if site.python[0]:
         return "(({0}) ** {1})"
     if exponent is None:
         return "({0} ** {1})"
-    return special.get(exponent, f"({{0}} ** {exponent:g})" if float(f"{exponent:g}") == exponent else "({0} ** {1})")
+    return special.get(
+        exponent, f"({{0}} ** {exponent:g})" if float(f"{exponent:g}") == exponent else "({0} ** {1})"
+    )
 
 
 def _derivative(site: Site) -> tuple[str, ...]:
@@ -162,7 +191,10 @@ pow = ScalarAtom(
         gradient_lipschitz=_smoothness,
         range=_range,
     ),
-    instead={"convex": "an odd power is convex for a base >= 0: state its sign where it is declared, or write pos(u)^p."},
+    instead={
+        "convex": "an odd power is convex for a base >= 0: state its sign where it is declared, or write "
+        "pos(u)^p."
+    },
 )
 square = ScalarAtom(
     name="square",
@@ -184,7 +216,10 @@ square = ScalarAtom(
         gradient_lipschitz=2.0,
         range=lambda u: apart(Interval(u.mig**2, u.mag**2), not u.has(0)),
     ),
-    instead={"convex": "square(u) is convex for affine u, convex u >= 0, or concave u <= 0: use sqhinge(u) for [u]_+ squared."},
+    instead={
+        "convex": "square(u) is convex for affine u, convex u >= 0, or concave u <= 0: use sqhinge(u) "
+        "for [u]_+ squared."
+    },
 )
 inv = ScalarAtom(
     name="inv",
@@ -203,5 +238,8 @@ inv = ScalarAtom(
         gradient_lipschitz=lambda u: 2 * u.mig**-3 if u.mig else inf,
         range=lambda u: _range(u, Interval.point(-1.0)),
     ),
-    instead={"convex": "1/u is convex for concave u > 0 (and concave for convex u < 0): state the sign of u in its declaration."},
+    instead={
+        "convex": "1/u is convex for concave u > 0 (and concave for convex u < 0): state the sign of u "
+        "in its declaration."
+    },
 )

@@ -9,7 +9,9 @@ from fccomodel.library.atoms.shapes import valley
 
 
 def _check(x: float, tau: float) -> float:
-    return product(tau, x) if x >= 0 else product(tau - 1, x)
+    if x >= 0:
+        return product(tau, x)
+    return product(tau - 1, x)
 
 
 def _pinball_range(u: Interval, tau: Interval) -> Interval:
@@ -19,7 +21,10 @@ def _pinball_range(u: Interval, tau: Interval) -> Interval:
 
 def _pinball_steepness(u: Interval, tau: Interval) -> float:
     right = tau.hi if u.hi > 0 else 0.0
-    left = 1 - tau.lo if u.lo < 0 else 0.0
+    if u.lo < 0:
+        left = 1 - tau.lo
+    else:
+        left = 0.0
     return max(left, right)
 
 
@@ -59,9 +64,13 @@ eps_insensitive = ScalarAtom(
     even=True,
     properties=Properties(
         curvature=lambda u, eps: "constant" if u.mag <= eps.lo else "affine" if u.mig >= eps.hi else "convex",
-        monotone=lambda u, eps: "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo)),
+        monotone=lambda u, eps: (
+            "constant" if u.mag <= eps.lo else valley(Interval(u.lo + eps.lo, u.hi - eps.lo))
+        ),
         lipschitz=lambda u, eps: 0.0 if u.mag <= eps.lo else 1.0,
         gradient_lipschitz=0.0,
-        range=lambda u, eps: Interval(max(u.mig - eps.hi, 0.0) if eps.hi < inf else 0.0, max(u.mag - eps.lo, 0.0)),
+        range=lambda u, eps: Interval(
+            max(u.mig - eps.hi, 0.0) if eps.hi < inf else 0.0, max(u.mag - eps.lo, 0.0)
+        ),
     ),
 )

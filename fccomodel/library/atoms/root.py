@@ -34,7 +34,8 @@ sqrt_ = ScalarAtom(
         range=through(lambda x: sqrt(max(x, 0.0))),
     ),
     instead={
-        "convex": "sqrt of a sum of squares of affine functions is a norm: write sqrt(square(a) + square(b)) or "
+        "convex": "sqrt of a sum of squares of affine functions is a norm: write sqrt(square(a) + "
+        "square(b)) or "
         "norm2(concat(a, b)).",
     },
 )

@@ -17,18 +17,26 @@ from fccomodel.library.atoms.interval import REALS, Interval
 class ScalarAtom(Atom):
     """An atom applied entry by entry; arguments have one shape, or are scalars.
 
-    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0, True))``; or a function of the
+    formula     the definition, which sympy and NumPy both read: ``Piecewise((u, u > 0), (0,
+                True))``; or a function of the
                 number of arguments
-    breaks      the first argument's points without a derivative, where no ``graph`` has them: formulas in the parameters,
+    breaks      the first argument's points without a derivative, where no ``graph`` has them:
+                formulas in the parameters,
                 monotone in each
-    graph       for a piecewise linear-quadratic atom with upward kinks: its subdifferential as (points, first slope, last
-                slope), a polyline through ``points`` (u, f'(u)) continued with these slopes (inf: vertical, the end of the
-                domain); or a function of the parameters. Prox, Moreau envelope and conjugate follow from it.
-    conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in ``slopes``; +inf elsewhere
+    graph       for a piecewise linear-quadratic atom with upward kinks: its subdifferential as
+                (points, first slope, last
+                slope), a polyline through ``points`` (u, f'(u)) continued with these slopes (inf:
+                vertical, the end of the domain); or a function of the parameters. Prox, Moreau
+                envelope and conjugate follow from it.
+    conjugate   f*(s) in the modelling language, in terms of ``s`` and the parameters, for s in
+                ``slopes``; +inf elsewhere
     slopes      the domain of the conjugate, where no ``graph`` gives it
-    steady      c with |f'''| <= c |f''|: curvature changes by no more than the factor exp(c r) within r (generalised
-                self-concordance: F. Bach, Self-concordant analysis for logistic regression, 2010); inf where none is known
-    near        where ``steady`` is inf, a function of u with no more curvature (where this one is concave: no less) than this one
+    steady      c with |f'''| <= c |f''|: curvature changes by no more than the factor exp(c r)
+                within r (generalised
+                self-concordance: F. Bach, Self-concordant analysis for logistic regression, 2010);
+                inf where none is known
+    near        where ``steady`` is inf, a function of u with no more curvature (where this one is
+                concave: no less) than this one
                 has at any point within ``r`` of u, in the modelling language; empty where none is known
     """
 
@@ -45,12 +53,19 @@ class ScalarAtom(Atom):
         for shape in arrays[1:]:
             if shape != arrays[0]:
                 both = f"{show(arrays[0])} and {show(shape)}"
-                raise ShapeError(f"{self.name} works entry by entry, so its arguments are scalars or have one shape, not {both}")
-        return arrays[0] if arrays else ()
+                raise ShapeError(
+                    f"{self.name} works entry by entry, so its arguments are scalars or have one shape, "
+                    f"not {both}"
+                )
+        if arrays:
+            return arrays[0]
+        return ()
 
     def definition(self, count: int) -> str:
         """The formula for ``count`` arguments."""
-        return self.formula(count) if callable(self.formula) else self.formula
+        if callable(self.formula):
+            return self.formula(count)
+        return self.formula
 
     def value(self, *args: Any) -> Any:
         from fccomodel.library.atoms._formula import evaluate
@@ -63,7 +78,11 @@ class ScalarAtom(Atom):
 
         formula = symbolic(self.definition(len(args)))
         symbols = {symbol.name: symbol for symbol in formula.free_symbols}
-        substitutions = {symbols[name]: arg for name, arg in zip(self.names(len(args)), args, strict=True) if name in symbols}
+        substitutions = {
+            symbols[name]: arg
+            for name, arg in zip(self.names(len(args)), args, strict=True)
+            if name in symbols
+        }
         return formula.subs(substitutions, simultaneous=True)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
@@ -82,20 +101,30 @@ class ScalarAtom(Atom):
     def _jumps(self) -> tuple[int, ...]:
         """The places among the points of its graph where it rises without moving."""
         points, _, _ = self.subdifferential(*self.typical)
-        return tuple(k for k, (a, b) in enumerate(zip(points, points[1:], strict=False)) if a[0] == b[0] and a[1] != b[1])
+        return tuple(
+            k
+            for k, (a, b) in enumerate(zip(points, points[1:], strict=False))
+            if a[0] == b[0] and a[1] != b[1]
+        )
 
     @cached_property
     def typical(self) -> tuple[float, ...]:
         """Parameters inside the domain."""
-        limits = self.domains(*self.everywhere)[len(self.arguments) - len(self.parameters) :] if self.parameters else ()
+        if self.parameters:
+            limits = self.domains(*self.everywhere)[len(self.arguments) - len(self.parameters) :]
+        else:
+            limits = ()
         return tuple(_inner(limit or REALS) for limit in limits)
 
     def affine_pieces(self, *parameters: float) -> tuple[tuple[float, float], ...]:
-        """(a, b) of the affine functions a u + b whose largest it is, from the left; none if it is not the largest of some."""
+        """(a, b) of the affine functions a u + b whose largest it is, from the left; none if it is not
+        the largest of some."""
         if self.graph is None:
             return ()
         points, *ends = self.subdifferential(*parameters)
-        rises = all(p[0] == q[0] and p[1] <= q[1] or p[1] == q[1] for p, q in zip(points, points[1:], strict=False))
+        rises = all(
+            p[0] == q[0] and p[1] <= q[1] or p[1] == q[1] for p, q in zip(points, points[1:], strict=False)
+        )
         if not rises or any(ends):
             return ()
         at = {y: x for x, y in points}
@@ -103,33 +132,52 @@ class ScalarAtom(Atom):
 
     def subdifferential(self, *parameters: float) -> tuple:
         """Its ``graph`` at these parameters."""
-        return self.graph(*parameters) if callable(self.graph) else self.graph or ()
+        if callable(self.graph):
+            return self.graph(*parameters)
+        return self.graph or ()
 
-    # ---------------------------------------------------------------------------------------- what follows from the formula
+    # ---------------------------------------------------------------- what follows from the formula
     @cached_property
     def extreme(self) -> int:
-        return syntax.extreme(self.definition(2), self.names(2)) if self.variadic else 0
+        if self.variadic:
+            return syntax.extreme(self.definition(2), self.names(2))
+        return 0
 
     @cached_property
     def exponent(self) -> float | str | None:
-        return None if self.variadic else syntax.exponent(self.definition(len(self.arguments)), self.arguments[0])
+        if self.variadic:
+            return None
+        return syntax.exponent(self.definition(len(self.arguments)), self.arguments[0])
 
     @cached_property
     def signs(self) -> tuple[int, ...] | None:
         texts = () if callable(self.derivative) or self.boolean else self.derivative
-        return tuple(map(int, texts)) if texts and all(text in ("1", "-1") for text in texts) else None
+        if texts and all(text in ("1", "-1") for text in texts):
+            return tuple(map(int, texts))
+        return None
 
     def degree(
-        self, degrees: Sequence[int], numbers: Sequence[float | None], *, scalar: bool = True, whole: bool = False
+        self,
+        degrees: Sequence[int],
+        numbers: Sequence[float | None],
+        *,
+        scalar: bool = True,
+        whole: bool = False,
     ) -> int | None:
         names = self.names(len(degrees))
         values = {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
         if self.boolean or any(d for d, name in zip(degrees, names, strict=True) if name in self.parameters):
             return None
         top = syntax.degree(
-            self.definition(len(degrees)), dict(zip(names, degrees, strict=True)), values, scalar=scalar, whole=whole
+            self.definition(len(degrees)),
+            dict(zip(names, degrees, strict=True)),
+            values,
+            scalar=scalar,
+            whole=whole,
         )
-        return top if top is None or not any(degrees) else max(1, top)
+        if top is None or not any(degrees):
+            return top
+        return max(1, top)
 
     @cached_property
     def bent(self) -> bool:
@@ -154,5 +202,9 @@ class ScalarAtom(Atom):
 def _inner(u: Interval) -> float:
     """A number inside an interval."""
     if u.lo == -inf:
-        return 1.0 if u.hi == inf else u.hi - 1
-    return u.lo + 1 if u.hi == inf else (u.lo + u.hi) / 2
+        if u.hi == inf:
+            return 1.0
+        return u.hi - 1
+    if u.hi == inf:
+        return u.lo + 1
+    return (u.lo + u.hi) / 2

@@ -9,19 +9,29 @@ from fccomodel.library.atoms.base import Shape, ShapeError, show
 from fccomodel.library.atoms.interval import Interval
 
 
-# ------------------------------------------------------------------------------------------------------------ properties
+# --------------------------------------------------------------------------------------- properties
 def valley(u: Interval, *_: Interval) -> str:
     """Monotonicity of a function with its least value at 0: ``abs``, ``square``."""
-    return "increasing" if u.lo >= 0 else "decreasing" if u.hi <= 0 else "none"
+    if u.lo >= 0:
+        return "increasing"
+    if u.hi <= 0:
+        return "decreasing"
+    return "none"
 
 
 def s_curve(u: Interval) -> str:
-    """Curvature of an increasing function that is convex up to 0 and concave from there: ``tanh``, ``erf``."""
-    return "convex" if u.hi <= 0 else "concave" if u.lo >= 0 else "none"
+    """Curvature of an increasing function that is convex up to 0 and concave from there: ``tanh``,
+    ``erf``."""
+    if u.hi <= 0:
+        return "convex"
+    if u.lo >= 0:
+        return "concave"
+    return "none"
 
 
 def through(f: Callable[[float], float]) -> Callable[..., Interval]:
-    """The range of a strictly increasing function of one argument, from its ends; limits at infinity are not attained."""
+    """The range of a strictly increasing function of one argument, from its ends; limits at infinity
+    are not attained."""
     return lambda u, *_: Interval(f(u.lo), f(u.hi), u.lo_open or isinf(u.lo), u.hi_open or isinf(u.hi))
 
 
@@ -32,19 +42,25 @@ def steepest(slope: Callable[[float], float]) -> Callable[..., float]:
 
 def safe_exp(x: float) -> float:
     """exp, inf where it is beyond the largest float."""
-    return exp(x) if x < 700 else inf
+    if x < 700:
+        return exp(x)
+    return inf
 
 
 def logistic(x: float) -> float:
     """1/(1 + exp(-x)) for every float, infinite ones too."""
-    return 1 / (1 + safe_exp(-x)) if x >= 0 else safe_exp(x) / (1 + safe_exp(x))
+    if x >= 0:
+        return 1 / (1 + safe_exp(-x))
+    return safe_exp(x) / (1 + safe_exp(x))
 
 
-# ---------------------------------------------------------------------------------------------------------------- shapes
+# ------------------------------------------------------------------------------------------- shapes
 def size(shape: Shape) -> str:
     """The number of entries, as an expression of the modelling language."""
     text = " * ".join(str(n) for n in shape) or "1"
-    return f"({text})" if len(shape) > 1 else text
+    if len(shape) > 1:
+        return f"({text})"
+    return text
 
 
 def array(name: str, scalar: str) -> Callable[[Shape], Shape]:
@@ -94,7 +110,8 @@ def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
 
 
 def bent(peak: float, second: Callable[[float], float]) -> Callable[[Interval], float]:
-    """The largest |f''| over an interval, for an odd f'' that rises in size up to ``peak`` and falls to 0 after it."""
+    """The largest |f''| over an interval, for an odd f'' that rises in size up to ``peak`` and falls
+    to 0 after it."""
 
     def rule(u: Interval) -> float:
         if any(u.lo <= x <= u.hi for x in (-peak, peak)):

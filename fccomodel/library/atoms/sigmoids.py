@@ -59,6 +59,8 @@ sigmoid = ScalarAtom(
     ),
     instead={"convex": "the logistic loss log1pexp(-u) is a convex surrogate of sigmoid(-u)."},
 )
+
+
 def _cone_of_softplus(k: cones.Cones, u: cones.Affine) -> cones.Affine:
     """exp(u - t) + exp(-t) <= 1"""
     t = k.variable(u.shape)

@@ -25,10 +25,12 @@ _BEND = "{0}.abs().clamp(min={2}).clamp(max={1} * {2})"
 
 scad = ScalarAtom(
     name="scad",
-    meaning="l |u| up to l, then bending (slope (a l - |u|)/(a - 1)), constant l^2 (a + 1)/2 from a l on; a > 2",
+    meaning="l |u| up to l, then bending (slope (a l - |u|)/(a - 1)), constant l^2 (a + 1)/2 from a l "
+    "on; a > 2",
     arguments=("u", "a", "l"),
     parameters=("a", "l"),
-    formula="Piecewise((l * Abs(u), Abs(u) <= l), ((2 * a * l * Abs(u) - u**2 - l**2) / (2 * (a - 1)), Abs(u) <= a * l), "
+    formula="Piecewise((l * Abs(u), Abs(u) <= l), ((2 * a * l * Abs(u) - u**2 - l**2) / (2 * (a - 1)), "
+    "Abs(u) <= a * l), "
     "(l**2 * (a + 1) / 2, True))",
     torch=f"({{2}} * {{0}}.abs().clamp(max={{2}})"
     f" + ({_BEND} - {{2}}) * (2 * {{1}} * {{2}} - {_BEND} - {{2}}) / (2 * ({{1}} - 1)))",
@@ -65,5 +67,6 @@ mcp = ScalarAtom(
         weak_convexity=lambda u, a, level: 1 / a.lo if a.lo > 0 else inf,
         range=_range(lambda a, level: a * level**2 / 2 if level else 0.0),
     ),
-    cite="C.-H. Zhang, Nearly unbiased variable selection under minimax concave penalty, Annals of Statistics 38 (2010)",
+    cite="C.-H. Zhang, Nearly unbiased variable selection under minimax concave penalty, Annals of "
+    "Statistics 38 (2010)",
 )

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Mapping
 from functools import cache
 
-#: functions of formulas that are put together from pieces: they choose among their arguments, or turn where one is 0
+#: functions of formulas that are put together from pieces: they choose among their arguments, or
+#: turn where one is 0
 PIECED = frozenset({"Abs", "Max", "Min", "Piecewise", "sign"})
 
 
@@ -24,7 +25,9 @@ def pieced(text: str) -> bool:
 def extreme(text: str, names: tuple[str, ...]) -> int:
     """1 for the largest of all arguments, -1 for the smallest, 0 for any other formula."""
     match tree(text):
-        case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args) if [ast.unparse(a) for a in args] == list(names):
+        case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args) if [
+            ast.unparse(a) for a in args
+        ] == list(names):
             return 1 if head == "Max" else -1
     return 0
 
@@ -32,7 +35,9 @@ def extreme(text: str, names: tuple[str, ...]) -> int:
 def exponent(text: str, base: str) -> float | str | None:
     """p of a formula that is ``base^p``: a number, or the name of an argument; None for any other formula."""
     match tree(text):
-        case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=int() | float() as p)) if name == base:
+        case ast.BinOp(
+            left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=int() | float() as p)
+        ) if name == base:
             return float(p)
         case ast.BinOp(left=ast.Name(id=name), op=ast.Pow(), right=ast.Name(id=p)) if name == base:
             return p
@@ -44,23 +49,34 @@ def exponent(text: str, base: str) -> float | str | None:
 
 
 def degree(
-    text: str, degrees: Mapping[str, int], numbers: Mapping[str, float], *, scalar: bool = True, whole: bool = False
+    text: str,
+    degrees: Mapping[str, int],
+    numbers: Mapping[str, float],
+    *,
+    scalar: bool = True,
+    whole: bool = False,
 ) -> int | None:
-    """The degree, at most 2, of a formula's polynomial pieces, from those of its arguments; None where it has no such pieces.
+    """The degree, at most 2, of a formula's polynomial pieces, from those of its arguments; None where
+    it has no such pieces.
 
     numbers  values of arguments, where they are known
-    scalar   all depends on one number, so that pieces are intervals; else they are polyhedra: only affine functions part them
+    scalar   all depends on one number, so that pieces are intervals; else they are polyhedra: only
+             affine functions part them
     whole    there may be one piece alone: a polynomial
     """
 
     def top(*nodes: ast.expr) -> int | None:
         powers = [of(node) for node in nodes]
-        return None if None in powers else max((d for d in powers if d is not None), default=0)
+        if None in powers:
+            return None
+        return max((d for d in powers if d is not None), default=0)
 
     def parted(*nodes: ast.expr) -> int | None:
         """Of functions whose comparison parts the pieces."""
         highest = top(*nodes)
-        return highest if highest == 0 or highest is not None and not whole and (scalar or highest == 1) else None
+        if highest == 0 or highest is not None and not whole and (scalar or highest == 1):
+            return highest
+        return None
 
     def of(node: ast.expr) -> int | None:
         power = rule(node)
@@ -78,9 +94,13 @@ def degree(
                 return top(left, right)
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 parts = of(left), of(right)
-                return None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+                if parts[0] is None or parts[1] is None:
+                    return None
+                return parts[0] + parts[1]
             case ast.BinOp(left=left, op=ast.Div(), right=right):
-                return of(left) if of(right) == 0 else None
+                if of(right) == 0:
+                    return of(left)
+                return None
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 return _power(of(left), of(right), _number(right, numbers))
             case ast.Call(func=ast.Name(id="Abs" | "Max" | "Min"), args=args):
@@ -90,7 +110,9 @@ def degree(
             case ast.Call(func=ast.Name(id="Piecewise"), args=cases):
                 pairs = [case.elts for case in cases if isinstance(case, ast.Tuple)]
                 apart = [parted(*_sides(condition)) for _, condition in pairs]
-                return None if None in apart else top(*(value for value, _ in pairs))
+                if None in apart:
+                    return None
+                return top(*(value for value, _ in pairs))
             case ast.Call(args=args):
                 return 0 if top(*args) == 0 else None
         return None
@@ -111,7 +133,11 @@ def _sides(condition: ast.expr) -> list[ast.expr]:
 def _power(base: int | None, exponent: int | None, p: float | None) -> int | None:
     if base is None or exponent != 0:
         return None
-    return 0 if base == 0 else base * int(p) if p is not None and p == int(p) and p >= 0 else None
+    if base == 0:
+        return 0
+    if p is not None and p == int(p) and p >= 0:
+        return base * int(p)
+    return None
 
 
 def _number(node: ast.expr, numbers: Mapping[str, float]) -> float | None:

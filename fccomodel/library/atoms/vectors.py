@@ -16,7 +16,11 @@ def _bilinear(varying: tuple[bool, ...], u: Interval, v: Interval) -> str:
 
 
 def _signed(factor: Interval) -> str:
-    return "increasing" if factor.lo >= 0 else "decreasing" if factor.hi <= 0 else "none"
+    if factor.lo >= 0:
+        return "increasing"
+    if factor.hi <= 0:
+        return "decreasing"
+    return "none"
 
 
 def _scaled(factor: Interval, size: float) -> float:
@@ -93,13 +97,18 @@ def _concat_torch(site: Site) -> str:
 def _concat_derivative(site: Site) -> tuple[str, ...]:
     derivatives, start = [], "0"
     for shape in site.shapes:
-        stop = str(shape[0] if shape else 1) if start == "0" else f"{start} + {shape[0] if shape else 1}"
+        if start == "0":
+            stop = str(shape[0] if shape else 1)
+        else:
+            stop = f"{start} + {shape[0] if shape else 1}"
         derivatives.append(f"part(dy, {start}, {stop})" if shape else f"sum(part(dy, {start}, {stop}))")
         start = stop
     return tuple(derivatives)
 
 
-_PRODUCT = replace(_BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0))
+_PRODUCT = replace(
+    _BILINEAR, lipschitz=(lambda u, v, size: inf if v.mag else 0.0, lambda u, v, size: inf if u.mag else 0.0)
+)
 
 dot = ArrayAtom(
     name="dot",
@@ -179,7 +188,9 @@ transpose = ArrayAtom(
     rule=_transpose_shape,
     torch="{0}.mT",
     derivative=("transpose(dy)",),
-    properties=Properties(curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u),
+    properties=Properties(
+        curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda u: u
+    ),
 )
 concat = ArrayAtom(
     name="concat",
@@ -191,7 +202,11 @@ concat = ArrayAtom(
     torch=_concat_torch,
     derivative=_concat_derivative,
     properties=Properties(
-        curvature="affine", monotone="increasing", lipschitz=1.0, gradient_lipschitz=0.0, range=lambda *u: hull(*u)
+        curvature="affine",
+        monotone="increasing",
+        lipschitz=1.0,
+        gradient_lipschitz=0.0,
+        range=lambda *u: hull(*u),
     ),
 )
 part = ArrayAtom(

@@ -26,7 +26,8 @@ class Identity:
     """An equation between two ways of writing one value, used from left to right.
 
     formula  the equation; where the left side is defined, the right side is, and has its value
-    apply    (node, known) -> the right side, of a node whose parts are canonical already; None where the node is no left side
+    apply    (node, known) -> the right side, of a node whose parts are canonical already; None
+             where the node is no left side
     order    identities are tried in this order
     """
 

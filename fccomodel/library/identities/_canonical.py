@@ -1,4 +1,5 @@
-"""The canonical form: identities applied from the inside out until none applies, and sums over sets laid open."""
+"""The canonical form: identities applied from the inside out until none applies, and sums over sets
+laid open."""
 
 from __future__ import annotations
 
@@ -35,25 +36,35 @@ def canonical(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None =
 
 
 def after(problem: ir.Problem, identity: Identity) -> ir.Problem:
-    """The same problem where one identity was applied, from the inside out; the very same where there is no place for it."""
+    """The same problem where one identity was applied, from the inside out; the very same where there
+    is no place for it."""
     facts = known(problem)
     return _unless_same(problem, rewrite_problem(problem, lambda node: identity.apply(node, facts)))
 
 
 def _unless_same(problem: ir.Problem, new: ir.Problem) -> ir.Problem:
     """The problem itself where no expression of the new one is new."""
-    return new if [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b] else problem
+    if [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b]:
+        return new
+    return problem
 
 
 def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Known:
     """What the declarations of a problem say."""
 
     def leaf(node: ir.Expr) -> Interval:
-        parameter = problem.params.get(node.name) if isinstance(node, ir.Param) else None
-        return Interval() if parameter is None else declared(parameter)
+        if isinstance(node, ir.Param):
+            parameter = problem.params.get(node.name)
+        else:
+            parameter = None
+        if parameter is None:
+            return Interval()
+        return declared(parameter)
 
     def given(dim: ir.Dim) -> int | None:
-        return dim if isinstance(dim, int) else problem.sizes.get(dim)
+        if isinstance(dim, int):
+            return dim
+        return problem.sizes.get(dim)
 
     return Known(where=Ranges(leaf), size=size or given)
 
@@ -86,10 +97,13 @@ class Canonical:
         return result
 
     def _first(self, node: ir.Expr) -> ir.Expr | None:
-        return next((new for identity in _in_order() if (new := identity.apply(node, self.facts)) is not None), None)
+        return next(
+            (new for identity in _in_order() if (new := identity.apply(node, self.facts)) is not None), None
+        )
 
     def problem(self, problem: ir.Problem) -> ir.Problem:
-        """Objective and constraints in canonical form, the very same expressions where they are so already."""
+        """Objective and constraints in canonical form, the very same expressions where they are so
+        already."""
         while True:
             new = _unless_same(problem, self._spread(rewrite_problem(problem, self.rule)))
             if new is problem:

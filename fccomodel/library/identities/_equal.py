@@ -10,7 +10,8 @@ Renaming = Mapping[ir.Binder, ir.Binder]
 
 
 def equal(a: ir.Expr, b: ir.Expr, renamed: Renaming | None = None) -> bool:
-    """One value everywhere by their text: the same nodes over the same sets. Draws of a distribution are never the same."""
+    """One value everywhere by their text: the same nodes over the same sets. Draws of a distribution
+    are never the same."""
     names = renamed or {}
     if a is b and not names:
         return True
@@ -24,7 +25,9 @@ def equal(a: ir.Expr, b: ir.Expr, renamed: Renaming | None = None) -> bool:
             names = inner
         case (ir.Element(), ir.Element()) | (ir.Column(), ir.Column()):
             assert isinstance(a, ir.Element | ir.Column) and isinstance(b, ir.Element | ir.Column)
-            return names.get(a.binder, a.binder) is b.binder and getattr(a, "name", "") == getattr(b, "name", "")
+            return names.get(a.binder, a.binder) is b.binder and getattr(a, "name", "") == getattr(
+                b, "name", ""
+            )
         case _ if not a.children:
             return ir.same(a, b)
         case (ir.Apply(), ir.Apply()):
@@ -56,17 +59,23 @@ def same_elements(a: ir.Reduce, b: ir.Reduce, renamed: Renaming | None = None) -
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """The same elements by what is written: one declared set, all rows of one table, or numbers listed alike."""
+    """The same elements by what is written: one declared set, all rows of one table, or numbers listed
+    alike."""
     match a, b:
         case (ir.Distribution(), _) | (ir.VectorSet(), _):
             return False
         case (ir.RowSet(row=row, where=where), ir.RowSet(row=other, where=condition)):
             if a.table != b.table or (where is None) != (condition is None):
                 return False
-            named = {row: other} if row is not None and other is not None else {}
+            if row is not None and other is not None:
+                named = {row: other}
+            else:
+                named = {}
             return where is None or condition is None or equal(where, condition, named)
         case (ir.ValueSet(), ir.ValueSet()):
-            return a is b or all(_same(getattr(a, end), getattr(b, end)) for end in ("low", "high", "step", "items"))
+            return a is b or all(
+                _same(getattr(a, end), getattr(b, end)) for end in ("low", "high", "step", "items")
+            )
     return a is b
 
 

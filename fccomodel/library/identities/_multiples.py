@@ -8,24 +8,40 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.rewrite import const
 from fccomodel.library.identities._equal import equal
-from fccomodel.library.linear import MANY, Factor, Term, common, folded, is_number, joined, same_factors, terms, without
+from fccomodel.library.linear import (
+    MANY,
+    Factor,
+    Term,
+    common,
+    folded,
+    is_number,
+    joined,
+    same_factors,
+    terms,
+    without,
+)
 
 
 def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
-    """``c r`` where ``a b = c r^2`` entry by entry, the constant c as a sign and factors: of ``(2 u - 4) / lam`` and
-    ``1 - u / 2``; None where neither is a multiple of the other."""
+    """``c r`` where ``a b = c r^2`` entry by entry, the constant c as a sign and factors: of ``(2 u -
+    4) / lam`` and ``1 - u / 2``; None where neither is a multiple of the other."""
     listed = [terms(a), terms(b)]
     if a.shape != b.shape or len(listed[0]) != len(listed[1]) or len(listed[0]) > MANY:
         return None
     shared = [common([t.factors for t in parts]) for parts in listed]
     ours, theirs = (
-        [replace(t, factors=without(t.factors, factors)) for t in parts] for parts, factors in zip(listed, shared, strict=True)
+        [replace(t, factors=without(t.factors, factors)) for t in parts]
+        for parts, factors in zip(listed, shared, strict=True)
     )
     ratio = _ratio(ours, theirs)
     if not ratio or is_number(b) and not equal(a, b):
         return None
     number = () if abs(ratio) == 1 else (Factor("mul", const(abs(ratio))),)
-    return Term(core=joined(theirs, b.span), sign=1 if ratio > 0 else -1, factors=folded((*number, *shared[0], *shared[1])))
+    return Term(
+        core=joined(theirs, b.span),
+        sign=1 if ratio > 0 else -1,
+        factors=folded((*number, *shared[0], *shared[1])),
+    )
 
 
 def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
@@ -36,7 +52,9 @@ def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
         if k is None or rest[k][0] == 0:
             return None
         found.add(value / rest.pop(k)[0])
-    return found.pop() if len(found) == 1 else None
+    if len(found) == 1:
+        return found.pop()
+    return None
 
 
 def _apart(term: Term) -> tuple[float, list[Factor], ir.Expr | None]:
@@ -44,10 +62,17 @@ def _apart(term: Term) -> tuple[float, list[Factor], ir.Expr | None]:
     value = float(term.sign)
     for op, by in term.factors:
         if isinstance(by, ir.Const):
-            value = value * by.value if op == "mul" else value / by.value if by.value else 0.0
+            if op == "mul":
+                value = value * by.value
+            elif by.value:
+                value = value / by.value
+            else:
+                value = 0.0
     others = [f for f in term.factors if not isinstance(f.by, ir.Const)]
     plain = isinstance(term.core, ir.Const) and not term.core.shape
-    return (value * term.core.value, others, None) if isinstance(term.core, ir.Const) and plain else (value, others, term.core)
+    if isinstance(term.core, ir.Const) and plain:
+        return (value * term.core.value, others, None)
+    return (value, others, term.core)
 
 
 def _alike(a: ir.Expr | None, b: ir.Expr | None) -> bool:

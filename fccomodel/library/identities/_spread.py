@@ -1,4 +1,5 @@
-"""Sums laid open: factors go to each term, what does not depend on a draw goes out of its mean, equal draws go together."""
+"""Sums laid open: factors go to each term, what does not depend on a draw goes out of its mean, equal
+draws go together."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from fccomodel.library.linear import Term, common, joined, terms, without
 
 
 class Spread:
-    """``k (a + b) = k a + k b``, ``E[z] (a(z) + b) = E[z] a(z) + b``, ``E[z] a(z) + E[z] b(z) = E[z] (a(z) + b(z))``.
+    """``k (a + b) = k a + k b``, ``E[z] (a(z) + b) = E[z] a(z) + b``, ``E[z] a(z) + E[z] b(z) = E[z]
+    (a(z) + b(z))``.
 
     For sums and means alike, of an expression's summands and of those inside its sums over sets.
     """
@@ -26,7 +28,9 @@ class Spread:
     def __call__(self, expr: ir.Expr) -> ir.Expr:
         """The expression laid open; the very same where it is so already."""
         found, changed = self.terms(expr)
-        return joined(found, expr.span) if changed else expr
+        if changed:
+            return joined(found, expr.span)
+        return expr
 
     def terms(self, expr: ir.Expr) -> tuple[list[Term], bool]:
         """The terms, and whether they are other than those written."""
@@ -42,7 +46,8 @@ class Spread:
         return gathering, changed or len(gathering) != len(found)
 
     def inside(self, term: Term) -> list[Term] | None:
-        """A term that is a sum over a set, with what does not depend on its elements apart; None where that is itself."""
+        """A term that is a sum over a set, with what does not depend on its elements apart; None where
+        that is itself."""
         node = term.core
         if not is_linear(node):
             return None
@@ -60,7 +65,9 @@ class Spread:
 
 def is_linear(node: ir.Expr) -> bool:
     """A sum over a set of numbers, or their mean."""
-    return isinstance(node, ir.Reduce) and reductions.of(node).additive and not node.options and not node.shape
+    return (
+        isinstance(node, ir.Reduce) and reductions.of(node).additive and not node.options and not node.shape
+    )
 
 
 def _written(expr: ir.Expr) -> int:
@@ -93,8 +100,14 @@ def _together(found: list[Term]) -> list[Term]:
     heads: dict[tuple, list[list[Term]]] = {}
     for term in found:
         node = term.core
-        key = (node.kind, *(_key(b.domain) for b in node.binders)) if isinstance(node, ir.Reduce) and is_linear(node) else ()
-        known = heads.setdefault(key, []) if key else []
+        if isinstance(node, ir.Reduce) and is_linear(node):
+            key = (node.kind, *(_key(b.domain) for b in node.binders))
+        else:
+            key = ()
+        if key:
+            known = heads.setdefault(key, [])
+        else:
+            known = []
         group = next((g for g in known if _same_draw(term, g[0])), None)
         if group is not None:
             group.append(term)
@@ -121,6 +134,9 @@ def _merged(group: list[Term]) -> Term:
     for term in group:
         node = term.core
         assert isinstance(node, ir.Reduce)
-        inner = node if node is first else renamed(node, first.binders, first.kind)
+        if node is first:
+            inner = node
+        else:
+            inner = renamed(node, first.binders, first.kind)
         body += [t.times(term.sign, term.factors) for t in terms(inner.body)]
     return _over(first, body)

@@ -40,7 +40,8 @@ def gathered(found: list[Term], known: Known) -> list[Term]:
 
 
 def _items(core: ir.Expr) -> list[ir.Item] | None:
-    """The entries of vectors that it is a function of, by atoms of numbers; None where it is anything else."""
+    """The entries of vectors that it is a function of, by atoms of numbers; None where it is anything
+    else."""
     items: list[ir.Item] = []
     stack, count = [core], 0
     while stack:
@@ -63,7 +64,9 @@ def _is_entry(node: ir.Item) -> bool:
 def _place(core: ir.Expr) -> int | None:
     """The one place that all entries in it are at."""
     places = {_at(item) for item in _items(core) or ()}
-    return places.pop() if len(places) == 1 else None
+    if len(places) == 1:
+        return places.pop()
+    return None
 
 
 def _at(item: ir.Item) -> int:
@@ -94,7 +97,10 @@ def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
     """The sum over all entries, where each is there once."""
     items = _items(term.core) or []
     shapes = {item.base.shape for item in items}
-    size = known.size(next(iter(shapes))[0]) if len(shapes) == 1 else None
+    if len(shapes) == 1:
+        size = known.size(next(iter(shapes))[0])
+    else:
+        size = None
     if size is None or size < 2 or sorted(places) != list(range(size)):
         return None
 

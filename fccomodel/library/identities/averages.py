@@ -27,7 +27,10 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 def renamed(node: ir.Reduce, binders: tuple[ir.Binder, ...], kind: str) -> ir.Reduce:
     """A reduction with other binders for its own."""
     names = {old: ir.Element(binder=new) for old, new in zip(node.binders, binders, strict=True)}
-    condition = None if node.condition is None else substitute(node.condition, names)
+    if node.condition is None:
+        condition = None
+    else:
+        condition = substitute(node.condition, names)
     return replace(node, kind=kind, binders=binders, body=substitute(node.body, names), condition=condition)
 
 
@@ -42,11 +45,14 @@ def movable(node: ir.Reduce) -> bool:
 def _tells_apart(node: ir.Reduce) -> bool:
     """A reduction inside depends on its elements."""
     own = set(node.binders)
-    return any(isinstance(n, ir.Reduce) and not own.isdisjoint(ir.free_binders(n)) for n in ir.walk(node.body))
+    return any(
+        isinstance(n, ir.Reduce) and not own.isdisjoint(ir.free_binders(n)) for n in ir.walk(node.body)
+    )
 
 
 averages = Identity(
     name="averages",
-    formula="E[z ~ D] a(z) = mean[z in D] a(z) over the rows of a table: mean where a reduction inside a depends on z, else E",
+    formula="E[z ~ D] a(z) = mean[z in D] a(z) over the rows of a table: mean where a reduction inside a "
+    "depends on z, else E",
     apply=_apply,
 )

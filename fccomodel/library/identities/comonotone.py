@@ -1,8 +1,9 @@
 """Means of tails whose elements all stand in the same order: a tail of means.
 
-A tail mean is a mean of its elements by weights that their order decides; where that is the same for all i, so are the weights
-(comonotonic additivity: Dellacherie, Quelques commentaires sur les prolongements de capacités, 1971). Such are losses
-``l(s(p) - s(n))`` of pairs: whichever positive row stands opposite, the worst negative rows are those of the largest scores.
+A tail mean is a mean of its elements by weights that their order decides; where that is the same
+for all i, so are the weights (comonotonic additivity: Dellacherie, Quelques commentaires sur les
+prolongements de capacités, 1971). Such are losses ``l(s(p) - s(n))`` of pairs: whichever positive
+row stands opposite, the worst negative rows are those of the largest scores.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.shape or not reductions.of(node).linear or not movable(node):
         return None
     inner = node.body  # without factors: those are outside already (``homogeneity``)
-    if not isinstance(inner, ir.Reduce) or not reductions.of(inner).comonotone or not independent(node, inner):
+    if (
+        not isinstance(inner, ir.Reduce)
+        or not reductions.of(inner).comonotone
+        or not independent(node, inner)
+    ):
         return None
     if not movable(inner) or not all(fixed(option) for option in inner.options.values()):
         return None
@@ -42,8 +47,9 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 @dataclass(eq=False)
 class _Order:
-    """Whether all elements of a reduction (by binders ``own``) are monotone, in one direction for all elements ``around`` it, in
-    one number that the own binders alone decide: then they stand in one order."""
+    """Whether all elements of a reduction (by binders ``own``) are monotone, in one direction for all
+    elements ``around`` it, in one number that the own binders alone decide: then they stand in one
+    order."""
 
     known: Known
     own: frozenset[ir.Binder]
@@ -53,10 +59,15 @@ class _Order:
     def shared(self, body: ir.Expr) -> bool:
         """They do, and the elements are not the same ones anyway."""
         free = frozenset(ir.free_binders(body))
-        return not free.isdisjoint(self.own) and not free.isdisjoint(self.around) and self.direction(body) is not None
+        return (
+            not free.isdisjoint(self.own)
+            and not free.isdisjoint(self.around)
+            and self.direction(body) is not None
+        )
 
     def direction(self, node: ir.Expr) -> int | None:
-        """1 or -1: never decreasing or never increasing in the number; 0 without it; None where it is not known."""
+        """1 or -1: never decreasing or never increasing in the number; 0 without it; None where it is
+        not known."""
         free = frozenset(ir.free_binders(node))
         if free.isdisjoint(self.own):
             return 0
@@ -65,12 +76,17 @@ class _Order:
         if (parts := atoms.signed(node)) is not None:
             return _together([(self.direction(part), sign) for sign, part in parts])
         if (split := sides(node, self.own, ir.free_binders)) is not None:
-            return None if split[1] is None else self.number(split[1])
+            if split[1] is None:
+                return None
+            return self.number(split[1])
         turns = self.turns(node)
-        return None if turns is None else _together([(self.direction(arg), turn) for arg, turn in turns])
+        if turns is None:
+            return None
+        return _together([(self.direction(arg), turn) for arg, turn in turns])
 
     def turns(self, node: ir.Expr) -> list[tuple[ir.Expr, int | None]] | None:
-        """The arguments of a function of numbers, with 1, -1, 0 or None for how it goes with each; None for another node."""
+        """The arguments of a function of numbers, with 1, -1, 0 or None for how it goes with each;
+        None for another node."""
         atom = atoms.of(node)
         if not isinstance(atom, ScalarAtom) or not isinstance(node, ir.Apply):
             return None
@@ -97,12 +113,17 @@ class _Order:
 def _together(parts: list[tuple[int | None, int | None]]) -> int | None:
     """The direction of a function of several arguments, from theirs and from how it goes with each."""
     ways = {None if way is None or turn is None else way * turn for way, turn in parts if way != 0} - {0}
-    return 0 if not ways else ways.pop() if len(ways) == 1 else None
+    if not ways:
+        return 0
+    if len(ways) == 1:
+        return ways.pop()
+    return None
 
 
 comonotone_tails = Identity(
     name="comonotone_tails",
-    formula="mean[i in I] R[j in J] h_i(t_j) = R[j in J] mean[i in I] h_i(t_j) for R = cvar, topk, max, min, where all h_i "
+    formula="mean[i in I] R[j in J] h_i(t_j) = R[j in J] mean[i in I] h_i(t_j) for R = cvar, topk, max, "
+    "min, where all h_i "
     "increase (or all decrease); sum and E alike",
     apply=_apply,
 )

@@ -13,11 +13,14 @@ from fccomodel.library.identities._base import Identity, Known
 
 
 def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
-    """The array of a body's values over binders that run along all axes of an array, entry by entry; None where it is none.
+    """The array of a body's values over binders that run along all axes of an array, entry by entry;
+    None where it is none.
 
     ``w[i]^2 - c[i]`` over ``i in d`` is ``w^2 - c`` for w and c of shape [d].
     """
-    shapes = {id(n.base): n.base.shape for n in ir.walk(body) if isinstance(n, ir.Item) and _in_order(n, binders)}
+    shapes = {
+        id(n.base): n.base.shape for n in ir.walk(body) if isinstance(n, ir.Item) and _in_order(n, binders)
+    }
     shape = next(iter(shapes.values()), None)
     if shape is None or any(s != shape for s in shapes.values()):
         return None
@@ -39,7 +42,9 @@ def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
         if touched and not by_entry and not place:
             return None
     result = Rewriter(rule)(body)
-    return result if result.shape == shape and mine.isdisjoint(ir.free_binders(result)) else None
+    if result.shape == shape and mine.isdisjoint(ir.free_binders(result)):
+        return result
+    return None
 
 
 #: Numbers that are sums over the entries of vectors: the atom of an entry, or None for the entry itself.
@@ -47,13 +52,21 @@ SUMS = {"sum": None, "sumsq": "square", "norm1": "abs", "dot": "mul"}
 
 
 def by_entries(node: ir.Expr, domain: ir.Set) -> ir.Reduce | None:
-    """``sumsq(q - p)`` as ``sum[k in K] (q[k] - p[k])^2``, ``domain`` being the places along the vectors; the way back from
-    ``sum``'s identities. None for what is no such sum."""
-    if not isinstance(node, ir.Apply) or node.op not in SUMS or node.shape or any(len(a.shape) > 1 for a in node.args):
+    """``sumsq(q - p)`` as ``sum[k in K] (q[k] - p[k])^2``, ``domain`` being the places along the
+    vectors; the way back from ``sum``'s identities. None for what is no such sum."""
+    if (
+        not isinstance(node, ir.Apply)
+        or node.op not in SUMS
+        or node.shape
+        or any(len(a.shape) > 1 for a in node.args)
+    ):
         return None
     k = ir.Binder(name="k", kind="in", domain=domain)
     parts, atom = [entry(a, k) for a in node.args], SUMS[node.op]
-    body = parts[0] if atom is None else make(atom, *parts, span=node.span)
+    if atom is None:
+        body = parts[0]
+    else:
+        body = make(atom, *parts, span=node.span)
     return ir.Reduce(kind="sum", binders=(k,), body=body, span=node.span)
 
 
@@ -80,7 +93,8 @@ def _in_order(node: ir.Item, binders: Sequence[ir.Binder]) -> bool:
 
 
 def runs_along(domain: ir.Set, dim: ir.Dim) -> bool:
-    """A set's elements are the places along a dimension, each once: ``d``, ``1 .. d``, ``1 .. 3``, the dimension's own labels."""
+    """A set's elements are the places along a dimension, each once: ``d``, ``1 .. d``, ``1 .. 3``, the
+    dimension's own labels."""
     if not isinstance(domain, ir.ValueSet):
         return domain.name == dim
     first = isinstance(domain.low, ir.Const) and domain.low.value == 1
@@ -93,13 +107,21 @@ def runs_along(domain: ir.Set, dim: ir.Dim) -> bool:
 def _sum(node: ir.Expr, known: Known) -> ir.Expr | None:
     if not isinstance(node, ir.Reduce) or node.kind not in ("sum", "max") or node.options or node.shape:
         return None
-    array = whole(node.body, node.binders) if node.condition is None else None
+    if node.condition is None:
+        array = whole(node.body, node.binders)
+    else:
+        array = None
     if array is None:
         return None
     if node.kind == "sum":
         return ir.Apply(op="sum", args=(array,), span=node.span)
-    inner = array.args[0] if isinstance(array, ir.Apply) and array.op == "abs" else None
-    return None if inner is None or len(inner.shape) != 1 else ir.Apply(op="norminf", args=(inner,), span=node.span)
+    if isinstance(array, ir.Apply) and array.op == "abs":
+        inner = array.args[0]
+    else:
+        inner = None
+    if inner is None or len(inner.shape) != 1:
+        return None
+    return ir.Apply(op="norminf", args=(inner,), span=node.span)
 
 
 entries = Identity(

@@ -13,13 +13,17 @@ from fccomodel.library.linear import Factor, Term, common, joined, terms, withou
 
 
 def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
-    """Of all arguments that may vary together; the rest of an affine argument of a whole variable is divided by its factor."""
+    """Of all arguments that may vary together; the rest of an affine argument of a whole variable is
+    divided by its factor."""
     atom = atoms.of(node)
     if atom is None or atom.homogeneous is None and not atom.even or not isinstance(node, ir.Apply):
         return None
     moving = [k for k, name in enumerate(atom.names(len(node.args))) if name not in atom.parameters]
     listed = [terms(node.args[k]) for k in moving]
-    factors = _positive(_shared(listed, known), known, even=atom.even) if atom.homogeneous else ()
+    if atom.homogeneous:
+        factors = _positive(_shared(listed, known), known, even=atom.even)
+    else:
+        factors = ()
     turned = atom.even and _turned([t for parts in listed for t in parts])
     if not factors and not turned:
         return None
@@ -38,7 +42,9 @@ def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...
     if len(listed) == len(varying) == 1 and isinstance(varying[0].core, ir.Var):
         if all(_nonzero(f, known) for f in varying[0].factors):
             return varying[0].factors
-    return common([t.factors for t in every]) if varying else ()
+    if varying:
+        return common([t.factors for t in every])
+    return ()
 
 
 def _nonzero(factor: Factor, known: Known) -> bool:
@@ -66,7 +72,9 @@ def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
     if isinstance(by, ir.Const):
         return replace(by, value=by.value**degree)
     if degree == 1:
-        return by if known.where(by).lo >= 0 else make("abs", by, span=by.span)
+        if known.where(by).lo >= 0:
+            return by
+        return make("abs", by, span=by.span)
     return make("square", by, span=by.span)
 
 
@@ -84,7 +92,8 @@ def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
-    """The common sign and factors of an argument's terms, and what is left; None where there is nothing to take out."""
+    """The common sign and factors of an argument's terms, and what is left; None where there is
+    nothing to take out."""
     parts = terms(arg)
     sign = -1 if all(t.sign < 0 for t in parts) else 1
     factors = common([t.factors for t in parts])
@@ -95,14 +104,22 @@ def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
 
 
 def _reduction(node: ir.Expr, known: Known) -> ir.Expr | None:
-    if not isinstance(node, ir.Reduce) or node.shape or not reductions.of(node).homogeneous or reductions.of(node).condition:
+    if (
+        not isinstance(node, ir.Reduce)
+        or node.shape
+        or not reductions.of(node).homogeneous
+        or reductions.of(node).condition
+    ):
         return None
     out = _out(node.body)
     if out is None:
         return None
     linear = reductions.of(node).linear
     sign, factors, rest = out
-    kept = factors if linear else _positive(factors, known, even=False)
+    if linear:
+        kept = factors
+    else:
+        kept = _positive(factors, known, even=False)
     if kept != factors or sign < 0 and not linear:
         if not kept:
             return None
@@ -116,7 +133,11 @@ homogeneous_atom = Identity(
     formula="f(c u) = c^p f(u) for c >= 0 and f homogeneous of degree p;  f(-u) = f(u) for even f",
     apply=_atom,
 )
-linear_atom = Identity(name="linear_atom", formula="dot(c u, v) = c dot(u, v);  sum(c u) = c sum(u)", apply=_linear)
+linear_atom = Identity(
+    name="linear_atom", formula="dot(c u, v) = c dot(u, v);  sum(c u) = c sum(u)", apply=_linear
+)
 homogeneous_reduction = Identity(
-    name="homogeneous_reduction", formula="E(c e) = c E(e), sum and mean alike;  max(c e) = c max(e) for c >= 0", apply=_reduction
+    name="homogeneous_reduction",
+    formula="E(c e) = c E(e), sum and mean alike;  max(c e) = c max(e) for c >= 0",
+    apply=_reduction,
 )

@@ -24,7 +24,9 @@ def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     body = replace(around, core=inner.body, place=inner.body.span).expr
     condition = conjunction([node.condition, inner.condition])
-    return replace(node, kind=inner.kind, binders=(*node.binders, *inner.binders), body=body, condition=condition)
+    return replace(
+        node, kind=inner.kind, binders=(*node.binders, *inner.binders), body=body, condition=condition
+    )
 
 
 def _alike(node: ir.Reduce, inner: ir.Reduce) -> bool:
@@ -39,7 +41,9 @@ def _associative(kind: reductions.Reduction) -> bool:
 
 def independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
     """Every element around has the same elements below."""
-    related = inner.condition is not None and not set(node.binders).isdisjoint(ir.free_binders(inner.condition))
+    related = inner.condition is not None and not set(node.binders).isdisjoint(
+        ir.free_binders(inner.condition)
+    )
     return not related and _alone(node, inner)
 
 
@@ -50,7 +54,9 @@ def _alone(node: ir.Reduce, inner: ir.Reduce) -> bool:
     if any(isinstance(d, ir.VectorSet) for d in (*domains, *(b.domain for b in node.binders))):
         return False
     args = [a for d in domains if isinstance(d, ir.Distribution) for a in d.args]
-    return outer.isdisjoint(b for a in args for b in ir.free_binders(a)) and not any(_depends(d, outer) for d in domains)
+    return outer.isdisjoint(b for a in args for b in ir.free_binders(a)) and not any(
+        _depends(d, outer) for d in domains
+    )
 
 
 def _depends(domain: ir.Set, outer: set[ir.Binder]) -> bool:
@@ -65,7 +71,9 @@ def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     args = [b for a in node.args for b in _opened(a, node.op, known)]
     alike = all(a.shape == node.args[0].shape for a in args)
-    return replace(node, args=tuple(args)) if alike and len(args) > len(node.args) else None
+    if alike and len(args) > len(node.args):
+        return replace(node, args=tuple(args))
+    return None
 
 
 def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
@@ -80,7 +88,8 @@ def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
 
 nested_reductions = Identity(
     name="nested_reductions",
-    formula="R[i in I] R[j in J] a = R[i in I, j in J] a for R = sum, mean, E, max, min, where J is the same for every i;  "
+    formula="R[i in I] R[j in J] a = R[i in I, j in J] a for R = sum, mean, E, max, min, where J is the "
+    "same for every i;  "
     "sum[i in I] sum[j in J | c(i, j)] a = sum[i in I, j in J | c(i, j)] a",
     apply=_reductions,
     order=-1,

@@ -17,8 +17,9 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
             return a
         case ir.Apply(op="neg", args=(ir.Apply(op="sub", args=(a, b)),)):
             return make("sub", b, a, span=node.span)
-        case ir.Apply(op="add", args=(a, ir.Apply(op="neg", args=(b,)))) | ir.Apply(
-            op="add", args=(ir.Apply(op="neg", args=(b,)), a)
+        case (
+            ir.Apply(op="add", args=(a, ir.Apply(op="neg", args=(b,))))
+            | ir.Apply(op="add", args=(ir.Apply(op="neg", args=(b,)), a))
         ):
             return make("sub", a, b, span=node.span)
         case ir.Apply(op="sub", args=(a, ir.Apply(op="neg", args=(b,)))):

@@ -16,7 +16,10 @@ def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
     match node:
         case ir.Apply(op="mul" | "dot" as op, args=(a, b)) if (twice := multiples(a, b)) is not None:
             square = make("square", twice.core, span=node.span)
-            whole = square if op == "mul" else ir.Apply(op="sumsq", args=(twice.core,), span=node.span)
+            if op == "mul":
+                whole = square
+            else:
+                whole = ir.Apply(op="sumsq", args=(twice.core,), span=node.span)
             return replace(twice, core=whole, place=node.span).expr
         case ir.Apply(op="pow", args=(a, ir.Const(value=2.0))):
             return make("square", a, span=node.span)
@@ -26,7 +29,10 @@ def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
 def _of_norm(node: ir.Expr, known: Known) -> ir.Expr | None:
     """Of an atom that has an atom as its square, where the argument is alike: a norm's is ``sumsq``."""
     inner = atoms.squared(node)
-    atom = atoms.of(inner) if inner is not None else None
+    if inner is not None:
+        atom = atoms.of(inner)
+    else:
+        atom = None
     if atom is None or not atom.squared or not isinstance(inner, ir.Apply) or inner.shape != node.shape:
         return None
     return ir.Apply(op=atom.squared, args=inner.args, shape=node.shape, span=node.span)
@@ -41,17 +47,23 @@ def _root(node: ir.Expr, known: Known) -> ir.Expr | None:
         return None
     match term.core:
         case ir.Apply(op="sumsq", args=(u,)):
-            core: ir.Expr = ir.Apply(op="norm2" if len(u.shape) == 1 else "norm_fro", args=(u,), span=node.span)
+            core: ir.Expr = ir.Apply(
+                op="norm2" if len(u.shape) == 1 else "norm_fro", args=(u,), span=node.span
+            )
         case ir.Apply(op="square", args=(u,)):
             core = make("abs", u, span=node.span)
         case _:
             return None
-    return Term(core=core, factors=tuple(Factor(f.op, _half(f.by)) for f in term.factors), place=node.span).expr
+    return Term(
+        core=core, factors=tuple(Factor(f.op, _half(f.by)) for f in term.factors), place=node.span
+    ).expr
 
 
 def _half(by: ir.Expr) -> ir.Expr:
     """The root of a factor."""
-    return replace(by, value=by.value**0.5) if isinstance(by, ir.Const) else make("sqrt", by, span=by.span)
+    if isinstance(by, ir.Const):
+        return replace(by, value=by.value**0.5)
+    return make("sqrt", by, span=by.span)
 
 
 #: the sum over entries of an atom of one argument
@@ -78,8 +90,12 @@ square_of_norm = Identity(
     apply=_of_norm,
 )
 root_of_square = Identity(
-    name="root_of_square", formula="sqrt(4 sumsq(u)) = 2 norm2(u), of a matrix norm_fro;  sqrt(u^2) = abs(u)", apply=_root
+    name="root_of_square",
+    formula="sqrt(4 sumsq(u)) = 2 norm2(u), of a matrix norm_fro;  sqrt(u^2) = abs(u)",
+    apply=_root,
 )
 sum_of_entries = Identity(
-    name="sum_of_entries", formula="sum(u^2) = sumsq(u);  sum(abs(u)) = norm1(u);  sum(u v) = dot(u, v)", apply=_sum
+    name="sum_of_entries",
+    formula="sum(u^2) = sumsq(u);  sum(abs(u)) = norm1(u);  sum(u v) = dot(u, v)",
+    apply=_sum,
 )

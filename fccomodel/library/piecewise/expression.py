@@ -11,7 +11,15 @@ from fccomodel.core import ir
 from fccomodel.library import atoms
 from fccomodel.library.atoms.syntax import tree
 from fccomodel.library.piecewise.function import PiecewiseLQ
-from fccomodel.library.piecewise.pieces import Pieces, add, compose, extreme, pieces_of, product, weakly_convex
+from fccomodel.library.piecewise.pieces import (
+    Pieces,
+    add,
+    compose,
+    extreme,
+    pieces_of,
+    product,
+    weakly_convex,
+)
 
 
 def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
@@ -27,21 +35,33 @@ def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> Piecewi
     if graph is None:
         return None
     points, left, right = graph
-    return PiecewiseLQ(points=points, left=left, right=right, start=float(atom.value(points[0][0], *parameters)))
+    return PiecewiseLQ(
+        points=points, left=left, right=right, start=float(atom.value(points[0][0], *parameters))
+    )
 
 
-def downward_kink(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> float | None:
-    """A point where the piecewise quadratic expression bends downward by a jump of its slope; None where there is none."""
+def downward_kink(
+    expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
+) -> float | None:
+    """A point where the piecewise quadratic expression bends downward by a jump of its slope; None
+    where there is none."""
     pieces = pieces_along(expr, argument, constants)
     if pieces is None:
         return None
     joints = zip(pieces, pieces[1:], strict=False)
-    bends = (x for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0)))
+    bends = (
+        x
+        for (_, x, a0, b0, _), (_, _, a1, b1, _) in joints
+        if 2 * a1 * x + b1 < 2 * a0 * x + b0 - 1e-9 * (1 + abs(b0))
+    )
     return next((x + 0.0 for x in bends), None)
 
 
-def pieces_along(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> Pieces | None:
-    """The expression as a function of the scalar node ``argument``, quadratic on each of some pieces; None: not of this form."""
+def pieces_along(
+    expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
+) -> Pieces | None:
+    """The expression as a function of the scalar node ``argument``, quadratic on each of some pieces;
+    None: not of this form."""
     try:
         return _Walk((argument,), constants).run(expr)[0]
     except _OffTheLine:
@@ -60,8 +80,11 @@ class _OffTheLine(Exception):
     """Not a piecewise quadratic function of one linear form."""
 
 
-def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]) -> PiecewiseLQ | None:
-    """The expression as a function of the scalar node ``argument``, or None: not piecewise linear-quadratic with upward kinks.
+def of_expression(
+    expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
+) -> PiecewiseLQ | None:
+    """The expression as a function of the scalar node ``argument``, or None: not piecewise
+    linear-quadratic with upward kinks.
 
     ``constants`` gives the number of a subexpression without the argument (None: unknown).
     """
@@ -69,23 +92,29 @@ def of_expression(expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr
     if function is None:
         return None
     f, (factor,) = function
-    return f if factor == 1 else f.precomposed(factor)
+    if factor == 1:
+        return f
+    return f.precomposed(factor)
 
 
 def along_line(
     expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]
 ) -> tuple[PiecewiseLQ, tuple[float, ...]] | None:
-    """The expression as f(coefficients . arguments) with f piecewise linear-quadratic, its kinks upward; else None.
+    """The expression as f(coefficients . arguments) with f piecewise linear-quadratic, its kinks
+    upward; else None.
 
-    Then prox and envelope of the whole are those of f along one line: with s = |coefficients|^2, the gradient of the
-    envelope of parameter lam is coefficients * (f's envelope of parameter lam s)'(coefficients . arguments).
+    Then prox and envelope of the whole are those of f along one line: with s = |coefficients|^2,
+    the gradient of the envelope of parameter lam is coefficients * (f's envelope of parameter lam
+    s)'(coefficients . arguments).
     """
     try:
         value, line = _Walk(arguments, constants).run(expr)
     except _OffTheLine:
         return None
     f = weakly_convex(value)
-    return None if f is None else (f, line)
+    if f is None:
+        return None
+    return (f, line)
 
 
 class _Walk:
@@ -98,7 +127,11 @@ class _Walk:
         }
         self.constants = constants
         self.size = len(arguments)
-        self.line: tuple[float, ...] | None = (1.0,) if self.size == 1 else None
+        self.line: tuple[float, ...] | None
+        if self.size == 1:
+            self.line = (1.0,)
+        else:
+            self.line = None
 
     def run(self, expr: ir.Expr) -> tuple[Pieces, tuple[float, ...]]:
         for node in ir.walk(expr, lets=False):
@@ -122,7 +155,9 @@ class _Walk:
 
     def operand(self, node: ir.Expr) -> _Affine | Pieces:
         value = self.number(node)
-        return self.forms[id(node)] if value is None else _Affine(coefficients=(0.0,) * self.size, constant=value)
+        if value is None:
+            return self.forms[id(node)]
+        return _Affine(coefficients=(0.0,) * self.size, constant=value)
 
     def pieces(self, value: _Affine | Pieces) -> Pieces:
         """The value along the line, which the first affine form that needs it sets."""
@@ -141,13 +176,17 @@ class _Walk:
 
     def scale(self, value: _Affine | Pieces, factor: float) -> _Affine | Pieces:
         if isinstance(value, _Affine):
-            return _Affine(coefficients=tuple(factor * c for c in value.coefficients), constant=factor * value.constant)
+            return _Affine(
+                coefficients=tuple(factor * c for c in value.coefficients), constant=factor * value.constant
+            )
         return [(low, high, factor * a, factor * b, factor * c) for low, high, a, b, c in value]
 
     def add(self, left: _Affine | Pieces, right: _Affine | Pieces) -> _Affine | Pieces:
         if isinstance(left, _Affine) and isinstance(right, _Affine):
             both = zip(left.coefficients, right.coefficients, strict=True)
-            return _Affine(coefficients=tuple(a + b for a, b in both), constant=left.constant + right.constant)
+            return _Affine(
+                coefficients=tuple(a + b for a, b in both), constant=left.constant + right.constant
+            )
         return add(self.pieces(left), self.pieces(right))
 
     def apply(self, node: ir.Apply) -> _Affine | Pieces:
@@ -186,11 +225,13 @@ class _Walk:
         if not isinstance(atom, atoms.ScalarAtom) or id(node.args[0]) not in self.forms:
             raise _OffTheLine
         parameters = [self.number(arg) for arg in node.args[1:]]
-        f = None if None in parameters else of_atom(atom, [p for p in parameters if p is not None])
+        if None in parameters:
+            f = None
+        else:
+            f = of_atom(atom, [p for p in parameters if p is not None])
         if f is None:
             raise _OffTheLine
         return _required(compose(pieces_of(f), self.pieces(self.forms[id(node.args[0])])))
-
 
     def read(self, formula: ast.expr, names: Mapping[str, ir.Expr]) -> _Affine | Pieces:
         """An atom's formula by arithmetic, magnitudes, the largest and the least."""
@@ -207,7 +248,9 @@ class _Walk:
             case ast.BinOp(left=left, op=ast.Mult() | ast.Div() as op, right=right):
                 return self.times(self.read(left, names), self.read(right, names), isinstance(op, ast.Div))
             case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args):
-                return extreme(max if head == "Max" else min, [self.pieces(self.read(arg, names)) for arg in args])
+                return extreme(
+                    max if head == "Max" else min, [self.pieces(self.read(arg, names)) for arg in args]
+                )
             case ast.Call(func=ast.Name(id="Abs"), args=[arg]):
                 inner = self.read(arg, names)
                 return extreme(max, [self.pieces(inner), self.pieces(self.scale(inner, -1.0))])
@@ -216,7 +259,11 @@ class _Walk:
     def times(self, left: _Affine | Pieces, right: _Affine | Pieces, inverse: bool) -> _Affine | Pieces:
         """A product, or (``inverse``) a quotient by a number."""
         for value, factor in ((left, right), (right, left))[: 1 if inverse else 2]:
-            if isinstance(factor, _Affine) and not any(factor.coefficients) and (factor.constant or not inverse):
+            if (
+                isinstance(factor, _Affine)
+                and not any(factor.coefficients)
+                and (factor.constant or not inverse)
+            ):
                 return self.scale(value, 1 / factor.constant if inverse else factor.constant)
         return _required(None if inverse else product(self.pieces(left), self.pieces(right)))
 

@@ -1,4 +1,5 @@
-"""A piecewise linear-quadratic function of one number, convex or weakly convex, as the graph of its subdifferential."""
+"""A piecewise linear-quadratic function of one number, convex or weakly convex, as the graph of its
+subdifferential."""
 
 from __future__ import annotations
 
@@ -13,9 +14,11 @@ from fccomodel.library.piecewise import text
 
 @dataclass(frozen=True, kw_only=True)
 class PiecewiseLQ:
-    """A closed f, quadratic or affine between finitely many points, its kinks upward: convex, or convex after adding weak/2 u^2.
+    """A closed f, quadratic or affine between finitely many points, its kinks upward: convex, or
+    convex after adding weak/2 u^2.
 
-    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x; two of one x are a kink's jump upward
+    points       vertices (x, y) of the graph of f's subdifferential, non-decreasing in x; two of
+                 one x are a kink's jump upward
     left, right  slopes before the first and after the last vertex; inf: vertical, f's domain ends there
     start        f at the first vertex
     """
@@ -28,7 +31,10 @@ class PiecewiseLQ:
     @property
     def domain(self) -> tuple[float, float]:
         """The interval where f is finite."""
-        return (self.points[0][0] if self.left == inf else -inf, self.points[-1][0] if self.right == inf else inf)
+        return (
+            self.points[0][0] if self.left == inf else -inf,
+            self.points[-1][0] if self.right == inf else inf,
+        )
 
     @property
     def slopes(self) -> tuple[float, float]:
@@ -41,7 +47,9 @@ class PiecewiseLQ:
     def weak(self) -> float:
         """The least rho >= 0 that makes f + rho/2 u^2 convex."""
         steps = zip(self.points, self.points[1:], strict=False)
-        return max(0.0, -self.left, -self.right, *(-(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0))
+        return max(
+            0.0, -self.left, -self.right, *(-(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps if x1 > x0)
+        )
 
     @property
     def kinks(self) -> tuple[float, ...]:
@@ -59,13 +67,19 @@ class PiecewiseLQ:
         steps = list(zip(self.points, self.points[1:], strict=False))
         if inf in (self.left, self.right) or any(x0 == x1 for (x0, _), (x1, _) in steps):
             return None
-        return max(abs(self.left), abs(self.right), *(abs(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0)
+        return max(
+            abs(self.left), abs(self.right), *(abs(y1 - y0) / (x1 - x0) for (x0, y0), (x1, y1) in steps), 0.0
+        )
 
     @property
     def quadratic(self) -> bool:
         """One parabola, on all numbers."""
         steps = zip(self.points, self.points[1:], strict=False)
-        rates = [self.left, self.right, *((y1 - y0) / (x1 - x0) if x1 > x0 else inf for (x0, y0), (x1, y1) in steps)]
+        rates = [
+            self.left,
+            self.right,
+            *((y1 - y0) / (x1 - x0) if x1 > x0 else inf for (x0, y0), (x1, y1) in steps),
+        ]
         return 0 < self.left < inf and max(rates) - min(rates) <= 1e-12 * self.left
 
     def value(self, x: np.ndarray | float) -> np.ndarray:
@@ -75,7 +89,11 @@ class PiecewiseLQ:
         values = self.start + np.concatenate([[0.0], np.cumsum(np.diff(xs) * (ys[1:] + ys[:-1]) / 2)])
         at = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 1)
         step = x - xs[at]
-        slope = np.where(x < xs[0], _finite(self.left), np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at])
+        slope = np.where(
+            x < xs[0],
+            _finite(self.left),
+            np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at],
+        )
         inside = values[at] + step * (ys[at] + slope * step / 2)
         low, high = self.domain
         return np.where((x < low) | (x > high), inf, inside)
@@ -83,17 +101,32 @@ class PiecewiseLQ:
     def subdifferential(self, x: float) -> tuple[float, float]:
         """The least and the largest subgradient at x, a point of the domain."""
         xs = [at for at, _ in self.points]
-        low = -inf if self.left == inf and x <= xs[0] else self._ordinate(x, bisect_left(xs, x))
-        high = inf if self.right == inf and x >= xs[-1] else self._ordinate(x, bisect_right(xs, x))
+        if self.left == inf and x <= xs[0]:
+            low = -inf
+        else:
+            low = self._ordinate(x, bisect_left(xs, x))
+        if self.right == inf and x >= xs[-1]:
+            high = inf
+        else:
+            high = self._ordinate(x, bisect_right(xs, x))
         return low, high
 
     def _ordinate(self, x: float, k: int) -> float:
         """The graph's y at x, which lies between vertices k - 1 and k."""
         if k == 0 or k == len(self.points):
-            (at, y), slope = (self.points[0], self.left) if k == 0 else (self.points[-1], self.right)
-            return y if x == at else y + slope * (x - at)
+            if k == 0:
+                (at, y), slope = (self.points[0], self.left)
+            else:
+                (at, y), slope = (self.points[-1], self.right)
+            if x == at:
+                return y
+            return y + slope * (x - at)
         (x0, y0), (x1, y1) = self.points[k - 1], self.points[k]
-        return y0 if x == x0 else y1 if x == x1 else y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+        if x == x0:
+            return y0
+        if x == x1:
+            return y1
+        return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 
     def prox(self, x: np.ndarray | float, lam: float) -> np.ndarray:
         """argmin over v of f(v) + (v - x)^2/(2 lam), for lam * weak < 1; x any shape."""
@@ -108,14 +141,20 @@ class PiecewiseLQ:
         x = np.asarray(x, dtype=float)
         xs, ys = np.array(self.points, dtype=float).T
         at = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 1)
-        slope = np.where(x < xs[0], _finite(self.left), np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at])
+        slope = np.where(
+            x < xs[0],
+            _finite(self.left),
+            np.append(_ratios(np.diff(ys), np.diff(xs)), _finite(self.right))[at],
+        )
         return ys[at] + slope * (x - xs[at])
 
     def envelope(self, lam: float) -> PiecewiseLQ:
         """The Moreau envelope, for lam * weak < 1: x -> min over v of f(v) + (v - x)^2/(2 lam)."""
         points = tuple((x + lam * y, y) for x, y in self.points)
         left, right = (1 / lam if s == inf else s / (1 + lam * s) for s in (self.left, self.right))
-        return PiecewiseLQ(points=points, left=left, right=right, start=self.start + lam / 2 * self.points[0][1] ** 2)
+        return PiecewiseLQ(
+            points=points, left=left, right=right, start=self.start + lam / 2 * self.points[0][1] ** 2
+        )
 
     def conjugate(self) -> PiecewiseLQ:
         """y -> max over x of x y - f(x), for f convex."""
@@ -123,7 +162,9 @@ class PiecewiseLQ:
             raise ValueError("the conjugate of a function that is not convex is that of its convex hull")
         x, y = self.points[0]
         left, right = (inf if s == 0 else 0.0 if s == inf else 1 / s for s in (self.left, self.right))
-        return PiecewiseLQ(points=tuple((y, x) for x, y in self.points), left=left, right=right, start=x * y - self.start)
+        return PiecewiseLQ(
+            points=tuple((y, x) for x, y in self.points), left=left, right=right, start=x * y - self.start
+        )
 
     def __add__(self, other: PiecewiseLQ) -> PiecewiseLQ:
         low, high = (max(self.domain[0], other.domain[0]), min(self.domain[1], other.domain[1]))
@@ -148,7 +189,9 @@ class PiecewiseLQ:
         if not 0 < factor < inf:
             raise ValueError(f"a convex function keeps its convexity under positive factors, not {factor}")
         points = tuple((x, factor * y) for x, y in self.points)
-        return PiecewiseLQ(points=points, left=factor * self.left, right=factor * self.right, start=factor * self.start)
+        return PiecewiseLQ(
+            points=points, left=factor * self.left, right=factor * self.right, start=factor * self.start
+        )
 
     def shifted(self, *, value: float = 0.0, slope: float = 0.0) -> PiecewiseLQ:
         """x -> f(x) + slope * x + value."""
@@ -165,13 +208,14 @@ class PiecewiseLQ:
         start = float(self.value(self.points[-1][0]))
         return PiecewiseLQ(points=points[::-1], left=right, right=left, start=start)
 
-    # ------------------------------------------------------------------------------------------------------------ text
+    # ----------------------------------------------------------------------------------------- text
     def value_text(self, variable: str = "u") -> str:
         """f at a tensor ``variable``, inf outside the domain."""
         return text.value(self, variable)
 
     def gradient_text(self, lam: float | str, variable: str = "u") -> str:
-        """The envelope's gradient at a tensor ``variable``, a sum of clamps; ``lam`` is a number or the text of one."""
+        """The envelope's gradient at a tensor ``variable``, a sum of clamps; ``lam`` is a number or
+        the text of one."""
         return text.gradient(self, lam, variable)
 
     def envelope_text(self, lam: float | str, variable: str = "u") -> str:

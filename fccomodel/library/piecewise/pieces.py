@@ -9,7 +9,8 @@ from fccomodel.library.piecewise.function import PiecewiseLQ
 
 TOLERANCE = 1e-9
 
-#: A continuous function as pieces (low, high, a, b, c): a x^2 + b x + c for x from low to high; together they cover the reals.
+#: A continuous function as pieces (low, high, a, b, c): a x^2 + b x + c for x from low to high;
+#: together they cover the reals.
 Pieces = list[tuple[float, float, float, float, float]]
 
 
@@ -21,8 +22,15 @@ def pieces_of(f: PiecewiseLQ) -> Pieces:
     for k, (low, high) in enumerate(zip(ends, ends[1:], strict=False)):
         at = high if k == 0 else low
         y = f.subdifferential(at)[0 if k == 0 else 1]
-        slope = f.left if k == 0 else f.right if k == len(xs) else (f.subdifferential(high)[0] - y) / (high - low)
-        pieces.append((low, high, slope / 2, y - slope * at, float(f.value(at)) - y * at + slope * at * at / 2))
+        if k == 0:
+            slope = f.left
+        elif k == len(xs):
+            slope = f.right
+        else:
+            slope = (f.subdifferential(high)[0] - y) / (high - low)
+        pieces.append(
+            (low, high, slope / 2, y - slope * at, float(f.value(at)) - y * at + slope * at * at / 2)
+        )
     return pieces
 
 
@@ -40,7 +48,10 @@ def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
         else:
             vertices += [(x, y0), (x, y1)]
     first, last = pieces[0], pieces[-1]
-    x = vertices[0][0] if vertices else 0.0
+    if vertices:
+        x = vertices[0][0]
+    else:
+        x = 0.0
     start = (first[2] * x + first[3]) * x + first[4]
     left, right = (0.0 if abs(a) < TOLERANCE else 2 * a for a in (first[2], last[2]))
     return PiecewiseLQ(points=tuple(vertices or [(0.0, first[3])]), left=left, right=right, start=start)
@@ -49,7 +60,9 @@ def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
 def _roots(a: float, b: float, c: float) -> list[float]:
     """Where a x^2 + b x + c crosses or touches 0."""
     if a == 0:
-        return [] if b == 0 else [-c / b]
+        if b == 0:
+            return []
+        return [-c / b]
     square = b * b - 4 * a * c
     if square < 0:
         return []
@@ -59,8 +72,12 @@ def _roots(a: float, b: float, c: float) -> list[float]:
 
 def _middle(low: float, high: float) -> float:
     if low == -inf:
-        return 0.0 if high == inf else high - 1
-    return low + 1 if high == inf else (low + high) / 2
+        if high == inf:
+            return 0.0
+        return high - 1
+    if high == inf:
+        return low + 1
+    return (low + high) / 2
 
 
 def _cut(low: float, high: float, at: Sequence[float]) -> list[tuple[float, float]]:
@@ -72,7 +89,9 @@ def _at(pieces: Pieces, x: float) -> tuple[float, float, float]:
     return next(piece[2:] for piece in pieces if piece[0] <= x <= piece[1])
 
 
-def _zip(f: Pieces, g: Pieces) -> list[tuple[float, float, tuple[float, float, float], tuple[float, float, float]]]:
+def _zip(
+    f: Pieces, g: Pieces
+) -> list[tuple[float, float, tuple[float, float, float], tuple[float, float, float]]]:
     """Two functions over their common pieces."""
     spans = _cut(-inf, inf, [piece[0] for piece in (*f, *g)])
     return [(low, high, _at(f, _middle(low, high)), _at(g, _middle(low, high))) for low, high in spans]

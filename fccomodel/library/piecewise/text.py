@@ -23,16 +23,23 @@ def envelope(f: PiecewiseLQ, lam: float | str, u: str) -> str:
     terms = _terms(f, lam, u)
     if not terms:
         x, y = f.points[0]
-        drop = f" - {number(y * y / 2)} * {number(lam)}" if y else ""
+        if y:
+            drop = f" - {number(y * y / 2)} * {number(lam)}"
+        else:
+            drop = ""
         return f"{number(y)} * {u}" + _plus(f.start - y * x) + drop
     pieces = [f"{term.clamp} * ({term.distance} - {term.half} * {term.clamp})" for term in terms]
     return " + ".join(pieces) + _plus(terms[0].base)
 
 
 def value(f: PiecewiseLQ, u: str) -> str:
-    """f itself: an affine part, a relu for each kink, half a square for each slanted stretch; inf outside the domain."""
+    """f itself: an affine part, a relu for each kink, half a square for each slanted stretch; inf
+    outside the domain."""
     (first, slope), (last, _) = f.points[0], f.points[-1]
-    terms = [f"{number(slope)} * {_from(u, first)}"] if slope else []
+    if slope:
+        terms = [f"{number(slope)} * {_from(u, first)}"]
+    else:
+        terms = []
     if f.left not in (0, inf):
         terms.append(f"{number(f.left / 2)} * {_from(u, first)}.clamp(max=0).square()")
     for (x0, y0), (x1, y1) in zip(f.points, f.points[1:], strict=False):
@@ -44,13 +51,20 @@ def value(f: PiecewiseLQ, u: str) -> str:
             terms.append(f"{number((y1 - y0) / (x1 - x0))} * {bend} * ({part} - {bend} / 2)")
     if f.right not in (0, inf):
         terms.append(f"{number(f.right / 2)} * {_from(u, last)}.relu().square()")
-    inside = " + ".join(terms) + _plus(f.start) if terms else f"torch.full_like({u}, {number(f.start)})"
+    if terms:
+        inside = " + ".join(terms) + _plus(f.start)
+    else:
+        inside = f"torch.full_like({u}, {number(f.start)})"
     out = [f"({u} < {number(first)})"] * (f.left == inf) + [f"({u} > {number(last)})"] * (f.right == inf)
-    return f"({inside}).masked_fill({' | '.join(out)}, math.inf)" if out else inside
+    if out:
+        return f"({inside}).masked_fill({' | '.join(out)}, math.inf)"
+    return inside
 
 
 def _from(u: str, x: float) -> str:
-    return f"({u}{_plus(-x)})" if x else u
+    if x:
+        return f"({u}{_plus(-x)})"
+    return u
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +82,9 @@ class _Term:
 
 @dataclass(frozen=True, kw_only=True)
 class _Stretch:
-    """A slanted part of the subdifferential's graph, from ordinate ``low`` to ``high``: y = slope (x - root) there, and
-    f = slope (x - root)^2/2 + base. The envelope of any parameter has the same low, high, root and base (slope inf: a kink)."""
+    """A slanted part of the subdifferential's graph, from ordinate ``low`` to ``high``: y = slope (x -
+    root) there, and f = slope (x - root)^2/2 + base. The envelope of any parameter has the same
+    low, high, root and base (slope inf: a kink)."""
 
     low: float
     high: float
@@ -83,14 +98,19 @@ def _stretches(f: PiecewiseLQ) -> list[_Stretch]:
     values = f.value(np.array(xs))
     ends = [(inf if f.left < 0 else -inf, ys[0], f.left, 0)]
     for k in range(len(xs) - 1):
-        ends.append((ys[k], ys[k + 1], inf if xs[k + 1] == xs[k] else (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k]), k))
+        ends.append(
+            (ys[k], ys[k + 1], inf if xs[k + 1] == xs[k] else (ys[k + 1] - ys[k]) / (xs[k + 1] - xs[k]), k)
+        )
     ends.append((ys[-1], -inf if f.right < 0 else inf, f.right, len(xs) - 1))
     stretches: list[_Stretch] = []
     for low, high, slope, k in ends:
         if slope == 0 or low == high:
             continue
         root, base = xs[k] - ys[k] / slope, float(values[k]) - ys[k] ** 2 / (2 * slope)
-        last = stretches[-1] if stretches else None
+        if stretches:
+            last = stretches[-1]
+        else:
+            last = None
         if last and last.high == low and last.slope == slope and last.root == root:
             low = stretches.pop().low
         stretches.append(_Stretch(low=low, high=high, slope=slope, root=root, base=base))
@@ -103,19 +123,36 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
     for k, part in enumerate(_stretches(f)):
         lift = part.low if k else 0.0
         if isinstance(lam, str):
-            name = lam if _stands_alone(lam) else f"({lam})"
-            rate = name if part.slope == inf else f"({number(1 / part.slope)} + {name})"
+            if _stands_alone(lam):
+                name = lam
+            else:
+                name = f"({lam})"
+            if part.slope == inf:
+                rate = name
+            else:
+                rate = f"({number(1 / part.slope)} + {name})"
             half = f"{rate} / 2"
-            move = _plus(-part.root) + (f" {'-' if lift > 0 else '+'} {number(abs(lift))} * {rate}" if lift else "")
-            distance = f"({u}{move})" if move else u
+            move = _plus(-part.root) + (
+                f" {'-' if lift > 0 else '+'} {number(abs(lift))} * {rate}" if lift else ""
+            )
+            if move:
+                distance = f"({u}{move})"
+            else:
+                distance = u
         else:
             exact = lam + 1 / part.slope
             rate, half = number(exact), number(exact / 2)
             move = _plus(-part.root - lift * exact)
-            distance = f"({u}{move})" if move else u
+            if move:
+                distance = f"({u}{move})"
+            else:
+                distance = u
         low, high = sorted((part.low, part.high))
         ends = {name: number(end - lift) for name, end in (("min", low), ("max", high)) if abs(end) < inf}
-        line = f"({distance} / {rate})" if rate != "1" else distance
+        if rate != "1":
+            line = f"({distance} / {rate})"
+        else:
+            line = distance
         if len(ends) == 2:
             line += f".clamp({ends['min']}, {ends['max']})"
         elif ends:
@@ -134,8 +171,14 @@ def _stands_alone(text: str) -> bool:
 
 def number(x: float | str) -> str:
     """A number to 15 digits; a text as it is."""
-    return x if isinstance(x, str) else f"{x + 0.0:.15g}"
+    if isinstance(x, str):
+        return x
+    return f"{x + 0.0:.15g}"
 
 
 def _plus(x: float) -> str:
-    return "" if x == 0 else f" + {number(x)}" if x > 0 else f" - {number(-x)}"
+    if x == 0:
+        return ""
+    if x > 0:
+        return f" + {number(x)}"
+    return f" - {number(-x)}"

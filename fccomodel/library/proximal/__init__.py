@@ -1,7 +1,9 @@
-"""The proximal calculus: which functions have a computable prox, and what follows from it, one file per rule.
+"""The proximal calculus: which functions have a computable prox, and what follows from it, one file
+per rule.
 
-``of`` recognises an expression as a function of given arguments and returns a ``Proximal`` (value, prox, envelope, conjugate,
-constants; in numbers and as the text of emitted programs) or the reason why there is none.
+``of`` recognises an expression as a function of given arguments and returns a ``Proximal`` (value,
+prox, envelope, conjugate, constants; in numbers and as the text of emitted programs) or the reason
+why there is none.
 
     piecewise    linear-quadratic functions of one number, convex or weakly convex: exact
     smooth       other (weakly) convex functions of one number: safeguarded Newton

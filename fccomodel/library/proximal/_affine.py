@@ -11,7 +11,8 @@ from fccomodel.library import atoms
 
 @dataclass(frozen=True, kw_only=True)
 class Affine:
-    """coefficients . holes + constant (of an array: coefficient times the array plus a constant in each entry)."""
+    """coefficients . holes + constant (of an array: coefficient times the array plus a constant in
+    each entry)."""
 
     coefficients: tuple[float, ...]
     constant: float
@@ -38,7 +39,10 @@ def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
         case "add" | "sub":
             sign = 1.0 if node.op == "add" else -1.0
             both = zip(first.coefficients, second.coefficients, strict=True)
-            return Affine(coefficients=tuple(p + sign * q for p, q in both), constant=first.constant + sign * second.constant)
+            return Affine(
+                coefficients=tuple(p + sign * q for p, q in both),
+                constant=first.constant + sign * second.constant,
+            )
         case "mul":
             for number, form in ((first, second), (second, first)):
                 if not any(number.coefficients):
@@ -74,7 +78,10 @@ def flat_terms(expr: ir.Expr, factor: float = 1.0) -> list[tuple[float, ir.Expr]
                 stack += [(-times, b), (times, a)]
             case ir.Apply(op="neg", args=(a,)):
                 stack.append((-times, a))
-            case ir.Apply(op="mul", args=(ir.Const(value=value), a)) | ir.Apply(op="mul", args=(a, ir.Const(value=value))):
+            case (
+                ir.Apply(op="mul", args=(ir.Const(value=value), a))
+                | ir.Apply(op="mul", args=(a, ir.Const(value=value)))
+            ):
                 stack.append((times * value, a))
             case ir.Apply(op="div", args=(a, ir.Const(value=value))) if value:
                 stack.append((times / value, a))

@@ -18,7 +18,8 @@ from fccomodel.library.proximal.radial import Radial
 
 
 def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
-    """A scalar function of an array: a norm, a sum over its entries, ... of an affine argument, scaled, tilted, perturbed."""
+    """A scalar function of an array: a norm, a sum over its entries, ... of an affine argument,
+    scaled, tilted, perturbed."""
     rank, size = len(hole.shape), _size(hole.shape)
     tilt = constant = q = 0.0
     rest: list[tuple[float, ir.Expr]] = []
@@ -26,14 +27,23 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
         if isinstance(term, ir.Const):
             constant += factor * term.value
             continue
-        form = affine(term.args[0], (hole,)) if isinstance(term, ir.Apply) and term.op in ("sum", "mean", "sumsq") else None
+        if isinstance(term, ir.Apply) and term.op in ("sum", "mean", "sumsq"):
+            form = affine(term.args[0], (hole,))
+        else:
+            form = None
         assert not isinstance(term, ir.Hole)
         if form is not None and isinstance(term, ir.Apply):
             a, b = form.coefficients[0], form.constant
-            times = factor / size if term.op == "mean" else factor
+            if term.op == "mean":
+                times = factor / size
+            else:
+                times = factor
             if term.op == "sumsq":
                 q, tilt = q + 2 * times * a * a, tilt + 2 * times * a * b
-                constant += times * b * b * size if b else 0.0
+                if b:
+                    constant += times * b * b * size
+                else:
+                    constant += 0.0
             else:
                 tilt, constant = tilt + times * a, constant + (times * b * size if b else 0.0)
         else:
@@ -45,13 +55,20 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
         function: Proximal = Separable.of(Piecewise.of(square), size, rank)
     else:
         function = _norms(rest, hole, rank, size, facts)
-        function = Perturbed.of(function, q) if q else function
+        if q:
+            function = Perturbed.of(function, q)
+        else:
+            function = function
     if tilt:
         function = Tilted.of(function, tilt)
-    return Scaled.of(function, 1.0, constant) if constant else function
+    if constant:
+        return Scaled.of(function, 1.0, constant)
+    return function
 
 
-def _norms(terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: float, facts: FactsOf) -> Proximal:
+def _norms(
+    terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: float, facts: FactsOf
+) -> Proximal:
     """Positive multiples of one function; sums over entries are one function."""
     sums = [(f, t) for f, t in terms if isinstance(t, ir.Apply) and t.op in ("sum", "mean")]
     if sums:
@@ -59,14 +76,23 @@ def _norms(terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: f
             raise NoProx("a sum over entries plus another function of the same array: no rule adds them")
         number = ir.Hole(name=hole.name, span=hole.span)
         parts = [
-            (f / size if t.op == "mean" else f, entrywise(t.args[0], hole, number)) for f, t in sums if isinstance(t, ir.Apply)
+            (f / size if t.op == "mean" else f, entrywise(t.args[0], hole, number))
+            for f, t in sums
+            if isinstance(t, ir.Apply)
         ]
         if any(f == 0 for f, _ in parts):
             raise NoProx("a mean over a number of entries that is not known")
         return Separable.of(scalar(summed(parts), number, facts), size, rank)
     (factor, term), *more_terms = terms
-    if isinstance(term, ir.Apply) and factor > 0 and not more_terms and (norm := _named(term, hole)) is not None:
-        return norm if factor == 1 else Scaled.of(norm, factor)
+    if (
+        isinstance(term, ir.Apply)
+        and factor > 0
+        and not more_terms
+        and (norm := _named(term, hole)) is not None
+    ):
+        if factor == 1:
+            return norm
+        return Scaled.of(norm, factor)
     return _radial(summed(terms), hole, rank, facts)
 
 
@@ -79,13 +105,21 @@ def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
     atom = atoms.of(term)
     ball = atom.ball if isinstance(atom, atoms.ArrayAtom) else None
     if ball is not None:
-        size = literals(term.args[-1]) if isinstance(atom, atoms.ArrayAtom) and atom.in_groups else 0.0
-        inner = None if size is None else Norm.of(ball, hole.shape, int(size))
+        if isinstance(atom, atoms.ArrayAtom) and atom.in_groups:
+            size = literals(term.args[-1])
+        else:
+            size = 0.0
+        if size is None:
+            inner = None
+        else:
+            inner = Norm.of(ball, hole.shape, int(size))
     elif term.op == "logsumexp":
         inner = LogSumExp.of()
     if inner is None:
         return None
-    return inner if form == Affine(coefficients=(1.0,), constant=0.0) else Composed.of(inner, form.coefficients[0], form.constant)
+    if form == Affine(coefficients=(1.0,), constant=0.0):
+        return inner
+    return Composed.of(inner, form.coefficients[0], form.constant)
 
 
 def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal:
@@ -103,7 +137,9 @@ def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal
         elif isinstance(node, ir.Apply) and not node.shape:
             if any(id(a) not in images for a in node.args):
                 raise NoProx(f"`{node.op}` of this array: no rule for it")
-            images[id(node)] = ir.Apply(op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span)
+            images[id(node)] = ir.Apply(
+                op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span
+            )
         elif isinstance(node, ir.Const):
             images[id(node)] = node
     if id(expr) not in images:

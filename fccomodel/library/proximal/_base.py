@@ -1,4 +1,5 @@
-"""What a function with a computable prox offers, as torch text and as batched numbers: the numbers are that text, evaluated."""
+"""What a function with a computable prox offers, as torch text and as batched numbers: the numbers are
+that text, evaluated."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class Curvature(Protocol):
-    """What is proved of a function of one number: f + rho/2 |u|^2 is convex; |f'| <= C; why not (``below``)."""
+    """What is proved of a function of one number: f + rho/2 |u|^2 is convex; |f'| <= C; why not
+    (``below``)."""
 
     @property
     def weakly_convex(self) -> bool: ...
@@ -33,7 +35,8 @@ class Curvature(Protocol):
     def below(self) -> Any: ...
 
 
-#: the curvature of an expression of one hole, which lies in an interval: ``facts(expr, holes={name: interval})``
+#: the curvature of an expression of one hole, which lies in an interval: ``facts(expr, holes={name:
+#: interval})``
 FactsOf = Callable[..., Curvature]
 
 #: the share of the largest admissible lam that emitted programs use at most, where f is weakly convex
@@ -42,12 +45,15 @@ SAFE = 0.5
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Proximal(ABC):
-    """A closed f of a number (``rank`` 0, applied entry by entry) or of the last ``rank`` dims of an array, with its prox.
+    """A closed f of a number (``rank`` 0, applied entry by entry) or of the last ``rank`` dims of an
+    array, with its prox.
 
-    All of it follows from the slope of the Moreau envelope of parameter lam at a point x (algorithms.md, notation),
-        y = argmax over y of y.x - f*(y) - lam/2 |y|^2 = (x - prox(x))/lam,
-    which a smoothing with centre c takes at x = t + lam c: y = argmax of y.t - f*(y) - lam/2 |y - c|^2 (hscg-2020, section 2.3).
-    For f weakly convex the same y is the multiplier of v = t in min over v of f(v) + c.(t - v) + |t - v|^2/(2 lam).
+    All of it follows from the slope of the Moreau envelope of parameter lam at a point x
+    (algorithms.md, notation),
+        y = argmax over y of y.x - f*(y) - lam/2 |y|^2 = (x - prox(x))/lam, which a smoothing with
+        centre c takes at x = t + lam c: y = argmax of y.t - f*(y) - lam/2 |y - c|^2 (hscg-2020,
+        section 2.3). For f weakly convex the same y is the multiplier of v = t in min over v of
+        f(v) + c.(t - v) + |t - v|^2/(2 lam).
 
     rank       number of trailing dims that f takes as one vector; -1: as many as there are
     lipschitz  C_f, in the Euclidean norm; inf if there is none
@@ -64,7 +70,7 @@ class Proximal(ABC):
     tolerance: float = 0.0
     how: str
 
-    # ------------------------------------------------------------------------------------------------------------- text
+    # ----------------------------------------------------------------------------------------- text
     @abstractmethod
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         """f at the text of a tensor; ``dims`` are those that f takes as one vector (() for rank 0)."""
@@ -84,12 +90,16 @@ class Proximal(ABC):
 
     def largest(self) -> float:
         """The smallest lam that is too large: 1/rho_f."""
-        return 1 / self.weak if self.weak else inf
+        if self.weak:
+            return 1 / self.weak
+        return inf
 
-    # ---------------------------------------------------------------------------------------------------------- numbers
+    # -------------------------------------------------------------------------------------- numbers
     @property
     def dims(self) -> tuple[int, ...]:
-        return tuple(range(-self.rank, 0)) if self.rank >= 0 else (-1,)
+        if self.rank >= 0:
+            return tuple(range(-self.rank, 0))
+        return (-1,)
 
     def value(self, u: torch.Tensor) -> torch.Tensor:
         """f(u), batched over the leading dims; inf outside the domain."""
@@ -98,16 +108,21 @@ class Proximal(ABC):
     def slope(self, t: torch.Tensor, lam: Number, c: torch.Tensor | None = None) -> torch.Tensor:
         """The gradient y of the envelope of parameter ``lam`` at t, centred at c."""
         self.admit(lam)
-        return _run(self.centred_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c})
+        return _run(
+            self.centred_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c}
+        )
 
     def prox(self, v: torch.Tensor, lam: Number) -> torch.Tensor:
         """argmin over u of f(u) + |u - v|^2/(2 lam)."""
         return v - lam * self.slope(v, lam)
 
     def envelope(self, t: torch.Tensor, lam: Number, c: torch.Tensor | None = None) -> torch.Tensor:
-        """The Moreau envelope of parameter ``lam`` at t; with a centre, max over y of y.t - f*(y) - lam/2 |y - c|^2."""
+        """The Moreau envelope of parameter ``lam`` at t; with a centre, max over y of y.t - f*(y) -
+        lam/2 |y - c|^2."""
         self.admit(lam)
-        return _run(self.envelope_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c})
+        return _run(
+            self.envelope_text("t", "lam", "" if c is None else "c", self.dims), {"t": t, "lam": lam, "c": c}
+        )
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         """f*(y) = max over u of y.u - f(u), inf outside its domain; None where no formula is known."""
@@ -125,7 +140,10 @@ class Proximal(ABC):
 
     def admit(self, lam: Number) -> None:
         """Refuses a lam that is not in (0, 1/rho_f)."""
-        least, most = (lam, lam) if isinstance(lam, float | int) else (float(lam.min()), float(lam.max()))
+        if isinstance(lam, float | int):
+            least, most = (lam, lam)
+        else:
+            least, most = (float(lam.min()), float(lam.max()))
         if not 0 < least or not most * self.weak < 1:
             refuse(errors.smoothing_too_large(most if least > 0 else least, self.weak))
 

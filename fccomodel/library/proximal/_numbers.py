@@ -30,7 +30,7 @@ def literals(node: ir.Expr) -> float | None:
     return node.value if isinstance(node, ir.Const) and not node.shape else None
 
 
-# ------------------------------------------------------------------------------------------------------ one number
+# --------------------------------------------------------------------------------------- one number
 def scalar(expr: ir.Expr, hole: ir.Hole, facts: FactsOf, where: Interval = REALS) -> Proximal:
     """A function of one number: piecewise linear-quadratic and exact, else by Newton's method."""
     graph = of_expression(expr, hole, literals)
@@ -38,7 +38,9 @@ def scalar(expr: ir.Expr, hole: ir.Hole, facts: FactsOf, where: Interval = REALS
         return Piecewise.of(graph)
     kink = downward_kink(expr, hole, literals)
     if kink is not None:
-        raise NoProx(f"its kink at {kink:g} points downward: not weakly convex, so no lambda makes the prox one point")
+        raise NoProx(
+            f"its kink at {kink:g} points downward: not weakly convex, so no lambda makes the prox one point"
+        )
     smooth = Smooth.of(expr, hole, facts)
     if isinstance(smooth, str) and where != REALS:
         smooth = Smooth.of(expr, hole, facts, where)
@@ -57,15 +59,18 @@ def entrywise(expr: ir.Expr, hole: ir.Hole, number: ir.Hole) -> ir.Expr:
     images: dict[int, ir.Expr] = {id(hole): number}
     for node in ir.walk(expr):
         if isinstance(node, ir.Apply):
-            images[id(node)] = ir.Apply(op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span)
+            images[id(node)] = ir.Apply(
+                op=node.op, args=tuple(images[id(a)] for a in node.args), span=node.span
+            )
         else:
             images.setdefault(id(node), node)
     return images[id(expr)]
 
 
-# -------------------------------------------------------------------------------------------------- several numbers
+# ---------------------------------------------------------------------------------- several numbers
 def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proximal:
-    """A function of several numbers, the entries of a vector: terms that share no argument are blocks of it."""
+    """A function of several numbers, the entries of a vector: terms that share no argument are blocks
+    of it."""
     index = {id(h): k for k, h in enumerate(holes)}
     tilt, constant = [0.0] * len(holes), 0.0
     terms: list[tuple[float, ir.Expr, frozenset[int]]] = []
@@ -80,16 +85,25 @@ def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proxim
     parts: list[tuple[tuple[int, ...], Proximal]] = []
     for group in _components(terms):
         places = tuple(sorted(frozenset().union(*(u for _, _, u in group))))
-        parts.append((places, _together([(f, t) for f, t, _ in group], tuple(holes[k] for k in places), facts)))
+        parts.append(
+            (places, _together([(f, t) for f, t, _ in group], tuple(holes[k] for k in places), facts))
+        )
     unused = [k for k in range(len(holes)) if not any(k in used for used, _ in parts)]
     parts += [((k,), scalar(ir.Const(value=0.0), holes[k], facts)) for k in unused]
-    function = parts[0][1] if len(parts) == 1 and parts[0][1].rank == 1 and len(parts[0][0]) == len(holes) else Blocks.of(parts)
+    if len(parts) == 1 and parts[0][1].rank == 1 and len(parts[0][0]) == len(holes):
+        function = parts[0][1]
+    else:
+        function = Blocks.of(parts)
     if any(tilt):
         function = Tilted.of(function, tuple(tilt))
-    return Scaled.of(function, 1.0, constant) if constant else function
+    if constant:
+        return Scaled.of(function, 1.0, constant)
+    return function
 
 
-def _components(terms: list[tuple[float, ir.Expr, frozenset[int]]]) -> list[list[tuple[float, ir.Expr, frozenset[int]]]]:
+def _components(
+    terms: list[tuple[float, ir.Expr, frozenset[int]]],
+) -> list[list[tuple[float, ir.Expr, frozenset[int]]]]:
     """Terms joined by common arguments."""
     groups: list[list[tuple[float, ir.Expr, frozenset[int]]]] = []
     for term in terms:
@@ -101,14 +115,21 @@ def _components(terms: list[tuple[float, ir.Expr, frozenset[int]]]) -> list[list
 def summed(terms: Sequence[tuple[float, ir.Expr]]) -> ir.Expr:
     total: ir.Expr | None = None
     for factor, term in terms:
-        part = term if factor == 1 else ir.Apply(op="mul", args=(ir.Const(value=factor), term), span=term.span)
-        total = part if total is None else ir.Apply(op="add", args=(total, part), span=term.span)
+        if factor == 1:
+            part = term
+        else:
+            part = ir.Apply(op="mul", args=(ir.Const(value=factor), term), span=term.span)
+        if total is None:
+            total = part
+        else:
+            total = ir.Apply(op="add", args=(total, part), span=term.span)
     assert total is not None
     return total
 
 
 def _together(terms: list[tuple[float, ir.Expr]], holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proximal:
-    """Terms that share arguments: of one linear form, or a maximum of affine pieces, perhaps with q/2 |u|^2."""
+    """Terms that share arguments: of one linear form, or a maximum of affine pieces, perhaps with q/2
+    |u|^2."""
     if len(holes) == 1:
         return scalar(summed(terms), holes[0], facts)
     line = on_line(summed(terms), holes)
@@ -131,7 +152,9 @@ def _together(terms: list[tuple[float, ir.Expr]], holes: tuple[ir.Hole, ...], fa
 
 
 def _scaled(function: Proximal, factor: float) -> Proximal:
-    return function if factor == 1 else Scaled.of(function, factor)
+    if factor == 1:
+        return function
+    return Scaled.of(function, factor)
 
 
 def _mapped(inner: Proximal, rows: Sequence[Sequence[float]], b: Sequence[float]) -> Proximal:
@@ -141,8 +164,11 @@ def _mapped(inner: Proximal, rows: Sequence[Sequence[float]], b: Sequence[float]
     return function
 
 
-def on_line(expr: ir.Expr, holes: tuple[ir.Hole, ...]) -> tuple[tuple[ir.Expr, ir.Hole], tuple[float, ...]] | None:
-    """The expression as one of a single number s = a.u, and a; None where it depends on more than one linear form."""
+def on_line(
+    expr: ir.Expr, holes: tuple[ir.Hole, ...]
+) -> tuple[tuple[ir.Expr, ir.Hole], tuple[float, ...]] | None:
+    """The expression as one of a single number s = a.u, and a; None where it depends on more than one
+    linear form."""
     number, direction = ir.Hole(name="s", span=expr.span), None
     images: dict[int, ir.Expr] = {}
     stack = [expr]
@@ -166,19 +192,29 @@ def on_line(expr: ir.Expr, holes: tuple[ir.Hole, ...]) -> tuple[tuple[ir.Expr, i
                 return None
             images[id(node)] = _affine_expr(number, factor, form.constant)
         stack.pop()
-    return None if direction is None else ((images[id(expr)], number), direction)
+    if direction is None:
+        return None
+    return ((images[id(expr)], number), direction)
 
 
 def _multiple(a: Sequence[float], b: Sequence[float]) -> float | None:
     """The factor c with a = c b."""
     k = max(range(len(b)), key=lambda j: abs(b[j]))
     factor = a[k] / b[k]
-    return factor if all(isclose(p, factor * q, rel_tol=1e-12, abs_tol=1e-300) for p, q in zip(a, b, strict=True)) else None
+    if all(isclose(p, factor * q, rel_tol=1e-12, abs_tol=1e-300) for p, q in zip(a, b, strict=True)):
+        return factor
+    return None
 
 
 def _affine_expr(hole: ir.Hole, factor: float, constant: float) -> ir.Expr:
-    scaled: ir.Expr = hole if factor == 1 else ir.Apply(op="mul", args=(ir.Const(value=factor), hole), span=hole.span)
-    return scaled if constant == 0 else ir.Apply(op="add", args=(scaled, ir.Const(value=constant)), span=hole.span)
+    scaled: ir.Expr
+    if factor == 1:
+        scaled = hole
+    else:
+        scaled = ir.Apply(op="mul", args=(ir.Const(value=factor), hole), span=hole.span)
+    if constant == 0:
+        return scaled
+    return ir.Apply(op="add", args=(scaled, ir.Const(value=constant)), span=hole.span)
 
 
 def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
@@ -193,10 +229,16 @@ def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
             if not any(b) and sorted(rows, reverse=True) == unit:
                 return Largest.of()
             function: Proximal | str = Mapped.of(Largest.of(), rows, b)
-            function = MaxAffine.of(rows, b) if isinstance(function, str) else function
+            if isinstance(function, str):
+                function = MaxAffine.of(rows, b)
+            else:
+                function = function
             if isinstance(function, str):
                 raise NoProx(function)
             return function
         raise NoProx("a maximum of pieces that are not affine in its arguments")
-    name = term.op if isinstance(term, ir.Apply) else type(term).__name__
+    if isinstance(term, ir.Apply):
+        name = term.op
+    else:
+        name = type(term).__name__
     raise NoProx(f"`{name}` of several arguments: no rule for it")

@@ -16,29 +16,41 @@ from fccomodel.library.proximal.largest import Largest
 
 
 def of(
-    expr: ir.Expr, arguments: Sequence[ir.Expr], facts: FactsOf, constants: Constants = literals, where: Interval = REALS
+    expr: ir.Expr,
+    arguments: Sequence[ir.Expr],
+    facts: FactsOf,
+    constants: Constants = literals,
+    where: Interval = REALS,
 ) -> Proximal | str:
-    """The expression as a function of ``arguments`` (nodes of it) with its prox, or the reason why none is known.
+    """The expression as a function of ``arguments`` (nodes of it) with its prox, or the reason why
+    none is known.
 
-    ``facts`` gives the curvature of a function of one number: ``structure.facts_of``.
-    ``constants`` gives the number of a subexpression without arguments (None: unknown). Several scalar arguments are the
-    entries of one vector; a single array argument is taken whole; a reduction over the argument takes its elements as one.
-    A single number may be known to lie in ``where``: the function is restricted to it, if only that makes it convex.
+    ``facts`` gives the curvature of a function of one number: ``structure.facts_of``. ``constants``
+    gives the number of a subexpression without arguments (None: unknown). Several scalar arguments
+    are the entries of one vector; a single array argument is taken whole; a reduction over the
+    argument takes its elements as one. A single number may be known to lie in ``where``: the
+    function is restricted to it, if only that makes it convex.
     """
     try:
         if isinstance(expr, ir.Reduce) and len(arguments) == 1 and expr.body is arguments[0]:
             return reduction(expr, constants)
         closed, holes = close(expr, arguments, constants)
         if all(not hole.shape for hole in holes):
-            return scalar(closed, holes[0], facts, where) if len(holes) == 1 else several(closed, holes, facts)
+            if len(holes) == 1:
+                return scalar(closed, holes[0], facts, where)
+            return several(closed, holes, facts)
         if len(holes) == 1:
-            return entries(closed, holes[0], facts) if closed.shape else whole(closed, holes[0], facts)
+            if closed.shape:
+                return entries(closed, holes[0], facts)
+            return whole(closed, holes[0], facts)
     except NoProx as reason:
         return str(reason)
     return "a function of several arrays together"
 
 
-def close(expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants) -> tuple[ir.Expr, tuple[ir.Hole, ...]]:
+def close(
+    expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants
+) -> tuple[ir.Expr, tuple[ir.Hole, ...]]:
     """The expression over holes u1, u2, ... for its arguments, all else numbers."""
     holes = tuple(ir.Hole(name=f"u{k}", shape=a.shape, span=a.span) for k, a in enumerate(arguments, 1))
     images: dict[int, ir.Expr] = {id(a): h for a, h in zip(arguments, holes, strict=True)}
@@ -65,7 +77,8 @@ def close(expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants) -> 
 def line(
     expr: ir.Expr, arguments: Sequence[ir.Expr], facts: FactsOf, constants: Constants = literals
 ) -> tuple[ir.Expr, Proximal] | str:
-    """For an expression that depends on its arguments by one linear form a.u alone: that form, and the function of it."""
+    """For an expression that depends on its arguments by one linear form a.u alone: that form, and the
+    function of it."""
     try:
         reduced = on_line(*close(expr, arguments, constants))
         if reduced is None:
@@ -76,9 +89,15 @@ def line(
         return str(reason)
     form: ir.Expr | None = None
     for c, argument in zip(coefficients, arguments, strict=True):
-        term = argument if abs(c) == 1 else make("mul", const(abs(c)), argument, span=argument.span)
+        if abs(c) == 1:
+            term = argument
+        else:
+            term = make("mul", const(abs(c)), argument, span=argument.span)
         if form is None:
-            form = term if c > 0 else make("neg", term, span=argument.span)
+            if c > 0:
+                form = term
+            else:
+                form = make("neg", term, span=argument.span)
         elif c:
             form = make("add" if c > 0 else "sub", form, term, span=expr.span)
     assert form is not None

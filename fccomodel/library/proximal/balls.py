@@ -1,4 +1,5 @@
-"""Norms: by Moreau's identity, the slope of the envelope is the projection of x/lam on the unit ball of the dual norm."""
+"""Norms: by Moreau's identity, the slope of the envelope is the projection of x/lam on the unit ball
+of the dual norm."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ from fccomodel.library.proximal._base import Proximal
 if TYPE_CHECKING:
     import torch
 
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Norm(Proximal):
-    """``ball``: the unit ball of the dual norm; ``group``: the sum over consecutive groups of so many entries (0: no groups)."""
+    """``ball``: the unit ball of the dual norm; ``group``: the sum over consecutive groups of so many
+    entries (0: no groups)."""
 
     ball: Ball
     group: int = 0
@@ -23,8 +26,14 @@ class Norm(Proximal):
     def of(cls, ball: Ball, shape: tuple[int | str, ...], group: int = 0) -> Norm:
         """A norm of arrays of this shape (names: sizes that are not known)."""
         sizes = [n if isinstance(n, int) else inf for n in shape]
-        length = sqrt(sizes[0] / group) if group else ball.length(sizes)
-        where = f"the product of {ball.words}s of {group} entries" if group else ball.words
+        if group:
+            length = sqrt(sizes[0] / group)
+        else:
+            length = ball.length(sizes)
+        if group:
+            where = f"the product of {ball.words}s of {group} entries"
+        else:
+            where = ball.words
         way = ", by a singular value decomposition" if ball.kind == "spectral" else ""
         how = f"the projection on the dual ball: {where}{way} (Moreau's identity)"
         return cls(ball=ball, group=group, rank=len(shape), lipschitz=length, diameter=2 * length, how=how)
@@ -47,7 +56,10 @@ class Norm(Proximal):
     def ball_text(self, point: str, dims: tuple[int, ...]) -> str:
         """The nearest point of the dual ball."""
         if self.group:
-            return self.ball.project.format(x=f"({point}).unflatten(-1, (-1, {self.group}))", dims=-1) + ".flatten(-2)"
+            return (
+                self.ball.project.format(x=f"({point}).unflatten(-1, (-1, {self.group}))", dims=-1)
+                + ".flatten(-2)"
+            )
         return self.ball.project.format(x=f"({point})" if self.ball.kind == "box" else point, dims=dims)
 
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
@@ -70,8 +82,12 @@ class Norm(Proximal):
     @property
     def domain(self) -> str:
         where = self.ball.words
-        return f"{where} in each group" if self.group else where
+        if self.group:
+            return f"{where} in each group"
+        return where
 
 
 def _bracketed(text: str) -> str:
-    return text if text.isidentifier() else f"({text})"
+    if text.isidentifier():
+        return text
+    return f"({text})"

@@ -15,14 +15,18 @@ POSITIVE = Interval(0.0, inf, True, True)
 
 
 def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
-    """The prox and the conjugate of an atom as a function of its first argument, its parameters at example values.
+    """The prox and the conjugate of an atom as a function of its first argument, its parameters at
+    example values.
 
     A function that is none as it stands is tried on u > 0, then its negative.
     """
     free = [name for name in atom.names(2) if name not in atom.parameters]
     if len(free) != 1 and not atom.variadic:
         return "none: a function of several arguments that may all vary", ""
-    count = len(free) if atom.variadic else 1
+    if atom.variadic:
+        count = len(free)
+    else:
+        count = 1
     values, example = _examples(atom)
     reason = "none"
     for shape in _shapes(atom, count):
@@ -39,22 +43,34 @@ def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
                 continue
             function = of(expr, holes, facts, where=where)
             if isinstance(function, Proximal) and not (function.weak and where == POSITIVE):
-                how = f"{function.graph.prox_text('lambda')}; {function.how}" if isinstance(function, Piecewise) else function.how
+                if isinstance(function, Piecewise):
+                    how = f"{function.graph.prox_text('lambda')}; {function.how}"
+                else:
+                    how = function.how
                 return f"{words}{how}{example}", words + _conjugate(atom, function, words, example)
-            reason = f"none: {function}" if reason == "none" else reason
+            if reason == "none":
+                reason = f"none: {function}"
+            else:
+                reason = reason
     return reason, ""
 
 
 def _conjugate(atom: atoms.Atom, function: Proximal, words: str, example: str) -> str:
-    """The atom's own formula where it declares one, else the rule's words; none for a function that is not convex."""
+    """The atom's own formula where it declares one, else the rule's words; none for a function that is
+    not convex."""
     if function.weak:
         return "that of its convex hull: it is not convex"
     formula = getattr(atom, "conjugate", "")
     if formula and not words.startswith("of -"):
         slopes = getattr(atom, "slopes", Interval())
-        where = function.domain if getattr(atom, "graph", None) is not None else f"[{slopes.lo:g}, {slopes.hi:g}]"
+        if getattr(atom, "graph", None) is not None:
+            where = function.domain
+        else:
+            where = f"[{slopes.lo:g}, {slopes.hi:g}]"
         example = example if where == function.domain else ""
-        return f"{formula} for s in {where}{example}".replace("[-inf, inf]", "all reals").replace("inf]", "inf)")
+        return f"{formula} for s in {where}{example}".replace("[-inf, inf]", "all reals").replace(
+            "inf]", "inf)"
+        )
     return f"{function.dual} {function.domain}{example}"
 
 
@@ -74,7 +90,11 @@ def _examples(atom: atoms.Atom) -> tuple[list[float], str]:
 def _shapes(atom: atoms.Atom, count: int) -> list[ir.Shape]:
     """Shapes that its argument may have: a number, else a vector, a matrix."""
     accepted: list[ir.Shape] = []
-    shapes: tuple[ir.Shape, ...] = ((),) if isinstance(atom, atoms.ScalarAtom) else (("n",), ("m", "n"))
+    shapes: tuple[ir.Shape, ...]
+    if isinstance(atom, atoms.ScalarAtom):
+        shapes = ((),)
+    else:
+        shapes = (("n",), ("m", "n"))
     for shape in shapes:
         try:
             atom.shape((shape,) * count + ((),) * len(atom.parameters))

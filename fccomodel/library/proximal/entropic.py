@@ -1,4 +1,5 @@
-"""The largest entry, smoothed by entropy on the simplex in the place of half squares (hscg-2020, section 2.3)."""
+"""The largest entry, smoothed by entropy on the simplex in the place of half squares (hscg-2020,
+section 2.3)."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Entropic(Largest):
-    """f(u) = max u by f_lam(t) = max over q of the simplex of q.t - lam sum q log (q / c) = lam log sum c exp(t / lam), its slope
-    q ~ c exp(t / lam); c = 0 is the uniform centre, by which it is Nesterov's b(q) = log n + sum q log q, and f_lam <= f <=
-    f_lam + lam log n. An entry at -inf is left out.
+    """f(u) = max u by f_lam(t) = max over q of the simplex of q.t - lam sum q log (q / c) = lam log
+    sum c exp(t / lam), its slope q ~ c exp(t / lam); c = 0 is the uniform centre, by which it is
+    Nesterov's b(q) = log n + sum q log q, and f_lam <= f <= f_lam + lam log n. An entry at -inf is
+    left out.
     """
 
     @classmethod

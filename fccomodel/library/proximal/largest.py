@@ -1,4 +1,5 @@
-"""The largest entry, and means of the largest entries: support functions of the simplex and of the capped simplex."""
+"""The largest entry, and means of the largest entries: support functions of the simplex and of the
+capped simplex."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Largest(Proximal):
-    """f(u) = max of q.u over {0 <= q <= cap, sum q = 1}; the mean of the largest m of n entries has cap = 1/m. An entry at -inf
-    is left out.
+    """f(u) = max of q.u over {0 <= q <= cap, sum q = 1}; the mean of the largest m of n entries has
+    cap = 1/m. An entry at -inf is left out.
 
     kind   the reduction of the entries that f is    level   its option
     """
@@ -70,8 +71,12 @@ class Largest(Proximal):
 
     @property
     def domain(self) -> str:
-        return "the simplex" if self.kind.extreme else "the simplex with entries at most 1/m, m the number of entries averaged"
+        if self.kind.extreme:
+            return "the simplex"
+        return "the simplex with entries at most 1/m, m the number of entries averaged"
 
 
 def _dim(dims: tuple[int, ...]) -> str:
-    return str(dims[0]) if len(dims) == 1 else str(dims)
+    if len(dims) == 1:
+        return str(dims[0])
+    return str(dims)

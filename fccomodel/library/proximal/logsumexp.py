@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogSumExp(Proximal):
-    """f(u) = theta log sum exp(u/theta), or of the mean: f*(q) = theta sum q log q on the simplex (+ theta log n)."""
+    """f(u) = theta log sum exp(u/theta), or of the mean: f*(q) = theta sum q log q on the simplex (+
+    theta log n)."""
 
     theta: float = 1.0
     mean: bool = False
@@ -26,7 +27,9 @@ class LogSumExp(Proximal):
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         text = f"{self.theta!r} * torch.logsumexp({u} / {self.theta!r}, {dims})"
-        return f"{text} - {self.theta!r} * math.log({u}[..., :].shape[-1])" if self.mean else text
+        if self.mean:
+            return f"{text} - {self.theta!r} * math.log({u}[..., :].shape[-1])"
+        return text
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
         return f"entropic_simplex({x}, {self.theta!r}, {lam}, {dims[0] if len(dims) == 1 else dims})"
@@ -35,13 +38,19 @@ class LogSumExp(Proximal):
         import torch
 
         inside = (y >= -1e-9).all(-1) & ((y.sum(-1) - 1).abs() <= 1e-9)
-        shift = y.shape[-1] if self.mean else 1
+        if self.mean:
+            shift = y.shape[-1]
+        else:
+            shift = 1
         entropy = torch.special.xlogy(y.clamp(min=0), y.clamp(min=0) * shift).sum(-1)
         return (self.theta * entropy).masked_fill(~inside, inf)
 
     @property
     def dual(self) -> str:
-        scale = "" if self.theta == 1 else f"{self.theta:g} "
+        if self.theta == 1:
+            scale = ""
+        else:
+            scale = f"{self.theta:g} "
         return f"{scale}sum of s log {'(n s)' if self.mean else 's'} on"
 
     @property

@@ -1,4 +1,5 @@
-"""Projections and dual maximisers, batched. Plain torch: emitted programs contain the source of those they use."""
+"""Projections and dual maximisers, batched. Plain torch: emitted programs contain the source of those
+they use."""
 
 from __future__ import annotations
 
@@ -21,14 +22,24 @@ def restored(y, dims, x):
 
 def onto_simplex(x, dim):
     """The nearest point of {q >= 0, sum q = 1} along one dim, or along several as if they were one."""
-    dims = dim if isinstance(dim, tuple) else (dim,)
+    if isinstance(dim, tuple):
+        dims = dim
+    else:
+        dims = (dim,)
     return restored(project_simplex(flattened(x, dims)), dims, x)
 
 
 def onto_capped_simplex(x, cap, dim):
-    """The nearest point of {0 <= q <= cap, sum q = 1} along a dim, or several as if they were one; -inf entries stay 0."""
-    dims = dim if isinstance(dim, tuple) else (dim,)
-    height = flattened(cap, dims) if isinstance(cap, torch.Tensor) else cap
+    """The nearest point of {0 <= q <= cap, sum q = 1} along a dim, or several as if they were one;
+    -inf entries stay 0."""
+    if isinstance(dim, tuple):
+        dims = dim
+    else:
+        dims = (dim,)
+    if isinstance(cap, torch.Tensor):
+        height = flattened(cap, dims)
+    else:
+        height = cap
     return restored(project_capped(flattened(x, dims), height), dims, x)
 
 
@@ -52,15 +63,18 @@ def onto_spectral_ball(x):
 def entropic_simplex(x, theta, lam, dim):
     """argmax over q of the simplex of q.x - theta sum q log q - lam/2 |q|^2.
 
-    q_i(nu) solves theta log q + lam q = x_i - nu - theta; nu by Newton's method on sum q(nu) = 1, which is convex and falling
-    in nu, from the left; log q by Newton's method beside it.
+    q_i(nu) solves theta log q + lam q = x_i - nu - theta; nu by Newton's method on sum q(nu) = 1,
+    which is convex and falling in nu, from the left; log q by Newton's method beside it.
     """
     x = x.clamp(min=torch.finfo(x.dtype).min / 4)
     nu = theta * torch.logsumexp(x / theta, dim, keepdim=True) - theta - lam
     logq = None
     for _ in range(24 if x.dtype == torch.float32 else 40):
         s = (x - nu) / theta - 1
-        logq = torch.minimum(s, torch.log1p(s.clamp(min=0) * theta / lam) + 1) if logq is None else logq
+        if logq is None:
+            logq = torch.minimum(s, torch.log1p(s.clamp(min=0) * theta / lam) + 1)
+        else:
+            logq = logq
         for _ in range(3):
             q = logq.exp()
             logq = logq - (logq + lam / theta * q - s) / (1 + lam / theta * q)
@@ -71,7 +85,12 @@ def entropic_simplex(x, theta, lam, dim):
 
 def exponents(t, lam, c, dims):
     """t / lam + log c, c as a point of the simplex (0: all entries alike); -inf where t is."""
-    prior = (torch.zeros_like(t) + c).clamp(min=torch.finfo(t.dtype).tiny).log().masked_fill(t == -torch.inf, -torch.inf)
+    prior = (
+        (torch.zeros_like(t) + c)
+        .clamp(min=torch.finfo(t.dtype).tiny)
+        .log()
+        .masked_fill(t == -torch.inf, -torch.inf)
+    )
     return t / lam + (prior - torch.logsumexp(prior, dims, keepdim=True))
 
 
@@ -93,7 +112,8 @@ def along_ray(slope, x, dims):
 
 
 def steepest_mix(x, rows, b, lam):
-    """A' q for the q in the simplex that maximises q.(A x + b) - lam/2 |A' q|^2; x has the last dim of A's rows.
+    """A' q for the q in the simplex that maximises q.(A x + b) - lam/2 |A' q|^2; x has the last dim of
+    A's rows.
 
     q is optimal on the face of its positive entries: every face is tried, and the best feasible q taken.
     """
@@ -114,11 +134,13 @@ def steepest_mix(x, rows, b, lam):
 
 
 def newton_slope(derivatives, x, lam, weak, at, low, high):
-    """The y with f'(x - lam y) = y, entry by entry: the slope at x of the Moreau envelope of a (weakly) convex f.
+    """The y with f'(x - lam y) = y, entry by entry: the slope at x of the Moreau envelope of a
+    (weakly) convex f.
 
-    ``derivatives(v)`` are f' and f'' in (low, high), ``at`` is a point inside. f' + (v - x)/lam rises at least as fast as
-    1/lam - weak, which brackets v, hence y. Newton's step from the last point, where it stays in the bracket, and the middle
-    of the bracket take turns: it halves every two steps, whatever f is (a kink included).
+    ``derivatives(v)`` are f' and f'' in (low, high), ``at`` is a point inside. f' + (v - x)/lam
+    rises at least as fast as 1/lam - weak, which brackets v, hence y. Newton's step from the last
+    point, where it stays in the bracket, and the middle of the bracket take turns: it halves every
+    two steps, whatever f is (a kink included).
     """
     first, _ = derivatives(torch.full_like(x, at))
     start = (x - at) / lam
@@ -151,8 +173,12 @@ def largest_mean(x, cap, dim):
     """max of q.x over {0 <= q <= cap, sum q = 1}: the largest entries, the last of them in part."""
     if isinstance(dim, tuple):
         last = tuple(range(-len(dim), 0))
-        return largest_mean(x.movedim(dim, last).flatten(-len(dim)), cap.movedim(dim, last).flatten(-len(dim)), -1)
+        return largest_mean(
+            x.movedim(dim, last).flatten(-len(dim)), cap.movedim(dim, last).flatten(-len(dim)), -1
+        )
     ordered = x.sort(dim=dim, descending=True).values
-    place = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    place = torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
+        (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
+    )
     q = (1 - place * cap).clamp(min=0).minimum(cap.expand_as(x))
     return (torch.where(q > 0, ordered, torch.zeros_like(ordered)) * q).sum(dim)

@@ -19,7 +19,8 @@ MOST = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MaxAffine(Proximal):
-    """f(u) = max_k a_k.u + b_k: y = A' q, q maximises q.(A x + b) - lam/2 |A' q|^2 over the simplex (by active sets)."""
+    """f(u) = max_k a_k.u + b_k: y = A' q, q maximises q.(A x + b) - lam/2 |A' q|^2 over the simplex
+    (by active sets)."""
 
     rows: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
@@ -28,12 +29,19 @@ class MaxAffine(Proximal):
     def of(cls, rows: Sequence[Sequence[float]], b: Sequence[float]) -> MaxAffine | str:
         """The function, or why it has no prox here: faces double with every piece."""
         if len(rows) > MOST:
-            return f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
+            return (
+                f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
+            )
         slopes = tuple(tuple(map(float, row)) for row in rows)
         lengths = [sqrt(sum(c * c for c in row)) for row in slopes]
         apart = [sqrt(sum((p - q) ** 2 for p, q in zip(r, s, strict=True))) for r in slopes for s in slopes]
-        how = "the largest of affine functions: the quadratic program of its dual, over every face of the simplex"
-        return cls(rows=slopes, b=tuple(map(float, b)), rank=1, lipschitz=max(lengths), diameter=max(apart), how=how)
+        how = (
+            "the largest of affine functions: the quadratic program of its dual, over every face of "
+            "the simplex"
+        )
+        return cls(
+            rows=slopes, b=tuple(map(float, b)), rank=1, lipschitz=max(lengths), diameter=max(apart), how=how
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return f"({u} @ {literal(self.rows, u)}.T + {literal(self.b, u)}).amax(-1)"

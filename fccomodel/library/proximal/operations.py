@@ -1,6 +1,8 @@
-"""The calculus: what scaling, tilting, perturbing, precomposing and adding over blocks do to value, slope and conjugate.
+"""The calculus: what scaling, tilting, perturbing, precomposing and adding over blocks do to value,
+slope and conjugate.
 
-Bauschke and Combettes, Convex Analysis and Monotone Operator Theory in Hilbert Spaces, 2nd ed., propositions 24.8, 24.11, 24.14.
+Bauschke and Combettes, Convex Analysis and Monotone Operator Theory in Hilbert Spaces, 2nd ed.,
+propositions 24.8, 24.11, 24.14.
 """
 
 from __future__ import annotations
@@ -20,25 +22,35 @@ Numbers = float | tuple[float, ...] | tuple[tuple[float, ...], ...]
 
 def literal(value: Numbers, like: str) -> str:
     """A number, or an array in the type of the tensor ``like``, as text."""
-    return f"({value!r})" if isinstance(value, float | int) else f"{like}.new_tensor({_listed(value)!r})"
+    if isinstance(value, float | int):
+        return f"({value!r})"
+    return f"{like}.new_tensor({_listed(value)!r})"
 
 
 def _listed(value: Any) -> Any:
-    return [_listed(v) for v in value] if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_listed(v) for v in value]
+    return value
 
 
 def _tensor(value: Numbers, like: torch.Tensor) -> torch.Tensor:
-    return like.new_tensor(_listed(value)) if isinstance(value, tuple) else like.new_tensor(value)
+    if isinstance(value, tuple):
+        return like.new_tensor(_listed(value))
+    return like.new_tensor(value)
 
 
 def _size(value: float | tuple[float, ...]) -> float:
     """The Euclidean norm of a number or vector."""
-    return abs(value) if isinstance(value, float | int) else sqrt(sum(v**2 for v in value))
+    if isinstance(value, float | int):
+        return abs(value)
+    return sqrt(sum(v**2 for v in value))
 
 
 def product(a: str, b: float) -> str:
     """``(a * b)``, shorter where b is 1."""
-    return a if b == 1 else f"({a} * {b!r})"
+    if b == 1:
+        return a
+    return f"({a} * {b!r})"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,10 +74,16 @@ class Scaled(Changed):
     @classmethod
     def of(cls, inner: Proximal, factor: float, constant: float = 0.0) -> Scaled:
         return cls(
-            inner=inner, factor=factor, constant=constant, rank=inner.rank, lipschitz=factor * inner.lipschitz,
-            weak=factor * inner.weak, diameter=factor * inner.diameter, tolerance=inner.tolerance,
+            inner=inner,
+            factor=factor,
+            constant=constant,
+            rank=inner.rank,
+            lipschitz=factor * inner.lipschitz,
+            weak=factor * inner.weak,
+            diameter=factor * inner.diameter,
+            tolerance=inner.tolerance,
             how=f"{inner.how}; scaled by {factor:g}",
-        )  # fmt: skip
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return f"{self.factor!r} * ({self.inner.value_text(u, dims)}) + {literal(self.constant, u)}"
@@ -75,7 +93,9 @@ class Scaled(Changed):
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         value = self.inner.conjugate(y / self.factor)
-        return None if value is None else self.factor * value - self.constant
+        if value is None:
+            return None
+        return self.factor * value - self.constant
 
     @property
     def domain(self) -> str:
@@ -90,11 +110,22 @@ class Tilted(Changed):
 
     @classmethod
     def of(cls, inner: Proximal, a: float | tuple[float, ...]) -> Tilted:
-        steep = _size(a) if isinstance(a, tuple) or inner.rank == 0 else (inf if a else 0.0)
+        if isinstance(a, tuple) or inner.rank == 0:
+            steep = _size(a)
+        elif a:
+            steep = inf
+        else:
+            steep = 0.0
         return cls(
-            inner=inner, a=a, rank=inner.rank, lipschitz=inner.lipschitz + steep, weak=inner.weak, diameter=inner.diameter,
-            tolerance=inner.tolerance, how=f"{inner.how}; tilted",
-        )  # fmt: skip
+            inner=inner,
+            a=a,
+            rank=inner.rank,
+            lipschitz=inner.lipschitz + steep,
+            weak=inner.weak,
+            diameter=inner.diameter,
+            tolerance=inner.tolerance,
+            how=f"{inner.how}; tilted",
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         linear = f"{literal(self.a, u)} * {u}"
@@ -114,19 +145,27 @@ class Tilted(Changed):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Perturbed(Changed):
-    """f + q/2 |u|^2: with x' = x/(1 + lam q) and mu = lam/(1 + lam q), y = q x' + slope of f at x', mu, over 1 + lam q."""
+    """f + q/2 |u|^2: with x' = x/(1 + lam q) and mu = lam/(1 + lam q), y = q x' + slope of f at x',
+    mu, over 1 + lam q."""
 
     q: float
 
     @classmethod
     def of(cls, inner: Proximal, q: float) -> Perturbed:
         return cls(
-            inner=inner, q=q, rank=inner.rank, weak=max(inner.weak - q, 0.0), tolerance=inner.tolerance,
+            inner=inner,
+            q=q,
+            rank=inner.rank,
+            weak=max(inner.weak - q, 0.0),
+            tolerance=inner.tolerance,
             how=f"{inner.how}; with a quadratic added",
-        )  # fmt: skip
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
-        square = f"{u}.square().sum({dims})" if dims else f"{u}.square()"
+        if dims:
+            square = f"{u}.square().sum({dims})"
+        else:
+            square = f"{u}.square()"
         return f"{self.inner.value_text(u, dims)} + {self.q / 2!r} * {square}"
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
@@ -138,7 +177,10 @@ class Perturbed(Changed):
         """|y|^2/(2 q) less the envelope of f of parameter 1/q at y/q, for q > 0."""
         if self.q <= 0 or self.inner.weak >= self.q:
             return None
-        square = y.square().sum(self.dims) if self.dims else y.square()
+        if self.dims:
+            square = y.square().sum(self.dims)
+        else:
+            square = y.square()
         return square / (2 * self.q) - self.inner.envelope(y / self.q, 1 / self.q)
 
 
@@ -152,13 +194,25 @@ class Composed(Changed):
     @classmethod
     def of(cls, inner: Proximal, a: float, b: float | tuple[float, ...] = 0.0) -> Composed:
         return cls(
-            inner=inner, a=a, b=b, rank=inner.rank, lipschitz=abs(a) * inner.lipschitz, weak=a * a * inner.weak,
-            diameter=abs(a) * inner.diameter, tolerance=inner.tolerance, how=f"{inner.how}; of an affine argument",
-        )  # fmt: skip
+            inner=inner,
+            a=a,
+            b=b,
+            rank=inner.rank,
+            lipschitz=abs(a) * inner.lipschitz,
+            weak=a * a * inner.weak,
+            diameter=abs(a) * inner.diameter,
+            tolerance=inner.tolerance,
+            how=f"{inner.how}; of an affine argument",
+        )
 
     def moved(self, u: str) -> str:
-        text = u if self.a == 1 else f"{self.a!r} * {u}"
-        return f"({text} + {literal(self.b, u)})" if self.b else f"({text})"
+        if self.a == 1:
+            text = u
+        else:
+            text = f"{self.a!r} * {u}"
+        if self.b:
+            return f"({text} + {literal(self.b, u)})"
+        return f"({text})"
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return self.inner.value_text(self.moved(u), dims)
@@ -169,7 +223,9 @@ class Composed(Changed):
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         value = self.inner.conjugate(y / self.a)
         shift = _tensor(self.b, y) * y / self.a
-        return None if value is None else value - (shift.sum(self.dims) if self.dims else shift)
+        if value is None:
+            return None
+        return value - (shift.sum(self.dims) if self.dims else shift)
 
     @property
     def domain(self) -> str:
@@ -178,7 +234,8 @@ class Composed(Changed):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mapped(Changed):
-    """f(A u + b) with A A' = s I (one row: f(a.u + b) for any a): y = A' (slope of f at A x + b of parameter s lam)."""
+    """f(A u + b) with A A' = s I (one row: f(a.u + b) for any a): y = A' (slope of f at A x + b of
+    parameter s lam)."""
 
     matrix: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
@@ -186,19 +243,31 @@ class Mapped(Changed):
 
     @classmethod
     def of(cls, inner: Proximal, matrix: Sequence[Sequence[float]], b: Sequence[float] = ()) -> Mapped | str:
-        """The composition, or why it has no simple prox. A function of rank 0 takes one row, or is summed over the rows."""
+        """The composition, or why it has no simple prox. A function of rank 0 takes one row, or is
+        summed over the rows."""
         rows = tuple(tuple(map(float, row)) for row in matrix)
         gram = [[sum(p * q for p, q in zip(r, t, strict=True)) for t in rows] for r in rows]
         square = gram[0][0]
-        if any(abs(g - square * (j == k)) > 1e-9 * max(square, 1e-300) for j, r in enumerate(gram) for k, g in enumerate(r)):
+        if any(
+            abs(g - square * (j == k)) > 1e-9 * max(square, 1e-300)
+            for j, r in enumerate(gram)
+            for k, g in enumerate(r)
+        ):
             return "its argument is a linear map whose rows are not orthogonal and of one length"
         if inner.rank == 0:
             inner = Separable.of(inner, len(rows))
         return cls(
-            inner=inner, matrix=rows, b=tuple(map(float, b)) or (0.0,) * len(rows), square=square, rank=1,
-            lipschitz=sqrt(square) * inner.lipschitz, weak=square * inner.weak, diameter=sqrt(square) * inner.diameter,
-            tolerance=inner.tolerance, how=f"{inner.how}; of a semi-orthogonal map of the argument",
-        )  # fmt: skip
+            inner=inner,
+            matrix=rows,
+            b=tuple(map(float, b)) or (0.0,) * len(rows),
+            square=square,
+            rank=1,
+            lipschitz=sqrt(square) * inner.lipschitz,
+            weak=square * inner.weak,
+            diameter=sqrt(square) * inner.diameter,
+            tolerance=inner.tolerance,
+            how=f"{inner.how}; of a semi-orthogonal map of the argument",
+        )
 
     def moved(self, u: str) -> str:
         return f"({u} @ {literal(self.matrix, u)}.T + {literal(self.b, u)})"
@@ -207,7 +276,10 @@ class Mapped(Changed):
         return self.inner.value_text(self.moved(u), dims)
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
-        return f"({self.inner.slope_text(self.moved(x), product(lam, self.square), dims)}) @ {literal(self.matrix, x)}"
+        return (
+            f"({self.inner.slope_text(self.moved(x), product(lam, self.square), dims)}) @ "
+            f"{literal(self.matrix, x)}"
+        )
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         """f*(z) - b.z where y = A' z; inf where y is not in the range of A'."""
@@ -215,7 +287,9 @@ class Mapped(Changed):
         z = y @ matrix.T / self.square
         value = self.inner.conjugate(z)
         outside = ((z @ matrix - y).abs() > 1e-9 * (1 + y.abs())).any(-1)
-        return None if value is None else (value - z @ _tensor(self.b, y)).masked_fill(outside, inf)
+        if value is None:
+            return None
+        return (value - z @ _tensor(self.b, y)).masked_fill(outside, inf)
 
     @property
     def domain(self) -> str:
@@ -230,25 +304,39 @@ class Separable(Changed):
 
     @classmethod
     def of(cls, inner: Proximal, size: float = inf, rank: int = 1, mean: bool = False) -> Separable:
-        share = 1 / size if mean else 1.0
+        if mean:
+            share = 1 / size
+        else:
+            share = 1.0
         stretch = sqrt(size) * share
         return cls(
-            inner=inner, share=share, rank=rank, lipschitz=stretch * inner.lipschitz if inner.lipschitz else 0.0,
-            weak=share * inner.weak, diameter=stretch * inner.diameter, tolerance=inner.tolerance,
+            inner=inner,
+            share=share,
+            rank=rank,
+            lipschitz=stretch * inner.lipschitz if inner.lipschitz else 0.0,
+            weak=share * inner.weak,
+            diameter=stretch * inner.diameter,
+            tolerance=inner.tolerance,
             how=f"entry by entry: {inner.how}",
-        )  # fmt: skip
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         text = f"({self.inner.value_text(u, ())}).sum({dims})"
-        return text if self.share == 1 else f"{self.share!r} * {text}"
+        if self.share == 1:
+            return text
+        return f"{self.share!r} * {text}"
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
         text = self.inner.slope_text(x, product(lam, self.share), ())
-        return text if self.share == 1 else f"{self.share!r} * ({text})"
+        if self.share == 1:
+            return text
+        return f"{self.share!r} * ({text})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         values = self.inner.conjugate(y / self.share)
-        return None if values is None else self.share * values.sum(self.dims)
+        if values is None:
+            return None
+        return self.share * values.sum(self.dims)
 
     @property
     def domain(self) -> str:
@@ -257,7 +345,8 @@ class Separable(Changed):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Blocks(Proximal):
-    """The sum of functions of disjoint entries of a vector; a part is (entries, function), one entry for rank 0."""
+    """The sum of functions of disjoint entries of a vector; a part is (entries, function), one entry
+    for rank 0."""
 
     parts: tuple[tuple[tuple[int, ...], Proximal], ...]
 
@@ -265,13 +354,19 @@ class Blocks(Proximal):
     def of(cls, parts: Sequence[tuple[Sequence[int], Proximal]]) -> Blocks:
         fs = [f for _, f in parts]
         return cls(
-            parts=tuple((tuple(at), f) for at, f in parts), rank=1, lipschitz=sqrt(sum(f.lipschitz**2 for f in fs)),
-            weak=max(f.weak for f in fs), diameter=sqrt(sum(f.diameter**2 for f in fs)), tolerance=max(f.tolerance for f in fs),
+            parts=tuple((tuple(at), f) for at, f in parts),
+            rank=1,
+            lipschitz=sqrt(sum(f.lipschitz**2 for f in fs)),
+            weak=max(f.weak for f in fs),
+            diameter=sqrt(sum(f.diameter**2 for f in fs)),
+            tolerance=max(f.tolerance for f in fs),
             how="a sum over blocks: " + " | ".join(dict.fromkeys(f.how for f in fs)),
-        )  # fmt: skip
+        )
 
     def _at(self, u: str, at: tuple[int, ...], f: Proximal) -> str:
-        return f"{u}[..., {at[0]}]" if f.rank == 0 else f"{u}[..., {list(at)}]"
+        if f.rank == 0:
+            return f"{u}[..., {at[0]}]"
+        return f"{u}[..., {list(at)}]"
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return " + ".join(f"({f.value_text(self._at(u, at, f), f.dims)})" for at, f in self.parts)

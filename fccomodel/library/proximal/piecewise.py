@@ -36,7 +36,9 @@ class Piecewise(Proximal):
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
         """The integral of the clamps at t + lam c, less lam/2 c^2."""
         text = self.graph.envelope_text(lam, f"({t} + {lam} * {c})" if c else t)
-        return f"{text} - {lam} / 2 * {c}.square()" if c else text
+        if c:
+            return f"{text} - {lam} / 2 * {c}.square()"
+        return text
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
         import torch
@@ -54,8 +56,6 @@ class Piecewise(Proximal):
     @property
     def domain(self) -> str:
         low, high = self.graph.slopes
-        return (
-            f"[{low:g}, {high:g}]".replace("[-inf", "(-inf").replace("inf]", "inf)")
-            if (low, high) != (-inf, inf)
-            else "all reals"
-        )
+        if (low, high) != (-inf, inf):
+            return f"[{low:g}, {high:g}]".replace("[-inf", "(-inf").replace("inf]", "inf)")
+        return "all reals"

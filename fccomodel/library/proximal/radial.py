@@ -14,16 +14,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Radial(Proximal):
-    """phi(|u|) for an even phi: the slope at x is phi's at |x|, times x/|x| (Beck, First-Order Methods, theorem 6.18)."""
+    """phi(|u|) for an even phi: the slope at x is phi's at |x|, times x/|x| (Beck, First-Order
+    Methods, theorem 6.18)."""
 
     inner: Proximal
 
     @classmethod
     def of(cls, inner: Proximal, rank: int = 1) -> Radial:
         return cls(
-            inner=inner, rank=rank, lipschitz=inner.lipschitz, weak=inner.weak, diameter=inner.diameter,
-            tolerance=inner.tolerance, how=f"along the ray of the argument: {inner.how}",
-        )  # fmt: skip
+            inner=inner,
+            rank=rank,
+            lipschitz=inner.lipschitz,
+            weak=inner.weak,
+            diameter=inner.diameter,
+            tolerance=inner.tolerance,
+            how=f"along the ray of the argument: {inner.how}",
+        )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
         return self.inner.value_text(f"(({u}).square().sum({dims}).sqrt())", ())
@@ -36,4 +42,6 @@ class Radial(Proximal):
 
     @property
     def domain(self) -> str:
-        return "everything" if self.lipschitz == inf else f"the Euclidean ball of radius {self.lipschitz:g}"
+        if self.lipschitz == inf:
+            return "everything"
+        return f"the Euclidean ball of radius {self.lipschitz:g}"

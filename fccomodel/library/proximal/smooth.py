@@ -1,7 +1,7 @@
 """Any other convex or weakly convex function of one number: safeguarded Newton on f'(x - lam y) = y.
 
-f' and f'' come from the derivatives that the atoms declare, so every composition of scalar atoms is covered whose curvature the
-analysis proves; a kink inside is bracketed.
+f' and f'' come from the derivatives that the atoms declare, so every composition of scalar atoms is
+covered whose curvature the analysis proves; a kink inside is bracketed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 NAME = "v"
 #: points at which a domain is looked for, small ones first
-TRIED = sorted((0.0, *(s * m * 10.0**k for k in range(-6, 7) for m in (1.0, 2.5) for s in (1.0, -1.0))), key=abs)
+TRIED = sorted(
+    (0.0, *(s * m * 10.0**k for k in range(-6, 7) for m in (1.0, 2.5) for s in (1.0, -1.0))), key=abs
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Smooth(Proximal):
-    """formula, first, second  texts of f, f', f'' at a tensor ``v``;  ``low``, ``high`` ends of the domain;  ``at`` inside it"""
+    """formula, first, second  texts of f, f', f'' at a tensor ``v``;  ``low``, ``high`` ends of the
+    domain;  ``at`` inside it"""
 
     formula: str
     first: str
@@ -40,8 +43,8 @@ class Smooth(Proximal):
 
     @classmethod
     def of(cls, expr: ir.Expr, hole: ir.Hole, facts_of: FactsOf, where: Interval = REALS) -> Smooth | str:
-        """The function restricted to ``where``, or why it has no prox. ``expr``: scalar atoms, constants and the hole;
-        ``facts_of`` tells its curvature."""
+        """The function restricted to ``where``, or why it has no prox. ``expr``: scalar atoms,
+        constants and the hole; ``facts_of`` tells its curvature."""
         if strange := next((n for n in ir.walk(expr) if not _scalar(n, hole)), None):
             return f"`{getattr(strange, 'op', type(strange).__name__)}` is not a function of one number"
         bounds = domain(expr, hole, where)
@@ -49,10 +52,15 @@ class Smooth(Proximal):
             return "no point of its domain was found"
         low, high, at = bounds
         facts = facts_of(
-            expr, holes={hole.name: Interval(low, high, not defined(expr, hole, low), not defined(expr, hole, high))}
+            expr,
+            holes={
+                hole.name: Interval(low, high, not defined(expr, hole, low), not defined(expr, hole, high))
+            },
         )
         if not facts.weakly_convex or facts.rho == inf:
-            return "neither convex nor weakly convex: " + (facts.below.reason or facts.below.rule or "no rule applies")
+            return "neither convex nor weakly convex: " + (
+                facts.below.reason or facts.below.rule or "no rule applies"
+            )
         weak = float(facts.rho or 0.0)
         value = FORMULAS.folded(expr)
         first = FORMULAS.slope(value, hole)
@@ -61,15 +69,24 @@ class Smooth(Proximal):
         if weak:
             how += f"; weakly convex, so for lambda < 1/rho = {1 / weak:.4g}"
         function = cls(
-            formula=FORMULAS.text(value), first=FORMULAS.text(first), second=FORMULAS.text(second), low=low, high=high, at=at,
-            weak=weak, lipschitz=facts.C if facts.is_lipschitz else inf, tolerance=1e-10, how=how,
-        )  # fmt: skip
+            formula=FORMULAS.text(value),
+            first=FORMULAS.text(first),
+            second=FORMULAS.text(second),
+            low=low,
+            high=high,
+            at=at,
+            weak=weak,
+            lipschitz=facts.C if facts.is_lipschitz else inf,
+            tolerance=1e-10,
+            how=how,
+        )
         low, high = function.slopes
         return replace(function, diameter=high - low)
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The interval of slopes: f' towards the ends of the domain of a convex f, limits along ever closer points."""
+        """The interval of slopes: f' towards the ends of the domain of a convex f, limits along ever
+        closer points."""
         if self.weak:
             return -self.lipschitz, self.lipschitz
         return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
@@ -80,12 +97,20 @@ class Smooth(Proximal):
         if isfinite(end) and bool(self.value(torch.tensor(end, dtype=torch.float64)).isfinite()):
             return side * inf
         k = torch.arange(1.0, 12.0, dtype=torch.float64)
-        v = self.at + side * 10.0**k if not isfinite(end) else end + (self.at - end) * 10.0**-k
+        if not isfinite(end):
+            v = self.at + side * 10.0**k
+        else:
+            v = end + (self.at - end) * 10.0**-k
         slopes = _run(self.first, {NAME: v}) + 0 * v
         slopes = slopes[~slopes.isnan()]
-        last = float(slopes[-1]) if len(slopes) else nan
+        if len(slopes):
+            last = float(slopes[-1])
+        else:
+            last = nan
         if not isfinite(last):
-            return side * inf if last != last else last
+            if last != last:
+                return side * inf
+            return last
         if len(slopes) < 3:
             return side * inf
         before, step = (float(d) for d in slopes.diff()[-2:])
@@ -93,19 +118,35 @@ class Smooth(Proximal):
             return side * inf
         if not step:
             return last + 0.0
-        return round(last + step * step / (before - step), 9) + 0.0  # with what is left of a geometric approach
+        return (
+            round(last + step * step / (before - step), 9) + 0.0
+        )  # with what is left of a geometric approach
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
-        text = f"(lambda {NAME}: {self.formula})({u})" if u != NAME else self.formula
-        out = [f"({u} < {self.low!r})"] * isfinite(self.low) + [f"({u} > {self.high!r})"] * isfinite(self.high)
-        return f"({text}).masked_fill({' | '.join(out)}, math.inf)" if out else text
+        if u != NAME:
+            text = f"(lambda {NAME}: {self.formula})({u})"
+        else:
+            text = self.formula
+        out = [f"({u} < {self.low!r})"] * isfinite(self.low) + [f"({u} > {self.high!r})"] * isfinite(
+            self.high
+        )
+        if out:
+            return f"({text}).masked_fill({' | '.join(out)}, math.inf)"
+        return text
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
-        ends = ", ".join(repr(end) if isfinite(end) else ("-" if end < 0 else "") + "math.inf" for end in (self.low, self.high))
-        return f"newton_slope(lambda {NAME}: ({self.first}, {self.second}), {x}, {lam}, {self.weak!r}, {self.at!r}, {ends})"
+        ends = ", ".join(
+            repr(end) if isfinite(end) else ("-" if end < 0 else "") + "math.inf"
+            for end in (self.low, self.high)
+        )
+        return (
+            f"newton_slope(lambda {NAME}: ({self.first}, {self.second}), {x}, {lam}, {self.weak!r}, "
+            f"{self.at!r}, {ends})"
+        )
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        """u y - f(u) where f'(u) = y: the envelope of growing parameter, whose slope at x = lam y + u is y."""
+        """u y - f(u) where f'(u) = y: the envelope of growing parameter, whose slope at x = lam y + u
+        is y."""
         import torch
 
         if self.weak:
@@ -118,7 +159,9 @@ class Smooth(Proximal):
             for end, side in ((left, -1.0), (right, 1.0)):
                 trial = self.at + side * step
                 beyond = side * (_run(self.first, {NAME: trial}) + 0 * trial - y)
-                passed = beyond >= -1e-14 * (1 + y.abs())  # where f' stays, rounding has it on either side of y
+                passed = beyond >= -1e-14 * (
+                    1 + y.abs()
+                )  # where f' stays, rounding has it on either side of y
                 end.copy_(torch.where(end.isinf() & passed, trial, end))
             step = 2 * step
         left, right = left.clamp(min=-1e24), right.clamp(max=1e24)
@@ -132,12 +175,15 @@ class Smooth(Proximal):
     @property
     def domain(self) -> str:
         low, high = self.slopes
-        return "all reals" if (low, high) == (-inf, inf) else f"{low:g} to {high:g}"
+        if (low, high) == (-inf, inf):
+            return "all reals"
+        return f"{low:g} to {high:g}"
 
 
-# ------------------------------------------------------------------------------------------------------------- the domain
+# --------------------------------------------------------------------------------------- the domain
 def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float, float, float] | None:
-    """The ends of the interval around a point where the expression is defined, and such a point; None where none is found."""
+    """The ends of the interval around a point where the expression is defined, and such a point; None
+    where none is found."""
     inside = next((x for x in TRIED if where.lo < x < where.hi and _interior(expr, hole, x)), None)
     if inside is None:
         return None
@@ -190,7 +236,7 @@ def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
     return values[id(expr)] == values[id(expr)]
 
 
-# --------------------------------------------------------------------------------------------------- values and their texts
+# --------------------------------------------------------------------------- values and their texts
 def _scalar(node: ir.Expr, hole: ir.Hole) -> bool:
     if isinstance(node, ir.Apply):
         return isinstance(atoms.get(node.op), atoms.ScalarAtom)
@@ -207,7 +253,9 @@ class Formulas(Algebra[ir.Expr]):
         return value.value if isinstance(value, ir.Const) else None
 
     def parts(self, value: ir.Expr) -> tuple[str, tuple[ir.Expr, ...]]:
-        return (value.op, value.args) if isinstance(value, ir.Apply) else ("", ())
+        if isinstance(value, ir.Apply):
+            return (value.op, value.args)
+        return ("", ())
 
     def entrywise(self, name: str, args: tuple[ir.Expr, ...]) -> ir.Expr:
         return ir.Apply(op=name, args=args)
@@ -216,14 +264,20 @@ class Formulas(Algebra[ir.Expr]):
         """The same with its constants folded."""
         images: dict[int, ir.Expr] = {}
         for node in ir.walk(expr):
-            images[id(node)] = self.apply(node.op, *(images[id(a)] for a in node.args)) if isinstance(node, ir.Apply) else node
+            if isinstance(node, ir.Apply):
+                images[id(node)] = self.apply(node.op, *(images[id(a)] for a in node.args))
+            else:
+                images[id(node)] = node
         return images[id(expr)]
 
     def slope(self, root: ir.Expr, hole: ir.Hole) -> ir.Expr:
         """The derivative by the chain rule, forward."""
         slopes: dict[int, ir.Expr] = {}
         for node in ir.walk(root):
-            slopes[id(node)] = self._chain(node, slopes) if isinstance(node, ir.Apply) else self.const(float(node is hole))
+            if isinstance(node, ir.Apply):
+                slopes[id(node)] = self._chain(node, slopes)
+            else:
+                slopes[id(node)] = self.const(float(node is hole))
         return slopes[id(root)]
 
     def _chain(self, node: ir.Apply, slopes: Mapping[int, ir.Expr]) -> ir.Expr:
@@ -234,13 +288,17 @@ class Formulas(Algebra[ir.Expr]):
         free = [arg for name, arg in names.items() if name not in (*atom.parameters, "y")]
         for arg, text in zip(free, texts, strict=False):
             if self.number(slopes[id(arg)]) != 0:
-                total = self.apply("add", total, self.apply("mul", self.evaluate(text, names), slopes[id(arg)]))
+                total = self.apply(
+                    "add", total, self.apply("mul", self.evaluate(text, names), slopes[id(arg)])
+                )
         return total
 
     def site(self, node: ir.Apply) -> atoms.Site:
         """How an atom is used: its constants are Python numbers."""
         numbers = tuple(self.number(a) for a in node.args)
-        return atoms.Site(shapes=((),) * len(numbers), numbers=numbers, python=tuple(n is not None for n in numbers))
+        return atoms.Site(
+            shapes=((),) * len(numbers), numbers=numbers, python=tuple(n is not None for n in numbers)
+        )
 
     def text(self, node: ir.Expr) -> str:
         """The torch expression, of the argument ``v``."""
@@ -249,7 +307,11 @@ class Formulas(Algebra[ir.Expr]):
         number = self.number(node)
         if number is None:
             return NAME
-        return repr(number) if number >= 0 and isfinite(number) else f"({number!r})" if isfinite(number) else f"float('{number}')"
+        if number >= 0 and isfinite(number):
+            return repr(number)
+        if isfinite(number):
+            return f"({number!r})"
+        return f"float('{number}')"
 
 
 FORMULAS = Formulas()

@@ -4,6 +4,18 @@ from fccomodel.library.reductions._registry import all, get, logarithm, named, o
 from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope
 
 __all__ = [
-    "ByMeans", "Elements", "Here", "Option", "Options", "Reduction", "Site", "Slope", "all", "get", "logarithm", "named", "of",
+    "ByMeans",
+    "Elements",
+    "Here",
+    "Option",
+    "Options",
+    "Reduction",
+    "Site",
+    "Slope",
+    "all",
+    "get",
+    "logarithm",
+    "named",
+    "of",
     "programs",
-]  # fmt: skip
+]

@@ -41,5 +41,10 @@ def logarithm(kind: Reduction) -> Reduction | None:
 
 def programs() -> Mapping[str, Callable[..., object]]:
     """The functions that emitted programs may carry, by name."""
-    every = [f for kind in all().values() for f in (kind.program, kind.program_slope, kind.program_cap) if f is not None]
+    every = [
+        f
+        for kind in all().values()
+        for f in (kind.program, kind.program_slope, kind.program_cap)
+        if f is not None
+    ]
     return {f.__name__: f for f in every}

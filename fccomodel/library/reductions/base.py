@@ -25,7 +25,8 @@ Kept = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Option(Domain):
-    """A named option: ``cvar(tail = 0.1)``. ``Domain`` says where it lies; one that ``counts`` is a number of elements.
+    """A named option: ``cvar(tail = 0.1)``. ``Domain`` says where it lies; one that ``counts`` is a
+    number of elements.
 
     example   a value that shows how it is written
     default   its value where a rewrite leaves it out; models always give it
@@ -36,17 +37,19 @@ class Option(Domain):
     default: float | None = None
 
 
-# ------------------------------------------------------------------------------------------------------------------ values
+# ------------------------------------------------------------------------------------------- values
 @dataclass(frozen=True)
 class Here:
-    """Some of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an array of all in order."""
+    """Some of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an array of
+    all in order."""
 
     at: Callable[[torch.Tensor], torch.Tensor]
     part: Callable[[torch.Tensor], torch.Tensor]
 
 
 class Elements(Protocol):
-    """The elements e that go into each entry of a result, at hand all at once, or met in passes over blocks of them.
+    """The elements e that go into each entry of a result, at hand all at once, or met in passes over
+    blocks of them.
 
     count   their number, with a dim of length 1 for each dim of an element
     kept    what the value keeps for the derivative
@@ -64,7 +67,8 @@ class Elements(Protocol):
         ...
 
     def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All elements in one array, without a derivative, and for each the entry of the result that it goes into."""
+        """All elements in one array, without a derivative, and for each the entry of the result that
+        it goes into."""
         ...
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
@@ -78,13 +82,14 @@ class Elements(Protocol):
 
 @dataclass(frozen=True)
 class Slope:
-    """The derivative of a result in its elements: weight(e, here) / over, either of them 1 where it is None."""
+    """The derivative of a result in its elements: weight(e, here) / over, either of them 1 where it is
+    None."""
 
     weight: Callable[[torch.Tensor, Here], torch.Tensor] | None = None
     over: torch.Tensor | None = None
 
 
-# ------------------------------------------------------------------------------------------------------------------- facts
+# -------------------------------------------------------------------------------------------- facts
 @dataclass(frozen=True, kw_only=True)
 class Site:
     """One use of a reduction, for what holds there.
@@ -109,7 +114,9 @@ class Site:
         from fccomodel.library.amounts import amount, times
 
         width = self.where.hi - self.where.lo
-        return amount(width) if width < inf else times(Amount(2.0), self.size)
+        if width < inf:
+            return amount(width)
+        return times(Amount(2.0), self.size)
 
 
 def everywhere(site: Site) -> Interval:
@@ -137,7 +144,8 @@ class ByMeans:
     """The same value as a function of expectations: of one of them, or of more.
 
     number  how many
-    of      (the reduction, mean) -> the expression, mean(body) being the expectation of a body over the same elements
+    of      (the reduction, mean) -> the expression, mean(body) being the expectation of a body over
+            the same elements
     words   the equation, and what becomes of it
     """
 
@@ -153,41 +161,58 @@ class Reduction:
     name          as models write it                     meaning   its value, in one line
     written       models can write it; others are made by rewrites alone
     binders       ``in`` iterates over all elements, ``~`` draws them
-    option        its named option                       twin      the kind that does the same for the other binder
-    arrays        elements may be arrays                 condition its body is a condition, whose elements are 0 and 1
+    option        its named option                       twin      the kind that does the same for
+                  the other binder
+    arrays        elements may be arrays                 condition its body is a condition, whose
+                  elements are 0 and 1
     scalar        why elements may not be arrays
 
-    value         (elements, options) -> R(e); where it is not ``kinked``, by operations that torch can differentiate
-    slope         (elements, R(e), options) -> dR/de     kinked    piecewise linear, with kinks where elements change places
-    program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs carry; None for a mean, a sum,
+    value         (elements, options) -> R(e); where it is not ``kinked``, by operations that torch
+                  can differentiate
+    slope         (elements, R(e), options) -> dR/de     kinked    piecewise linear, with kinks
+                  where elements change places
+    program       value(x, dim, *options, mask=None) in plain torch, whose source emitted programs
+                  carry; None for a mean, a sum,
                   or what is ``lowered`` to them, or else taken ``by_means``
     program_slope slope(x, value, dim, *options, mask=None), likewise
-    lowered       (graph, mean, at, body) -> the value by means over the same elements: ``mean(body)`` is one, and ``at(mean)``
+    lowered       (graph, mean, at, body) -> the value by means over the same elements:
+                  ``mean(body)`` is one, and ``at(mean)``
                   has it for each element
 
-    linear        a sum of the elements or their mean    total     it grows with their number, and has a value where there is none
-    logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements that it is, or None
+    linear        a sum of the elements or their mean    total     it grows with their number, and
+                  has a value where there is none
+    logarithmic   log R(e^x) of a linear kind R          degree    of the polynomial in the elements
+                  that it is, or None
     curvature     jointly in the elements: affine, convex, concave or none
-    increasing    non-decreasing in every element        homogeneous  R(c e) = c R(e) for c >= 0, so |R(e)| <= lipschitz * max |e|
+    increasing    non-decreasing in every element        homogeneous  R(c e) = c R(e) for c >= 0, so
+                  |R(e)| <= lipschitz * max |e|
     comonotone    R(d + e) = R(d) + R(e) where d and e stand in one order, and homogeneous
     domain        where the elements must lie
-    range         where R(e) lies at a site              lipschitz the largest sum of |dR/de| there, wherever R is convex
+    range         where R(e) lies at a site              lipschitz the largest sum of |dR/de| there,
+                  wherever R is convex
     bend          a bound of d^2R in direction v by max |v|^2; None where there are kinks
-    settles       an average over draws is no draw       sampled   a few elements drawn at random have nearly its value
+    settles       an average over draws is no draw       sampled   a few elements drawn at random
+                  have nearly its value
     worst         it measures the worst of a family      opposite  the kind S with R(e) = -S(-e)
-    cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q = 1}, n a float64 tensor
-    cone          (cones, e, cells, n, options) -> the value by cell as a conic program (see ``library.cones``), ``cells`` the
-                  entry that each element goes into, n their numbers; where neither linearity nor ``cap`` says it
-    program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None where c is 1
+    cap           (n, options) -> c for R(e) = max of q.e (concave: min) over {0 <= q <= c, sum q =
+                  1}, n a float64 tensor
+    cone          (cones, e, cells, n, options) -> the value by cell as a conic program (see
+                  ``library.cones``), ``cells`` the
+                  entry that each element goes into, n their numbers; where neither linearity nor
+                  ``cap`` says it
+    program_cap   c(x, level, dims) in plain torch, for entries along dims that are not -inf; None
+                  where c is 1
     through_log   the kind S with log R(e) = S(log e) for positive elements
     by_means      the same as a function of expectations, which algorithms take in its place
-    stable        (the reduction, log) -> an expression of its value that forms no large exponential, or None; log(e) is the
+    stable        (the reduction, log) -> an expression of its value that forms no large
+                  exponential, or None; log(e) is the
                   logarithm of an expression, or None
 
     rule          the name of its rule of facts          law       the rule
     needs         (site) -> what is amiss there, so that no curvature is known, and a fix; '' for nothing
     words         reasons of its facts, by kind of fact
-    tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and the option by name
+    tex           how mathematics writes it: ``library.tex.written`` of ``<over>``, ``<body>`` and
+                  the option by name
     cite          the source of the formula
     """
 
@@ -227,7 +252,9 @@ class Reduction:
     program_cap: Callable[..., Any] | None = None
     through_log: Reduction | None = None
     by_means: ByMeans | None = None
-    stable: Callable[[ir.Reduce, Callable[[ir.Expr], ir.Expr | None]], ir.Expr | None] = lambda node, log: None
+    stable: Callable[[ir.Reduce, Callable[[ir.Expr], ir.Expr | None]], ir.Expr | None] = lambda node, log: (
+        None
+    )
     rule: str = "no rule"
     law: str = ""
     needs: Callable[[Site], tuple[str, str]] = sound
@@ -235,16 +262,22 @@ class Reduction:
     tex: str = ""
     cite: str = ""
 
-    # --------------------------------------------------------------------------------------------------------------- syntax
+    # --------------------------------------------------------------------------------------- syntax
     @property
     def head(self) -> str:
         """How it begins: ``cvar(tail = 0.1)``."""
-        return f"{self.name}({self.option.name} = {self.option.example})" if self.option else self.name
+        if self.option:
+            return f"{self.name}({self.option.name} = {self.option.example})"
+        return self.name
 
     @property
     def index(self) -> str:
         """An index that it may have."""
-        return "z ~ D" if "in" not in self.binders else "k in K" if self.option else "i in I"
+        if "in" not in self.binders:
+            return "z ~ D"
+        if self.option:
+            return "k in K"
+        return "i in I"
 
     @property
     def form(self) -> str:
@@ -256,7 +289,7 @@ class Reduction:
         """Its elements can be drawn alone: it is an average over a distribution."""
         return self.binders == ("~",)
 
-    # ----------------------------------------------------------------------------------------------------------- properties
+    # ----------------------------------------------------------------------------------- properties
     @cached_property
     def elements(self) -> Domain:
         """What is asked of the elements."""
@@ -274,7 +307,8 @@ class Reduction:
 
     @property
     def sign(self) -> float:
-        """-1 for a concave kind with kinks, a minimum of linear functions of the elements; 1 for a maximum of them."""
+        """-1 for a concave kind with kinks, a minimum of linear functions of the elements; 1 for a
+        maximum of them."""
         return -1.0 if self.curvature(Site()) == "concave" else 1.0
 
     @property
@@ -301,12 +335,29 @@ class Reduction:
         return self.range(Site(where=where))
 
     def over(self, node: ir.Reduce, body: ir.Expr | None = None, **options: ir.Expr) -> ir.Reduce:
-        """The reduction of this kind over the same elements, or of another body; what is to be done with empty groups stays."""
+        """The reduction of this kind over the same elements, or of another body; what is to be done
+        with empty groups stays."""
         options = {name: option for name, option in node.options.items() if name == EMPTY} | options
-        return dataclasses.replace(node, kind=self.name, body=node.body if body is None else body, options=options)
+        return dataclasses.replace(
+            node, kind=self.name, body=node.body if body is None else body, options=options
+        )
 
 
 __all__ = [
-    "NONE", "ONE", "ZERO", "ByMeans", "Elements", "Here", "Kept", "Option", "Options", "Reduction", "Site", "Slope", "always",
-    "among", "everywhere", "sound",
-]  # fmt: skip
+    "NONE",
+    "ONE",
+    "ZERO",
+    "ByMeans",
+    "Elements",
+    "Here",
+    "Kept",
+    "Option",
+    "Options",
+    "Reduction",
+    "Site",
+    "Slope",
+    "always",
+    "among",
+    "everywhere",
+    "sound",
+]

@@ -12,7 +12,18 @@ from fccomodel.core.rewrite import const
 from fccomodel.library.amounts import NONE, SOME, Amount, amount
 from fccomodel.library.atoms import Interval
 from fccomodel.library.cones import Affine, Cones, log_sum_exp_by_cell
-from fccomodel.library.reductions.base import ONE, ByMeans, Elements, Option, Options, Reduction, Site, Slope, always, among
+from fccomodel.library.reductions.base import (
+    ONE,
+    ByMeans,
+    Elements,
+    Option,
+    Options,
+    Reduction,
+    Site,
+    Slope,
+    always,
+    among,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +70,11 @@ def _bend(site: Site) -> Amount | None:
     low = _theta(site).lo
     if low < 0:
         return None
-    return NONE if site.random else amount(1 / low) if low > 0 else SOME
+    if site.random:
+        return NONE
+    if low > 0:
+        return amount(1 / low)
+    return SOME
 
 
 def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine:
@@ -85,7 +100,9 @@ LOGMEANEXP = Reduction(
     bend=_bend,
     sampled=True,
     worst=True,
-    by_means=ByMeans(number=1, of=_of_mean, words="theta log E exp(e / theta): the outer function f(u) = theta log u"),
+    by_means=ByMeans(
+        number=1, of=_of_mean, words="theta log E exp(e / theta): the outer function f(u) = theta log u"
+    ),
     stable=_stable,
     rule="log-mean-exp",
     law="t log E e^(g/t) is convex and non-decreasing in g, and as smooth as g.",

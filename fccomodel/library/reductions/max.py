@@ -17,7 +17,10 @@ def reduce_max(x, dim, mask=None):
 
 def slope_max(x, y, dim, mask=None):
     """The derivative of a maximum y over x: 1 shared by the elements that attain it."""
-    hit = (x == y).to(x.dtype) if mask is None else (x == y) * mask
+    if mask is None:
+        hit = (x == y).to(x.dtype)
+    else:
+        hit = (x == y) * mask
     return hit / hit.sum(dim, keepdim=True)
 
 

@@ -20,13 +20,19 @@ from fccomodel.library.reductions.tails import counted
 
 def reduce_pmean(x, dim, p, mask=None):
     power = x.pow(p)
-    return (power.mean(dim) if mask is None else (power * mask).sum(dim) / counted(x, dim, mask).sum(dim)).pow(1 / p)
+    return (
+        power.mean(dim) if mask is None else (power * mask).sum(dim) / counted(x, dim, mask).sum(dim)
+    ).pow(1 / p)
 
 
 def slope_pmean(x, y, dim, p, mask=None):
     """The derivative of a power mean y over x: (x / y)^(p - 1) / n, 0 where y is."""
-    slope = torch.where(y == 0, torch.zeros_like(x), (x / torch.where(y == 0, torch.ones_like(y), y)).pow(p - 1))
-    return slope / counted(x, dim, mask) if mask is None else slope * mask / counted(x, dim, mask)
+    slope = torch.where(
+        y == 0, torch.zeros_like(x), (x / torch.where(y == 0, torch.ones_like(y), y)).pow(p - 1)
+    )
+    if mask is None:
+        return slope / counted(x, dim, mask)
+    return slope * mask / counted(x, dim, mask)
 
 
 def _value(x: Elements, options: Options) -> torch.Tensor:
@@ -82,12 +88,19 @@ def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine |
 
 def _curvature(site: Site) -> str:
     power = _power(site)
-    return "convex" if power.lo >= 1 else "concave" if 0 < power.lo and power.hi <= 1 else "none"
+    if power.lo >= 1:
+        return "convex"
+    if 0 < power.lo and power.hi <= 1:
+        return "concave"
+    return "none"
 
 
 def _needs(site: Site) -> tuple[str, str]:
     if site.where.lo < 0:
-        return "its members are not known to be nonnegative", "make the members nonnegative: pos(..), abs(..)."
+        return (
+            "its members are not known to be nonnegative",
+            "make the members nonnegative: pos(..), abs(..).",
+        )
     if _curvature(site) == "none":
         return "its p is not known to be at least 1, or in (0, 1]", "give the param p bounds: p >= 1."
     return "", ""
@@ -95,7 +108,11 @@ def _needs(site: Site) -> tuple[str, str]:
 
 def _bend(site: Site) -> Amount | None:
     """A norm has a kink at 0."""
-    return (SOME if site.compact else NONE) if site.where.positive else None
+    if site.where.positive:
+        if site.compact:
+            return SOME
+        return NONE
+    return None
 
 
 PMEAN = Reduction(

@@ -6,7 +6,10 @@ from fccomodel.library.reductions.base import ONE, ZERO, Reduction, Site, always
 
 
 def _needs(site: Site) -> tuple[str, str]:
-    fix = "replace prob[..] (a > b) by E[..] sigmoid((a - b) / h), a smooth surrogate, or by a convex one: E[..] hinge(..)."
+    fix = (
+        "replace prob[..] (a > b) by E[..] sigmoid((a - b) / h), a smooth surrogate, or by a convex "
+        "one: E[..] hinge(..)."
+    )
     return "prob of an event that depends on the variables jumps or is flat", fix
 
 

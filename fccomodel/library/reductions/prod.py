@@ -12,7 +12,10 @@ from fccomodel.library.reductions.sum import SUM
 
 
 def reduce_prod(x, dim, mask=None):
-    x = x if mask is None else torch.where(mask == 0, torch.ones_like(x), x)
+    if mask is None:
+        x = x
+    else:
+        x = torch.where(mask == 0, torch.ones_like(x), x)
     for d in sorted((dim,) if isinstance(dim, int) else dim, reverse=True):
         x = x.prod(d)
     return x
@@ -20,18 +23,24 @@ def reduce_prod(x, dim, mask=None):
 
 def slope_prod(x, y, dim, mask=None):
     """The derivative of a product y over x: the product of the others."""
-    x = x if mask is None else torch.where(mask == 0, torch.ones_like(x), x)
+    if mask is None:
+        x = x
+    else:
+        x = torch.where(mask == 0, torch.ones_like(x), x)
     zeros = (x == 0).sum(dim, keepdim=True)
     others = torch.where(x == 0, torch.ones_like(x), x)
     rest = others
     for d in (dim,) if isinstance(dim, int) else dim:
         rest = rest.prod(d, keepdim=True)
     slope = torch.where(x == 0, rest * (zeros == 1), rest / others * (zeros == 0))
-    return slope if mask is None else slope * mask
+    if mask is None:
+        return slope
+    return slope * mask
 
 
 def _value(x: Elements, options: Options) -> torch.Tensor:
-    """From sums of logarithms, so that the derivative holds at zeros too; the only zero factor is kept as a function."""
+    """From sums of logarithms, so that the derivative holds at zeros too; the only zero factor is kept
+    as a function."""
     zeros = x.kept["zeros"] = x.total(lambda e, here: (e == 0).to(e.dtype))
     negative = x.total(lambda e, here: (e < 0).to(e.dtype))
     logs = x.total(lambda e, here: torch.where(e == 0, torch.ones_like(e), e).abs().log())

@@ -9,14 +9,28 @@ from fccomodel.library.reductions.base import ZERO, Reduction, Site, always
 
 
 def _number(site: Site) -> Amount:
-    return amount(site.count) if site.count < inf else SOME
+    if site.count < inf:
+        return amount(site.count)
+    return SOME
 
 
 def _range(site: Site) -> Interval:
     """As many times an element, where every one takes part; where fewer may, at least nothing."""
     low, high = site.where.lo, site.where.hi
-    lo = (low * site.count if site.every or low < 0 else 0.0) if low != 0 else 0.0
-    hi = (high * site.count if site.every or high > 0 else 0.0) if high != 0 else 0.0
+    if low != 0:
+        if site.every or low < 0:
+            lo = low * site.count
+        else:
+            lo = 0.0
+    else:
+        lo = 0.0
+    if high != 0:
+        if site.every or high > 0:
+            hi = high * site.count
+        else:
+            hi = 0.0
+    else:
+        hi = 0.0
     return Interval(lo, hi, site.where.positive and lo == 0, site.where.negative and hi == 0)
 
 
@@ -38,5 +52,6 @@ SUM = Reduction(
     bend=always(ZERO),
     sampled=True,
     rule="total",
-    law="A sum over a set keeps the curvature of its members; constants are those of a member times their number.",
+    law="A sum over a set keeps the curvature of its members; constants are those of a member times "
+    "their number.",
 )

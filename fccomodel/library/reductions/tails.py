@@ -12,11 +12,15 @@ Cap = Callable[["torch.Tensor", Options], "torch.Tensor"]
 #: From so many elements on, those of the largest weights are taken without an order of the rest.
 MANY = 1 << 16
 #: The law of every tail mean.
-LAW = "The average of the largest values is the largest of averages: convex and non-decreasing in them, with kinks."
+LAW = (
+    "The average of the largest values is the largest of averages: convex and non-decreasing in them, "
+    "with kinks."
+)
 
 
 def value(cap: Cap) -> Callable[[Elements, Options], torch.Tensor]:
-    """max of q.e over {0 <= q <= cap, sum q = 1}: all elements are needed at once, since their order decides."""
+    """max of q.e over {0 <= q <= cap, sum q = 1}: all elements are needed at once, since their order
+    decides."""
 
     def largest(x: Elements, options: Options) -> torch.Tensor:
         elements, entry = x.listed()
@@ -31,7 +35,9 @@ def slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     return Slope(lambda e, here: here.part(x.kept["weights"]))
 
 
-def heaviest(elements: torch.Tensor, entry: torch.Tensor, cap: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+def heaviest(
+    elements: torch.Tensor, entry: torch.Tensor, cap: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
     """The weights, in every entry the cap for the largest elements until they sum to 1."""
     size = torch.bincount(entry)
     if len(elements) > MANY and bool((size == size[0]).all()):
@@ -47,16 +53,22 @@ def heaviest(elements: torch.Tensor, entry: torch.Tensor, cap: Callable[[torch.T
 
 
 def _heaviest_of_rows(elements: torch.Tensor, entry: torch.Tensor, most: float, rows: int) -> torch.Tensor:
-    """The same where entries have as many elements each: the largest of each are taken, and not put in order with the others."""
-    order = None if bool((entry[1:] >= entry[:-1]).all()) else entry.argsort(stable=True)
+    """The same where entries have as many elements each: the largest of each are taken, and not put in
+    order with the others."""
+    if bool((entry[1:] >= entry[:-1]).all()):
+        order = None
+    else:
+        order = entry.argsort(stable=True)
     table = (elements if order is None else elements[order]).view(rows, -1)
     largest = table.topk(min(math.ceil(1 / most), table.shape[1]), dim=1).indices
     share = (1 - most * torch.arange(largest.shape[1], dtype=elements.dtype)).clamp(0, most)
     weights = torch.zeros_like(table).scatter_(1, largest, share.expand(largest.shape)).view(-1)
-    return weights if order is None else torch.empty_like(weights).index_copy_(0, order, weights)
+    if order is None:
+        return weights
+    return torch.empty_like(weights).index_copy_(0, order, weights)
 
 
-# ----------------------------------------------------------------------------------------------------- what programs carry
+# ------------------------------------------------------------------------------ what programs carry
 def counted(x, dim, mask):
     """The number of elements along ``dim``; where a mask leaves some, kept as dims of size 1."""
     if mask is None:
@@ -66,17 +78,23 @@ def counted(x, dim, mask):
 
 def at_most(k, count):
     """``k``, or the number of elements where they are fewer."""
-    return count.clamp(max=k) if hasattr(count, "clamp") else min(count, k)
+    if hasattr(count, "clamp"):
+        return count.clamp(max=k)
+    return min(count, k)
 
 
 def in_line(x, dim):
     """Several dims as the last one; what has none as it is."""
-    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+    if torch.is_tensor(x) and x.dim():
+        return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
+    return x
 
 
 def places(x, dim):
     """0, 1, 2, ... along ``dim``."""
-    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
+        (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
+    )
 
 
 def tail_mean(x, dim, weight, mask):

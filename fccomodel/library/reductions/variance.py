@@ -64,7 +64,9 @@ VARIANCE = Reduction(
     settles=True,
     sampled=True,
     by_means=ByMeans(
-        number=2, of=_of_means, words="E e^2 - (E e)^2: an outer function f(u) = -u^2 of the tracked mean, and a sampled mean"
+        number=2,
+        of=_of_means,
+        words="E e^2 - (E e)^2: an outer function f(u) = -u^2 of the tracked mean, and a sampled mean",
     ),
     rule="variance",
     law="The variance of an affine function of the variables is a positive semidefinite quadratic form.",

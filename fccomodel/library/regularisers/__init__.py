@@ -1,4 +1,5 @@
-"""Regularisers: convex functions of one variable with a cheap prox. One file per regulariser, found by itself."""
+"""Regularisers: convex functions of one variable with a cheap prox. One file per regulariser, found by
+itself."""
 
 from fccomodel.library.regularisers._recognise import combine, in_turn, recognise
 from fccomodel.library.regularisers._registry import all, get

@@ -15,8 +15,9 @@ from fccomodel.library.sums import Constant, factored, matched
 def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | None:
     """A canonical term as a regulariser of the variable, or of its distance from a point; or None.
 
-    ``lam * norm1(w)``, ``lam / 2 * sumsq(w - c)``, ``group_norm(w, 3)``: one atom of the variable alone, times and over numbers.
-    ``constant`` gives the value of an expression without variables (None: unknown).
+    ``lam * norm1(w)``, ``lam / 2 * sumsq(w - c)``, ``group_norm(w, 3)``: one atom of the variable
+    alone, times and over numbers. ``constant`` gives the value of an expression without variables
+    (None: unknown).
     """
     factors = factored(term, constant)
     if factors is None or not factors[0] >= 0:
@@ -24,7 +25,10 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
     factor, core = factors
     for regulariser in all().values():
         for form in regulariser.forms:
-            found = matched(core, form, variable) if not core.shape else None
+            if not core.shape:
+                found = matched(core, form, variable)
+            else:
+                found = None
             if found is not None:
                 numbers = [constant(arg) for arg in found.rest]
                 if None not in numbers and len(numbers) + 1 == len(regulariser.coefficients):
@@ -34,7 +38,8 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
 
 
 def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
-    """The same sum with fewer terms: those of one kind, variable and centre added up, those whose sum has a name as one."""
+    """The same sum with fewer terms: those of one kind, variable and centre added up, those whose sum
+    has a name as one."""
     merged: list[tuple[Recognised, float]] = []
     for item in (part for term in terms for part in _parts(term)):
         value, *others = item.coefficients.values()
@@ -45,7 +50,10 @@ def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
             merged[k] = merged[k][0], merged[k][1] + value
     added = [_made(r.name, r.variable, (v, *list(r.coefficients.values())[1:]), r.centre) for r, v in merged]
     for whole in all().values():
-        added = _named(whole.name, whole.sum_of, added) if whole.sum_of else added
+        if whole.sum_of:
+            added = _named(whole.name, whole.sum_of, added)
+        else:
+            added = added
     return tuple(added)
 
 
@@ -57,7 +65,12 @@ def _parts(term: Recognised) -> list[Recognised]:
 
 
 def _alike(a: Recognised, b: Recognised, others: list[float]) -> bool:
-    return a.name == b.name and a.variable == b.variable and others == list(b.coefficients.values())[1:] and concentric(a, b)
+    return (
+        a.name == b.name
+        and a.variable == b.variable
+        and others == list(b.coefficients.values())[1:]
+        and concentric(a, b)
+    )
 
 
 def concentric(a: Recognised, b: Recognised) -> bool:
@@ -79,10 +92,11 @@ def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[R
 
 
 def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
-    """Regularisers of one variable in an order in which their proxes, one after the other, are the prox of the sum; or None.
+    """Regularisers of one variable in an order in which their proxes, one after the other, are the
+    prox of the sum; or None.
 
-    Functions of the length alone come after positively homogeneous ones, the square last of all; groups after entries
-    (Y. Yu, On decomposing the proximal map, NIPS 2013, theorems 1 and 4).
+    Functions of the length alone come after positively homogeneous ones, the square last of all;
+    groups after entries (Y. Yu, On decomposing the proximal map, NIPS 2013, theorems 1 and 4).
     """
     combined = combine(terms)
     if len(combined) < 2:
@@ -90,10 +104,18 @@ def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
     names = [r.name for r in combined]
     if len(set(names)) < len(names) or any(not concentric(r, combined[0]) for r in combined[1:]):
         return None
-    order = sorted(combined, key=lambda r: (r.regulariser.round, r.regulariser.scales, not r.regulariser.then))
+    order = sorted(
+        combined, key=lambda r: (r.regulariser.round, r.regulariser.scales, not r.regulariser.then)
+    )
     pairs = zip(order, order[1:], strict=False)
-    apart = [b for a, b in pairs if b.name not in a.regulariser.then and not (b.regulariser.round and _by_length(a.regulariser))]
-    return None if apart else tuple(order)
+    apart = [
+        b
+        for a, b in pairs
+        if b.name not in a.regulariser.then and not (b.regulariser.round and _by_length(a.regulariser))
+    ]
+    if apart:
+        return None
+    return tuple(order)
 
 
 def _by_length(regulariser: Regulariser) -> bool:

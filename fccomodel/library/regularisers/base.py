@@ -1,6 +1,7 @@
 """What a regulariser is.
 
-The functions of a regulariser use methods of torch tensors alone, so that the source of each stands by itself in a solver.
+The functions of a regulariser use methods of torch tensors alone, so that the source of each stands
+by itself in a solver.
 """
 
 from __future__ import annotations
@@ -23,18 +24,21 @@ class Regulariser:
 
     name             also its key in the registry
     meaning          its formula
-    coefficients     names of its coefficients, each >= 0 (sizes >= 1), in the order of every function's last arguments
+    coefficients     names of its coefficients, each >= 0 (sizes >= 1), in the order of every
+                     function's last arguments
     forms            how canonical models write it: names of atoms of the variable
     value            (w, *coefficients) -> scalar
     prox             (v, step, *coefficients) -> argmin over w of step r(w) + |w - v|^2/2
     step_per_entry   the step may be a tensor of v's shape: argmin over w of r(w) + sum of (w - v)^2/(2 step)
-    subdifferential  where r is a sum over entries: (w, *coefficients) -> the least and the largest subgradient of each entry
+    subdifferential  where r is a sum over entries: (w, *coefficients) -> the least and the largest
+                     subgradient of each entry
     distance         (s, w, *coefficients) -> the Euclidean distance of s to the subdifferential at w
     smooth           it has no kink
     round            r is a function of |w|_2; ``scales``: and its prox is one multiple of v, whatever v is
     sum_of           regularisers of one coefficient each that r is the sum of
     then             regularisers whose prox after that of r is the prox of the sum
-    critical         (g, *coefficients) -> the least value of the first coefficient for which 0 minimises g.w + r(w); inf if none
+    critical         (g, *coefficients) -> the least value of the first coefficient for which 0
+                     minimises g.w + r(w); inf if none
     cite             where the prox is from
     """
 
@@ -79,7 +83,8 @@ class Recognised:
         return self.regulariser.name
 
     def then_projected(self, domain: ir.VectorSet) -> bool:
-        """Its prox, then the projection on the set, is the prox of both: of balls, where the two have one centre."""
+        """Its prox, then the projection on the set, is the prox of both: of balls, where the two have
+        one centre."""
         if not self.regulariser.then_projected(domain.family):
             return False
         anywhere = self.regulariser.scales or sets.all()[domain.family].entrywise

@@ -39,5 +39,6 @@ group_l2 = Regulariser(
     prox=prox_group_l2,
     distance=distance_group_l2,
     critical=lambda g, lam, size: float(g.reshape(-1, int(size)).norm(dim=1).max()),
-    cite="M. Yuan, Y. Lin, Model selection and estimation in regression with grouped variables, JRSS B 68 (2006)",
+    cite="M. Yuan, Y. Lin, Model selection and estimation in regression with grouped variables, JRSS B "
+    "68 (2006)",
 )

@@ -24,7 +24,9 @@ def prox_l2(v: torch.Tensor, step: float, lam: float) -> torch.Tensor:
 def distance_l2(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tensor:
     """Of s to lam w/|w|, or to the ball of radius lam where w = 0."""
     length = w.norm()
-    return (s.norm() - lam).relu() if length == 0 else (s - lam * w / length).norm()
+    if length == 0:
+        return (s.norm() - lam).relu()
+    return (s - lam * w / length).norm()
 
 
 l2 = Regulariser(

@@ -29,7 +29,10 @@ def distance_nuclear(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tens
     outside = inner[rank:, rank:].clone()
     inner[:rank, :rank].diagonal().sub_(lam)
     inner[rank:, rank:] = 0
-    excess = (outside.svd(compute_uv=False).S - lam).relu() if outside.numel() else outside
+    if outside.numel():
+        excess = (outside.svd(compute_uv=False).S - lam).relu()
+    else:
+        excess = outside
     return (inner.square().sum() + excess.square().sum()).sqrt()
 
 
@@ -42,5 +45,6 @@ nuclear = Regulariser(
     prox=prox_nuclear,
     distance=distance_nuclear,
     critical=lambda g, *_: float(g.svd(compute_uv=False).S.max()),
-    cite="J.-F. Cai, E. J. Candes, Z. Shen, A singular value thresholding algorithm, SIAM J. Optimization 20 (2010)",
+    cite="J.-F. Cai, E. J. Candes, Z. Shen, A singular value thresholding algorithm, SIAM J. "
+    "Optimization 20 (2010)",
 )

@@ -22,21 +22,28 @@ def recognise(
 ) -> tuple[str, ir.VectorSet] | None:
     """The variable and the set that a canonical constraint keeps it in, or None.
 
-    ``norm1(w - c) <= 2``, ``sumsq(w) / 4 <= r``, ``low[i in d]: w[i] >= c[i]``: an atom of one whole variable, moved perhaps, or
-    of each of its entries alike, times and plus numbers (of bounds, arrays too); ``sum(w) == 1`` of entries that are nonnegative.
+    ``norm1(w - c) <= 2``, ``sumsq(w) / 4 <= r``, ``low[i in d]: w[i] >= c[i]``: an atom of one
+    whole variable, moved perhaps, or of each of its entries alike, times and plus numbers (of
+    bounds, arrays too); ``sum(w) == 1`` of entries that are nonnegative.
     """
     names = ir.variables_of(constraint.body)
     if constraint.condition is not None or constraint.options or len(names) != 1:
         return None
     variable = variables[next(iter(names))]
     each = bool(constraint.binders)
-    body = whole(constraint.body, constraint.binders) if each else constraint.body
+    if each:
+        body = whole(constraint.body, constraint.binders)
+    else:
+        body = constraint.body
     if body is None or variable.net is not None or body.shape != (variable.shape if each else ()):
         return None
     parts = terms(body)
     varying = [t for t in parts if ir.variables_of(t.core)]
     fixed = [t for t in parts if not ir.variables_of(t.core)]
-    factor = multiplier(varying[0], constant) if len(varying) == 1 else None
+    if len(varying) == 1:
+        factor = multiplier(varying[0], constant)
+    else:
+        factor = None
     if not factor or not all(is_fixed(t.expr) for t in fixed):
         return None
     core = varying[0].core
@@ -48,23 +55,33 @@ def recognise(
     if constraint.kind == "eq":
         found = matched(core, "sum", variable.name)
         unit = level == 1 and found is not None and found.centre is None and len(variable.shape) == 1
-        return (variable.name, _made("simplex", (), variable)) if unit and _nonnegative(variable, constant) else None
-    return _level_set(variable, core, level, each) if factor > 0 and level >= 0 else None
+        if unit and _nonnegative(variable, constant):
+            return (variable.name, _made("simplex", (), variable))
+        return None
+    if factor > 0 and level >= 0:
+        return _level_set(variable, core, level, each)
+    return None
 
 
 def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None:
     """What the varying part is at most, as a number."""
     numbers = [constant(t.expr) for t in fixed]
-    return None if None in numbers else -sum(n for n in numbers if n is not None) / factor
+    if None in numbers:
+        return None
+    return -sum(n for n in numbers if n is not None) / factor
 
 
 def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
     """The same where arrays enter; None where none does."""
     turned = [t.times(-1 if factor > 0 else 1, (Factor("div", const(abs(factor))),)) for t in fixed]
-    return joined(turned, fixed[0].place) if any(t.core.shape for t in fixed) else None
+    if any(t.core.shape for t in fixed):
+        return joined(turned, fixed[0].place)
+    return None
 
 
-def _bound(variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, above: bool) -> tuple[str, ir.VectorSet] | None:
+def _bound(
+    variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, above: bool
+) -> tuple[str, ir.VectorSet] | None:
     """Entries at most this, or at least."""
     if level is None:
         return None
@@ -72,11 +89,16 @@ def _bound(variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, 
     return variable.name, _made("box", ends, variable)
 
 
-def _level_set(variable: ir.Variable, core: ir.Expr, level: float, each: bool) -> tuple[str, ir.VectorSet] | None:
+def _level_set(
+    variable: ir.Variable, core: ir.Expr, level: float, each: bool
+) -> tuple[str, ir.VectorSet] | None:
     """Where an atom of the variable is at most a number: of all entries together, or of each."""
     for simple in _registry.all().values():
         for form, arguments in simple.levels.items():
-            found = matched(core, form, variable.name) if simple.entrywise >= each and bool(core.shape) == each else None
+            if simple.entrywise >= each and bool(core.shape) == each:
+                found = matched(core, form, variable.name)
+            else:
+                found = None
             if found is not None and not found.rest:
                 return variable.name, _around(_made(simple.name, arguments(level), variable), found.centre)
     return None
@@ -89,7 +111,9 @@ def _around(domain: ir.VectorSet, centre: ir.Expr | None) -> ir.VectorSet:
     name = f"{domain.name} around {centre.name if isinstance(centre, ir.Param) else 'a point'}"
     if not _registry.all()[domain.family].entrywise:
         return dataclasses.replace(domain, name=name, centre=centre)
-    return dataclasses.replace(domain, name=name, args=tuple(make("add", centre, a, span=centre.span) for a in domain.args))
+    return dataclasses.replace(
+        domain, name=name, args=tuple(make("add", centre, a, span=centre.span) for a in domain.args)
+    )
 
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
@@ -101,13 +125,17 @@ def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
 def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
     """Where the entries of its points lie; None where its arguments are not known."""
     args = [constant(a) for a in domain.args]
-    return None if None in args or domain.centre is not None else _registry.all()[domain.family].entries(*args)
+    if None in args or domain.centre is not None:
+        return None
+    return _registry.all()[domain.family].entries(*args)
 
 
 def _made(family: str, values: tuple[float | ir.Expr, ...], variable: ir.Variable) -> ir.VectorSet:
     shown = ", ".join(_shown(value) for value in values)
     args = tuple(value if isinstance(value, ir.Expr) else const(value) for value in values)
-    return ir.VectorSet(name=f"{family}({shown})" if values else family, family=family, args=args, shape=variable.shape)
+    return ir.VectorSet(
+        name=f"{family}({shown})" if values else family, family=family, args=args, shape=variable.shape
+    )
 
 
 def _shown(value: float | ir.Expr) -> str:
@@ -117,7 +145,8 @@ def _shown(value: float | ir.Expr) -> str:
 
 
 def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir.VectorSet, ...]:
-    """Bounds of every entry (``box``, ``nonneg``) as one box; other sets as they are, without bounds that these imply."""
+    """Bounds of every entry (``box``, ``nonneg``) as one box; other sets as they are, without bounds
+    that these imply."""
     entrywise = [_registry.all()[s.family].entrywise for s in sets]
     others = tuple(s for s, each in zip(sets, entrywise, strict=True) if not each)
     within = [where for s in others if (where := _entries(s, constant)) is not None]
@@ -142,7 +171,10 @@ def _extreme(op: str, values: Sequence[ir.Expr]) -> ir.Expr:
     """The tightest of some bounds."""
     numbers = [v.value for v in values if isinstance(v, ir.Const)]
     arrays = [v for v in values if not isinstance(v, ir.Const)]
-    tightest = max(numbers, default=-inf) if op == "max" else min(numbers, default=inf)
+    if op == "max":
+        tightest = max(numbers, default=-inf)
+    else:
+        tightest = min(numbers, default=inf)
     if not arrays:
         return const(tightest)
     return reduce(lambda a, b: make(op, a, b), arrays if abs(tightest) == inf else [*arrays, const(tightest)])

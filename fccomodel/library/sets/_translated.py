@@ -10,7 +10,8 @@ from fccomodel.library.sets.base import SimpleSet
 
 
 def translated(simple: SimpleSet, centre: Any) -> SimpleSet:
-    """C + c: what is asked of w is asked of w - c by C, and points come back with c added; c is a number or an array."""
+    """C + c: what is asked of w is asked of w - c by C, and points come back with c added; c is a
+    number or an array."""
     steps, cone = simple.in_steps, simple.cone
     return replace(
         simple,
@@ -30,5 +31,8 @@ def translated(simple: SimpleSet, centre: Any) -> SimpleSet:
 
 def shifted(where: Interval, centre: Any) -> Interval:
     """An interval plus a number, an array, or what lies in an interval."""
-    low, high = (centre.lo, centre.hi) if isinstance(centre, Interval) else (float(centre.min()), float(centre.max()))
+    if isinstance(centre, Interval):
+        low, high = (centre.lo, centre.hi)
+    else:
+        low, high = (float(centre.min()), float(centre.max()))
     return Interval(where.lo + low, where.hi + high, where.lo_open, where.hi_open)

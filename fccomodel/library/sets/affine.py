@@ -30,7 +30,9 @@ def _off_rows(s: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
     return s - A.pinverse() @ (A @ s)
 
 
-def _tangent(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
+def _tangent(
+    s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0
+) -> torch.Tensor:
     """Normals are the combinations of A's rows."""
     return _off_rows(s, A)
 
@@ -38,11 +40,16 @@ def _tangent(s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor,
 def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Finite where s is a combination of A's rows, up to the rounding of the projection on them."""
     bounded = float(_off_rows(s, A).norm()) <= 1e-13 * float(s.norm())
-    return (s * (A.pinverse() @ b)).sum() if bounded else s.new_tensor(inf)
+    if bounded:
+        return (s * (A.pinverse() @ b)).sum()
+    return s.new_tensor(inf)
 
 
 def _amiss(shape: tuple, A: torch.Tensor, b: torch.Tensor) -> str:
-    error = float((A @ (A.pinverse() @ b) - b).abs().max()) if len(b) else 0.0
+    if len(b):
+        error = float((A @ (A.pinverse() @ b) - b).abs().max())
+    else:
+        error = 0.0
     if error > 1e-8 * (1 + float(b.abs().max())):
         return f"The equations contradict each other: the best w leaves an error of {error:.3g}."
     return ""

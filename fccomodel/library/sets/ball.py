@@ -18,8 +18,8 @@ def project_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
 
 
 def ball_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
-    """v / (1 + t steps), t >= 0 such that it is no longer than the radius: Newton's method for 1 / |w(t)|, which is nearly linear
-    (J. Moré, D. Sorensen, Computing a trust region step, 1983)."""
+    """v / (1 + t steps), t >= 0 such that it is no longer than the radius: Newton's method for 1 /
+    |w(t)|, which is nearly linear (J. Moré, D. Sorensen, Computing a trust region step, 1983)."""
     if float(radius) == 0:
         return 0 * v
     t, steps, w = 0.0, steps / steps.mean(), v

@@ -24,8 +24,8 @@ def project_ball1(v: torch.Tensor, radius: float) -> torch.Tensor:
 
 
 def ball1_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
-    """v where it is inside; else shrunk by t steps, t such that it is as long as the radius: the largest root of its length's
-    linear pieces."""
+    """v where it is inside; else shrunk by t steps, t such that it is as long as the radius: the
+    largest root of its length's linear pieces."""
     size, own = v.abs().reshape(-1), steps.reshape(-1)
     order = (size / own).argsort(descending=True)
     t = ((size[order].cumsum(0) - radius) / own[order].cumsum(0)).amax()
@@ -41,16 +41,20 @@ def _on(w: torch.Tensor, radius: float, tolerance: float) -> bool:
 
 
 def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
-    """On the boundary, the signs of w; where an entry is 0, anything between the signs there: not all of them are listed."""
+    """On the boundary, the signs of w; where an entry is 0, anything between the signs there: not all
+    of them are listed."""
     point = everywhere(w, float(radius) == 0)
     on = _on(w, radius, tolerance)
     signs = w.sign().where(w.abs() > tolerance, 0 * w)
-    return Normals(low=point, high=point, rows=signs.reshape(1, -1)[: int(on)], whole=not on or bool(signs.all()))
+    return Normals(
+        low=point, high=point, rows=signs.reshape(1, -1)[: int(on)], whole=not on or bool(signs.all())
+    )
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals are t times a subgradient of |w|_1: s less t sign(w), shrunk by t where w = 0, with the least t >= 0 for which the
-    norm does not rise. Its rise falls with t, and is convex and piecewise linear: t is the largest root of its pieces."""
+    """Normals are t times a subgradient of |w|_1: s less t sign(w), shrunk by t where w = 0, with the
+    least t >= 0 for which the norm does not rise. Its rise falls with t, and is convex and
+    piecewise linear: t is the largest root of its pieces."""
     if float(radius) == 0:
         return 0 * s
     if not _on(w, radius, tolerance):
@@ -86,5 +90,6 @@ ball1 = SimpleSet(
     entries=lambda radius: Interval(-bounds(radius, True), bounds(radius, True)),
     length=lambda shape, radius: radius.hi,
     levels={"norm1": lambda t: (t,)},
-    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
+    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, "
+    "ICML 2008",
 )

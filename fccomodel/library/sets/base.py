@@ -24,7 +24,8 @@ def as_given(*args: Any) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Normals:
-    """Generators of a normal cone: minus the unit vectors where ``low``, the unit vectors where ``high``, and ``rows``.
+    """Generators of a normal cone: minus the unit vectors where ``low``, the unit vectors where
+    ``high``, and ``rows``.
 
     low, high  the entries that a bound of their own holds, from below, from above; of the variable's shape
     rows       the gradients of the other active conditions, (conditions, entries)
@@ -41,27 +42,40 @@ class Normals:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SimpleSet(Domain):
-    """A family of closed convex sets C; ``Domain`` says for which values of its arguments it has points.
+    """A family of closed convex sets C; ``Domain`` says for which values of its arguments it has
+    points.
 
     name             as models write it, also its key in the registry
     meaning          its formula
-    arguments        names of its arguments, the last arguments of every function (numbers, or tensors where the set has arrays)
+    arguments        names of its arguments, the last arguments of every function (numbers, or
+                     tensors where the set has arrays)
     project          (v, *prepared) -> the nearest point of C
-    in_steps         (v, steps, *prepared) -> the w in C with the least sum of (w - v)^2 / steps, one step > 0 per entry: where a
-                     gradient step of these sizes leads; None where it is not known, or ``project`` does it (``entrywise``)
+    in_steps         (v, steps, *prepared) -> the w in C with the least sum of (w - v)^2 / steps,
+                     one step > 0 per entry: where a
+                     gradient step of these sizes leads; None where it is not known, or ``project``
+                     does it (``entrywise``)
     prepare          (*arguments) -> what ``project`` takes, computed once per solve
-    contains         (w, *arguments, tolerance) -> whether w is within ``tolerance`` of satisfying every condition
-    tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone at w, which is s less its
+    contains         (w, *arguments, tolerance) -> whether w is within ``tolerance`` of satisfying
+                     every condition
+    tangent          (s, w, *arguments, tolerance) -> the nearest direction to s in C's tangent cone
+                     at w, which is s less its
                      nearest normal; a condition within ``tolerance`` of its bound counts as active
     support          (s, *arguments) -> max over w in C of s.w
-    entries          (*arguments) -> an interval that holds every entry of every point; arguments may be known by intervals too
-    bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are finite numbers
-    length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not known; else from ``entries``
+    entries          (*arguments) -> an interval that holds every entry of every point; arguments
+                     may be known by intervals too
+    bounded          (*intervals) -> whether C is bounded, of arguments in these intervals that are
+                     finite numbers
+    length           (shape, *intervals) -> the largest |w|_2 over C, inf where it is none or not
+                     known; else from ``entries``
     cone             (cones, w, *arguments) states that w is in C (see ``library.cones``)
-    normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of conditions active within ``tolerance``
-    entrywise        C is a product of intervals, one per entry      round  C is a ball of the Euclidean norm around 0
-    cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n weights can be
-    levels           how canonical models write C as a constraint: an atom f -> the arguments of the set of all w with f(w) <= t,
+    normals          (w, *arguments, tolerance) -> what generates C's normal cone at w, of
+                     conditions active within ``tolerance``
+    entrywise        C is a product of intervals, one per entry      round  C is a ball of the
+                     Euclidean norm around 0
+    cap              of weights, w >= 0 with sum 1: (n, *arguments) -> the largest that one of n
+                     weights can be
+    levels           how canonical models write C as a constraint: an atom f -> the arguments of the
+                     set of all w with f(w) <= t,
                      where t >= 0
     tex              how mathematics writes it: its arguments by number, and ``<shape>``
     cite             where the projection is from
@@ -92,26 +106,36 @@ class SimpleSet(Domain):
     def signature(self) -> str:
         """As models write it: ``ball(radius)``; weights of a set name it, ``simplex(K)``."""
         names = (*(("K",) if self.cap is not None else ()), *self.arguments)
-        return f"{self.name}({', '.join(names)})" if names else self.name
+        if names:
+            return f"{self.name}({', '.join(names)})"
+        return self.name
 
     def empty(self, shape: tuple[int | str, ...], *arguments: Any) -> str:
         """Why C has no points of this shape, '' if it has some."""
         found = self.broken([np.asarray(a, dtype=float)[None] for a in arguments], self.arguments)
         if found is None:
             return self.amiss(shape, *arguments)
-        entry = f"[{', '.join(str(k + 1) for k in found.entry)}]" if found.entry else ""
+        if found.entry:
+            entry = f"[{', '.join(str(k + 1) for k in found.entry)}]"
+        else:
+            entry = ""
         return f"`{self.arguments[found.argument]}`{entry} is {found.value:g}, and needs {found.needs}."
 
-    def normal_distance(self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0) -> torch.Tensor:
+    def normal_distance(
+        self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0
+    ) -> torch.Tensor:
         """The Euclidean distance of s to C's normal cone at w."""
         return self.tangent(s, w, *arguments, tolerance=tolerance).norm()
 
     def longest(self, shape: tuple[float, ...], *intervals: Interval) -> float:
-        """The largest Euclidean norm of an array of this shape in C, of arguments in these intervals; inf: none, or not known."""
+        """The largest Euclidean norm of an array of this shape in C, of arguments in these intervals;
+        inf: none, or not known."""
         if self.length is not None:
             return self.length(shape, *intervals)
         most, entries = self.entries(*intervals).mag, math.prod(shape)
-        return inf if inf in (most, entries) else most * math.sqrt(entries)
+        if inf in (most, entries):
+            return inf
+        return most * math.sqrt(entries)
 
 
 def bounds(x: Any, largest: bool) -> float:
@@ -130,7 +154,9 @@ def everywhere(w: torch.Tensor, holds: bool) -> torch.Tensor:
 
 def without_entries(shape: tuple[int, ...], *arguments: Any) -> str:
     """Why there are no weights of nothing."""
-    return "A simplex without entries has no point whose sum is 1." if shape and shape[-1] == 0 else ""
+    if shape and shape[-1] == 0:
+        return "A simplex without entries has no point whose sum is 1."
+    return ""
 
 
 def sums(w: torch.Tensor) -> torch.Tensor:
@@ -139,16 +165,18 @@ def sums(w: torch.Tensor) -> torch.Tensor:
 
 
 def tangent_to_sum(s: torch.Tensor, normals: Normals) -> torch.Tensor:
-    """The nearest d to s, along the last axis, with sum d = 0, d >= 0 where ``low`` and d <= 0 where ``high`` (no entry is both).
+    """The nearest d to s, along the last axis, with sum d = 0, d >= 0 where ``low`` and d <= 0 where
+    ``high`` (no entry is both).
 
-    d is s - t, cut at these bounds. Its sum falls with t, piecewise linearly, and bends where t passes the s of a bounded entry;
-    between the two bends around 0, t is read off.
+    d is s - t, cut at these bounds. Its sum falls with t, piecewise linearly, and bends where t
+    passes the s of a bounded entry; between the two bends around 0, t is read off.
     """
     t, order = s.sort(-1, descending=True)
     low, high = normals.low.to(s.dtype).gather(-1, order), normals.high.to(s.dtype).gather(-1, order)
 
     def uncut(x: torch.Tensor) -> torch.Tensor:
-        """Sums of x over the entries that are not cut, above the first bend, between two, ..., below the last."""
+        """Sums of x over the entries that are not cut, above the first bend, between two, ..., below
+        the last."""
         free = (x * (1 - low)).sum(-1, keepdim=True)
         return torch.cat([free, free + (x * low - x * high).cumsum(-1)], -1)
 

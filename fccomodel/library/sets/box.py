@@ -30,7 +30,9 @@ def _normals(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> No
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
     """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
-    return s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(w > low + tolerance, s.new_zeros(()))
+    return s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(
+        w > low + tolerance, s.new_zeros(())
+    )
 
 
 def _support(s: torch.Tensor, low: Any, high: Any) -> torch.Tensor:

@@ -11,11 +11,13 @@ from fccomodel.library.sets.base import Normals, SimpleSet, sums, tangent_to_sum
 
 
 def project_capped(v: torch.Tensor, cap: float | torch.Tensor) -> torch.Tensor:
-    """clip(v - t, 0, cap) along the last axis, t such that the entries sum to 1; entries of -inf become 0.
+    """clip(v - t, 0, cap) along the last axis, t such that the entries sum to 1; entries of -inf
+    become 0.
 
-    With v measured from its m-th largest entry, m = ceil(1/cap), t lies in [-cap, 0], so that entries beyond -cap and cap are as
-    good as there. The sum is piecewise linear in t and bends where an entry leaves 0 (t = v) or meets the cap (t = v - cap);
-    between the two bends around 1, t is read off. ``cap``: one for all, or one for each row (last axis of length 1).
+    With v measured from its m-th largest entry, m = ceil(1/cap), t lies in [-cap, 0], so that
+    entries beyond -cap and cap are as good as there. The sum is piecewise linear in t and bends
+    where an entry leaves 0 (t = v) or meets the cap (t = v - cap); between the two bends around 1,
+    t is read off. ``cap``: one for all, or one for each row (last axis of length 1).
     """
     n, eps = v.shape[-1], torch.finfo(v.dtype).eps
     cap = (cap + v.new_zeros(1)).expand(*v.shape[:-1], 1)
@@ -51,7 +53,8 @@ def _normals(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> Normals:
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals equal one number between the bounds, are at most that where w = 0 and at least that at the cap."""
+    """Normals equal one number between the bounds, are at most that where w = 0 and at least that at
+    the cap."""
     return tangent_to_sum(s, _normals(w, alpha, tolerance))
 
 

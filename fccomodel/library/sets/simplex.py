@@ -55,5 +55,6 @@ simplex = SimpleSet(
     entries=lambda: Interval(0.0, 1.0),
     length=lambda shape: math.sqrt(math.prod(shape[:-1])),
     cap=lambda n: 1.0,
-    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, ICML 2008",
+    cite="J. Duchi, S. Shalev-Shwartz, Y. Singer, T. Chandra, Efficient projections onto the l1-ball, "
+    "ICML 2008",
 )

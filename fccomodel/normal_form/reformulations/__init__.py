@@ -60,14 +60,19 @@ def chain(
     allowed: Collection[Reformulation] | None = None,
     constant: Constant = unknown,
 ) -> Chain:
-    """The cheapest chain after which the problem has none of the ``unwanted`` features, or as few as can be.
+    """The cheapest chain after which the problem has none of the ``unwanted`` features, or as few as
+    can be.
 
-    unwanted   features (see ``_features``)        allowed   reformulations to choose from (default: equivalences)
+    unwanted   features (see ``_features``)        allowed   reformulations to choose from (default:
+               equivalences)
     constant   the value of a subexpression that no variable and no row enters
 
     Raises what the first reformulation raises that stands in the way of every chain.
     """
-    candidates = [r for r in all() if r.role == "equivalent"] if allowed is None else sorted(allowed, key=lambda r: r.order)
+    if allowed is None:
+        candidates = [r for r in all() if r.role == "equivalent"]
+    else:
+        candidates = sorted(allowed, key=lambda r: r.order)
     number = itertools.count()
     queue: list[tuple[float, int, Chain]] = [(0.0, next(number), Chain(problem=problem))]
     ended: list[tuple[int, float, int, Chain]] = []
@@ -82,7 +87,8 @@ def chain(
         ways = [r for r in candidates if r.name not in used and left.intersection(r.removes)]
         ahead = len(queue)
         for reformulation in ways:
-            # every unwanted feature has to go, so it is enough to branch on one: those that the first way removes
+            # every unwanted feature has to go, so it is enough to branch on one: those that the
+            # first way removes
             if left.isdisjoint({*ways[0].removes} & {*reformulation.removes}):
                 continue
             try:

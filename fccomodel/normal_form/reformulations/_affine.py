@@ -1,4 +1,5 @@
-"""Affine functions of several expectations over one draw, where they stand as an argument of a function that is not affine."""
+"""Affine functions of several expectations over one draw, where they stand as an argument of a
+function that is not affine."""
 
 from __future__ import annotations
 
@@ -13,22 +14,30 @@ from fccomodel.library.reductions.expectation import E
 
 
 def merged(node: ir.Expr) -> ir.Expr | None:
-    """The node with each argument that is an affine function of expectations as few of them as can be; None: nothing to do."""
+    """The node with each argument that is an affine function of expectations as few of them as can be;
+    None: nothing to do."""
     if isinstance(node, ir.Reduce):
-        return None if reductions.of(node).additive else _body(node)
+        if reductions.of(node).additive:
+            return None
+        return _body(node)
     if not isinstance(node, ir.Apply) or _affine(node):
         return None
     new = tuple(argument(child) for child in node.args)
-    return None if all(a is b for a, b in zip(new, node.args, strict=True)) else dataclasses.replace(node, args=new)
+    if all(a is b for a, b in zip(new, node.args, strict=True)):
+        return None
+    return dataclasses.replace(node, args=new)
 
 
 def _body(node: ir.Reduce) -> ir.Expr | None:
     body = argument(node.body)
-    return None if body is node.body else dataclasses.replace(node, body=body)
+    if body is node.body:
+        return None
+    return dataclasses.replace(node, body=body)
 
 
 def argument(expr: ir.Expr) -> ir.Expr:
-    """An affine function of expectations with one expectation per draw, and those below an expectation drawn with it."""
+    """An affine function of expectations with one expectation per draw, and those below an expectation
+    drawn with it."""
     terms = [(sign, factors, _flat(leaf)) for sign, factors, leaf in _terms(expr, 1, ())]
     groups: list[list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]]] = []
     rest: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]] = []
@@ -51,9 +60,14 @@ def argument(expr: ir.Expr) -> ir.Expr:
     return total
 
 
-def _terms(expr: ir.Expr, sign: int, factors: tuple) -> list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]]:
+def _terms(
+    expr: ir.Expr, sign: int, factors: tuple
+) -> list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]]:
     """The leaves of an affine function: sign, constant factors from the inside, expression."""
-    signed = atoms.signed(expr) if not expr.shape else None
+    if not expr.shape:
+        signed = atoms.signed(expr)
+    else:
+        signed = None
     if signed is not None:
         return [term for part_sign, part in signed for term in _terms(part, sign * part_sign, factors)]
     match expr:
@@ -90,8 +104,15 @@ def _flat(leaf: ir.Expr) -> ir.Expr:
         return leaf
     body = _sum([_scaled(s, f, below.body if e is below else e) for s, f, e in terms], leaf.body)
     both = [c for c in (leaf.condition, below.condition) if c is not None]
-    condition = make("and", *both) if len(both) == 2 else both[0] if both else None
-    return dataclasses.replace(leaf, kind=E.name, binders=(*leaf.binders, *below.binders), body=body, condition=condition)
+    if len(both) == 2:
+        condition = make("and", *both)
+    elif both:
+        condition = both[0]
+    else:
+        condition = None
+    return dataclasses.replace(
+        leaf, kind=E.name, binders=(*leaf.binders, *below.binders), body=body, condition=condition
+    )
 
 
 def _is_expectation(node: ir.Expr) -> TypeGuard[ir.Reduce]:
@@ -107,16 +128,25 @@ def _reduces(node: ir.Expr) -> bool:
 
 def _renamed(leaf: ir.Reduce, to: ir.Reduce) -> ir.Reduce | None:
     """An expectation over the same draw as another one, in the other's names; None where the draws differ."""
-    if len(leaf.binders) != len(to.binders) or (leaf.condition is None) != (to.condition is None) or leaf.shape != to.shape:
+    if (
+        len(leaf.binders) != len(to.binders)
+        or (leaf.condition is None) != (to.condition is None)
+        or leaf.shape != to.shape
+    ):
         return None
     for a, b in zip(leaf.binders, to.binders, strict=True):
         if a.domain is not b.domain or isinstance(a.domain, ir.Distribution):
             return None
     names = {a: ir.Element(binder=b) for a, b in zip(leaf.binders, to.binders, strict=True)}
-    condition = None if leaf.condition is None else substitute(leaf.condition, names)
+    if leaf.condition is None:
+        condition = None
+    else:
+        condition = substitute(leaf.condition, names)
     if condition is not None and to.condition is not None and not ir.same(condition, to.condition):
         return None
-    return dataclasses.replace(leaf, binders=to.binders, condition=to.condition, body=substitute(leaf.body, names))
+    return dataclasses.replace(
+        leaf, binders=to.binders, condition=to.condition, body=substitute(leaf.body, names)
+    )
 
 
 def _one(group: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]], expr: ir.Expr) -> ir.Expr:
@@ -140,4 +170,6 @@ def _sum(terms: list[ir.Expr], like: ir.Expr) -> ir.Expr:
 def _scaled(sign: int, factors: tuple[tuple[str, ir.Expr], ...], expr: ir.Expr) -> ir.Expr:
     for op, factor in factors:
         expr = make(op, expr, factor, span=expr.span)
-    return expr if sign > 0 else make("neg", expr, span=expr.span)
+    if sign > 0:
+        return expr
+    return make("neg", expr, span=expr.span)

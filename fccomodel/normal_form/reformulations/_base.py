@@ -29,7 +29,8 @@ def unknown(node: ir.Expr) -> float | None:
 class Cost:
     """What a reformulation adds, per place where it is applied.
 
-    variables, blocks   of the problem, per member of the family it stands in (``blocks``: tracked expectations)
+    variables, blocks   of the problem, per member of the family it stands in (``blocks``: tracked
+                        expectations)
     number              by which chains are ordered: the sum over a chain, the least first
     """
 
@@ -40,15 +41,19 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Reformulation:
-    """``apply(problem, constant) -> (problem, recover, sentences)``; no sentence means that it had nothing to do.
+    """``apply(problem, constant) -> (problem, recover, sentences)``; no sentence means that it had
+    nothing to do.
 
-    role      ``equivalent``: the same problem;  ``smoothing``: at most lam C^2/2 away;  ``penalty``: takes the constraints, each
+    role      ``equivalent``: the same problem;  ``smoothing``: at most lam C^2/2 away;
+              ``penalty``: takes the constraints, each
               algorithm declares which;  ``epigraph``: the same problem with more constraints, for algorithms that take no kink;
               ``surrogate``: another problem, for the baselines that solve one
     order     in which reformulations of one cost are tried
     needs     what must hold for it to be what its role says
-    removes   features (see ``_features``) that the problem has no longer       gives   those that it may have instead
-    cost      what it adds                                                      cite    the source of its formula
+    removes   features (see ``_features``) that the problem has no longer       gives   those that
+              it may have instead
+    cost      what it adds                                                      cite    the source
+              of its formula
     """
 
     name: str
@@ -69,7 +74,11 @@ class Reformulation:
     @property
     def account(self) -> str:
         """What it needs, removes, gives and adds, in one line."""
-        adds = [f"{n} {what}{'s' * (n > 1)}" for n, what in ((self.cost.variables, "variable"), (self.cost.blocks, "block")) if n]
+        adds = [
+            f"{n} {what}{'s' * (n > 1)}"
+            for n, what in ((self.cost.variables, "variable"), (self.cost.blocks, "block"))
+            if n
+        ]
         parts = [
             f"needs {self.needs}" if self.needs else "",
             f"removes {', '.join(self.removes)}",

@@ -22,7 +22,9 @@ def of_several(kind: Reduction) -> bool:
     return kind.by_means is not None and kind.by_means.number > 1
 
 
-def rewriting(which: Callable[[Reduction], bool]) -> Callable[[ir.Problem, Constant], tuple[ir.Problem, Recover, list[str]]]:
+def rewriting(
+    which: Callable[[Reduction], bool],
+) -> Callable[[ir.Problem, Constant], tuple[ir.Problem, Recover, list[str]]]:
     """What a reformulation does that takes these kinds away."""
 
     def apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:

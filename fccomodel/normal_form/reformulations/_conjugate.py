@@ -19,18 +19,24 @@ from fccomodel.normal_form.reformulations._base import Constant
 Conjugate = Callable[[ir.Expr], ir.Expr]
 
 
-def conjugate(psi: ir.Expr, q: ir.Hole, constant: Constant, sign: Callable[[ir.Expr], int]) -> Conjugate | None:
-    """The conjugate of ``psi``, a convex function of q >= 0; None where none is found, or psi is not known to be convex.
+def conjugate(
+    psi: ir.Expr, q: ir.Hole, constant: Constant, sign: Callable[[ir.Expr], int]
+) -> Conjugate | None:
+    """The conjugate of ``psi``, a convex function of q >= 0; None where none is found, or psi is not
+    known to be convex.
 
-    Piecewise linear-quadratic functions by their graph; others by inverting the derivative, which must rise without bound.
-    ``sign`` is 1 of a factor known to be nonnegative.
+    Piecewise linear-quadratic functions by their graph; others by inverting the derivative, which
+    must rise without bound. ``sign`` is 1 of a factor known to be nonnegative.
     """
     graph = of_expression(psi, q, constant)
-    return by_graph(graph) if graph is not None else by_inverse(psi, q, sign)
+    if graph is not None:
+        return by_graph(graph)
+    return by_inverse(psi, q, sign)
 
 
 def by_graph(graph: PiecewiseLQ) -> Conjugate:
-    """The conjugate over q >= 0, or over q in [0, 1], which is all that a simplex needs, where that is not finite."""
+    """The conjugate over q >= 0, or over q in [0, 1], which is all that a simplex needs, where that is
+    not finite."""
     dual = (graph + indicator(0.0, inf)).conjugate()
     if inf in (dual.left, dual.right):
         dual = (graph + indicator(0.0, 1.0)).conjugate()
@@ -38,23 +44,33 @@ def by_graph(graph: PiecewiseLQ) -> Conjugate:
 
 
 def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
-    """A convex piecewise linear-quadratic function, finite everywhere, of ``t``: an affine part, hinges and their squares."""
+    """A convex piecewise linear-quadratic function, finite everywhere, of ``t``: an affine part,
+    hinges and their squares."""
     (x0, y0), *_ = graph.points
 
     def beyond(op: str, x: float, factor: float, towards: float = 1.0) -> ir.Expr:
-        distance = make("sub", t, const(x)) if towards > 0 else make("sub", const(x), t)
+        if towards > 0:
+            distance = make("sub", t, const(x))
+        else:
+            distance = make("sub", const(x), t)
         return make("mul", const(factor), make(op, distance))
 
     start = const(graph.start - y0 * x0)
     terms = [make("add", start, make("mul", const(y0), t)) if y0 else start]
-    terms += [beyond("sqhinge", x0, graph.left / 2, -1.0)] if graph.left else []
+    if graph.left:
+        terms += [beyond("sqhinge", x0, graph.left / 2, -1.0)]
+    else:
+        terms += []
     for (x, y), (x_next, y_next) in zip(graph.points, graph.points[1:], strict=False):
         if x == x_next:
             terms.append(beyond("pos", x, y_next - y))
         elif y != y_next:
             rise = (y_next - y) / (x_next - x) / 2
             terms += [beyond("sqhinge", x, rise), beyond("sqhinge", x_next, -rise)]
-    terms += [beyond("sqhinge", graph.points[-1][0], graph.right / 2)] if graph.right else []
+    if graph.right:
+        terms += [beyond("sqhinge", graph.points[-1][0], graph.right / 2)]
+    else:
+        terms += []
     total = terms[0]
     for term in terms[1:]:
         total = make("add", total, term)
@@ -74,9 +90,14 @@ def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conj
     if not second.is_nonnegative or last != sympy.oo or not value.is_finite:
         return None
     interior = first == -sympy.oo
-    v = sympy.Symbol("v", real=True) if interior else sympy.Symbol("v", positive=True)
+    if interior:
+        v = sympy.Symbol("v", real=True)
+    else:
+        v = sympy.Symbol("v", positive=True)
     try:
-        roots = [x for x in sympy.solve(slope - (v if interior else first + v), at) if x.is_positive is not False]
+        roots = [
+            x for x in sympy.solve(slope - (v if interior else first + v), at) if x.is_positive is not False
+        ]
     except NotImplementedError:
         return None
     if len(roots) != 1:
@@ -96,7 +117,11 @@ def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conj
 
 
 def _formula(
-    node: ir.Expr, q: ir.Hole, at: sympy.Symbol, symbols: dict[sympy.Symbol, ir.Expr], sign: Callable[[ir.Expr], int]
+    node: ir.Expr,
+    q: ir.Hole,
+    at: sympy.Symbol,
+    symbols: dict[sympy.Symbol, ir.Expr],
+    sign: Callable[[ir.Expr], int],
 ) -> sympy.Expr | None:
     """The expression as sympy's; what does not depend on q as symbols."""
     if node is q:
@@ -107,14 +132,19 @@ def _formula(
         symbol = next((s for s, e in symbols.items() if e is node), None)
         if symbol is None:
             way = sign(node)
-            symbol = sympy.Symbol(f"p{len(symbols)}", positive=True) if way > 0 else sympy.Symbol(f"p{len(symbols)}", real=True)
+            if way > 0:
+                symbol = sympy.Symbol(f"p{len(symbols)}", positive=True)
+            else:
+                symbol = sympy.Symbol(f"p{len(symbols)}", real=True)
             symbols[symbol] = node
         return symbol
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ScalarAtom) or atom.kinked or atom.boolean:
         return None
     args = [_formula(a, q, at, symbols, sign) for a in node.children]
-    return None if None in args else atom.symbolic(args)
+    if None in args:
+        return None
+    return atom.symbolic(args)
 
 
 def _expression(formula: sympy.Expr, symbols: dict[sympy.Symbol, ir.Expr]) -> ir.Expr:
@@ -133,7 +163,14 @@ def _expression(formula: sympy.Expr, symbols: dict[sympy.Symbol, ir.Expr]) -> ir
         return make(formula.func.__name__, args[0])
     if formula.func is sympy.Pow:
         base, exponent = args
-        if isinstance(exponent, ir.Const) and exponent.value == 2 and isinstance(base, ir.Apply) and base.op == "pos":
+        if (
+            isinstance(exponent, ir.Const)
+            and exponent.value == 2
+            and isinstance(base, ir.Apply)
+            and base.op == "pos"
+        ):
             return dataclasses.replace(base, op="sqhinge")
-        return make("inv", base) if isinstance(exponent, ir.Const) and exponent.value == -1 else make("pow", base, exponent)
+        if isinstance(exponent, ir.Const) and exponent.value == -1:
+            return make("inv", base)
+        return make("pow", base, exponent)
     raise NotImplementedError

@@ -1,4 +1,5 @@
-"""What a problem has that an algorithm may not be able to take: the features that reformulations remove and give."""
+"""What a problem has that an algorithm may not be able to take: the features that reformulations
+remove and give."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from fccomodel.normal_form.smoothing import Smoother
 #: reductions that no algorithm samples: tail means, and functions of expectations
 REDUCTIONS = reductions.named(lambda kind: kind.tail or kind.by_means is not None)
 #: what no algorithm here takes as it is
-STRUCTURE = frozenset({"maximize", "inner maximum", "sums of expectations", FEATURE, largest_of_many.FEATURE, *REDUCTIONS})
+STRUCTURE = frozenset(
+    {"maximize", "inner maximum", "sums of expectations", FEATURE, largest_of_many.FEATURE, *REDUCTIONS}
+)
 KINKS = frozenset({"kinks outside", "kinks inside"})
 #: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
 COUPLING = frozenset({"inner maximum", *reductions.named(lambda kind: kind.worst and not kind.extreme)})
@@ -26,19 +29,32 @@ def features(
 ) -> frozenset[str]:
     """The features of a problem; without ``kinks_too``, those that its reductions show.
 
-    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a family; ``largest of many``: of
-    more elements than a step sees together; a reduction's own name;
+    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a
+    family; ``largest of many``: of more elements than a step sees together; a reduction's own name;
     ``sums of expectations`` as arguments of functions that are not affine;
-    ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a simple set; ``kinks outside`` and
-    ``kinks inside`` sampled expectations: functions without a gradient somewhere; with ``curves_too`` those outside that are
-    smooth and not affine, ``curves outside``.
+    ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a
+    simple set; ``kinks outside`` and ``kinks inside`` sampled expectations: functions without a
+    gradient somewhere; with ``curves_too`` those outside that are smooth and not affine, ``curves
+    outside``.
     """
-    names: set[str] = {"maximize"} if problem.objective.sense == "maximize" else set()
+    names: set[str]
+    if problem.objective.sense == "maximize":
+        names = {"maximize"}
+    else:
+        names = set()
     for node in ir.walk(*problem.roots):
         if isinstance(node, ir.Reduce):
-            name = "inner maximum" if is_inner_maximum(node) else "worst case" if is_largest(node) else node.kind
+            if is_inner_maximum(node):
+                name = "inner maximum"
+            elif is_largest(node):
+                name = "worst case"
+            else:
+                name = node.kind
             names |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
-            names |= {largest_of_many.FEATURE} if largest_of_many.is_of_many(node, constant) else set()
+            if largest_of_many.is_of_many(node, constant):
+                names |= {largest_of_many.FEATURE}
+            else:
+                names |= set()
         if merged(node) is not None:
             names.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):
@@ -51,7 +67,10 @@ def features(
         finder = Smoother(constant=constant, outer=False, inside=False, curves=True)
         for root in problem.roots:
             finder(root)
-        names |= {"curves outside"} if finder.made else set()
+        if finder.made:
+            names |= {"curves outside"}
+        else:
+            names |= set()
     return frozenset(names)
 
 

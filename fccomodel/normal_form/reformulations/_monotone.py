@@ -15,7 +15,8 @@ WAYS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
 
 
 def wanted_small(problem: ir.Problem) -> set[int]:
-    """Identities of the nodes that the objective and the constraints depend on non-decreasingly (equalities: on none)."""
+    """Identities of the nodes that the objective and the constraints depend on non-decreasingly
+    (equalities: on none)."""
     good: set[int] = set()
     blocked: set[int] = set()
     seen: set[tuple[int, int]] = set()
@@ -33,7 +34,8 @@ def wanted_small(problem: ir.Problem) -> set[int]:
 
 
 def require_small(problem: ir.Problem, nodes: Sequence[ir.Expr], what: str) -> None:
-    """F0601 for each of some nodes, all of one kind (``a maximum``), that the problem does not only want smaller."""
+    """F0601 for each of some nodes, all of one kind (``a maximum``), that the problem does not only
+    want smaller."""
     small = wanted_small(problem)
     if wrong := [node for node in nodes if id(node) not in small]:
         refuse(*(errors.not_bounded_above(problem, node, what) for node in wrong), source=problem.source)
@@ -58,13 +60,23 @@ def _signs(problem: ir.Problem) -> Ranges:
     """Where values lie, as far as declared params say."""
 
     def leaf(node: ir.Expr) -> Interval:
-        p = problem.params.get(node.name) if isinstance(node, ir.Param) else None
-        return Interval() if p is None else Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)
+        if isinstance(node, ir.Param):
+            p = problem.params.get(node.name)
+        else:
+            p = None
+        if p is None:
+            return Interval()
+        return Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)
 
     return Ranges(leaf)
 
 
 def sign_of(node: ir.Expr, problem: ir.Problem) -> int:
-    """1 for a factor that is nonnegative, whatever data and variables are, -1 for a nonpositive one, 0 for anything else."""
+    """1 for a factor that is nonnegative, whatever data and variables are, -1 for a nonpositive one, 0
+    for anything else."""
     where = _signs(problem)(node)
-    return 1 if where.lo >= 0 else -1 if where.hi <= 0 else 0
+    if where.lo >= 0:
+        return 1
+    if where.hi <= 0:
+        return -1
+    return 0

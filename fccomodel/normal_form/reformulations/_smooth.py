@@ -14,10 +14,12 @@ from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
 def smooth(
     problem: ir.Problem, constant: Constant, *, inner: bool, entropy: bool = False, curves: bool = False
 ) -> tuple[ir.Problem, Recover, list[str]]:
-    """The objective and the constraints with envelopes, of outer functions (``curves``: smooth ones too) or of those inside
-    sampled expectations."""
+    """The objective and the constraints with envelopes, of outer functions (``curves``: smooth ones
+    too) or of those inside sampled expectations."""
     first = len(envelopes(*problem.roots))
-    smoother = Smoother(constant=constant, outer=not inner, inside=inner, entropy=entropy, curves=curves, first=first)
+    smoother = Smoother(
+        constant=constant, outer=not inner, inside=inner, entropy=entropy, curves=curves, first=first
+    )
     objective = dataclasses.replace(problem.objective, expr=smoother(problem.objective.expr))
     constraints = tuple(dataclasses.replace(c, body=smoother(c.body)) for c in problem.constraints)
     new = dataclasses.replace(problem, objective=objective, constraints=constraints)
@@ -29,4 +31,6 @@ def smooth(
 def _by(made: Smoothed) -> str:
     if not kinked(made.original):
         return "by its conjugate"
-    return "by entropy on the simplex" if isinstance(made.function, Entropic) else "by its Moreau envelope"
+    if isinstance(made.function, Entropic):
+        return "by entropy on the simplex"
+    return "by its Moreau envelope"

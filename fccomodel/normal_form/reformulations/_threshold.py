@@ -46,4 +46,8 @@ class Thresholds:
 
 def _of_a_dim(domain: ir.Set) -> bool:
     """The indices of a ``dim``, which have its name: no set has the size of itself."""
-    return isinstance(domain, ir.ValueSet) and isinstance(domain.high, ir.Size) and domain.high.dim == domain.name
+    return (
+        isinstance(domain, ir.ValueSet)
+        and isinstance(domain.high, ir.Size)
+        and domain.high.dim == domain.name
+    )

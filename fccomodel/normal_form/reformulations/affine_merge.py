@@ -15,7 +15,10 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         new = merged(node)
         if new is not None:
             parts = [a for a, b in zip(node.children, new.children, strict=True) if a is not b]
-            sentences.extend(f"{problem.text(part)} is the expectation of an affine function: one estimate" for part in parts)
+            sentences.extend(
+                f"{problem.text(part)} is the expectation of an affine function: one estimate"
+                for part in parts
+            )
         return new
 
     return rewrite_problem(problem, rule), same, sentences

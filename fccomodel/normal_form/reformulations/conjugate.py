@@ -1,4 +1,5 @@
-"""A convex outer function, smooth or not  ->  its conjugate form, each block with a y of its own that steps move."""
+"""A convex outer function, smooth or not  ->  its conjugate form, each block with a y of its own
+that steps move."""
 
 from __future__ import annotations
 

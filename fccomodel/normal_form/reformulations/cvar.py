@@ -33,13 +33,18 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         tail, kind = node.options[option.name], SUM if option.counts else MEAN
         total = kind.over(node, excess)
         sentences.append(
-            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind.name} [e - s]_+: "
+            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind.name} [e - "
+            "s]_+: "
             "a scalar variable and the outer function f(u) = [u - s]_+"
         )
         return make("add", threshold, make("mul", make("div", const(1), tail), total), span=node.span)
 
     new = rewrite_problem(problem, rule)
-    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+    return (
+        dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets),
+        thresholds.recover(),
+        sentences,
+    )
 
 
 def _is_tail(node: ir.Expr) -> bool:

@@ -1,4 +1,5 @@
-"""A maximum outside  ->  Nesterov's smoothing by entropy on the simplex, with a centre; other kinks by half squares."""
+"""A maximum outside  ->  Nesterov's smoothing by entropy on the simplex, with a centre; other kinks
+by half squares."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ reformulation = Reformulation(
     title="entropic smoothing",
     order=72,
     role="smoothing",
-    formula="f_lam(u) = max_q q.u - lam sum q log (q / c) = lam log sum c exp(u / lam), f_lam <= max u <= f_lam + lam log n for "
+    formula="f_lam(u) = max_q q.u - lam sum q log (q / c) = lam log sum c exp(u / lam), f_lam <= max u "
+    "<= f_lam + lam log n for "
     "c = 1 / n; c moved to q, the slope: no bias at convergence",
     apply=partial(smooth, inner=False, entropy=True),
     removes=("kinks outside",),

@@ -16,12 +16,15 @@ SURROGATE = "surrogate: solves another problem"
 
 
 def worst(node: ir.Expr, problem: ir.Problem) -> ir.Reduce | None:
-    """The family, and what is measured of each member, that a node takes the worst of; None for anything else."""
+    """The family, and what is measured of each member, that a node takes the worst of; None for
+    anything else."""
     if not isinstance(node, ir.Reduce):
         return None
     if is_inner_maximum(node):
         parts = tilted(node, problem)
-        return None if parts is None else dataclasses.replace(parts.total, body=parts.risk, span=node.span)
+        if parts is None:
+            return None
+        return dataclasses.replace(parts.total, body=parts.risk, span=node.span)
     return node if reductions.of(node).worst else None
 
 

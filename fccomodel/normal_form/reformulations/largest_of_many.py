@@ -1,4 +1,5 @@
-"""The largest or least of many elements  ->  a tail mean, whose elements are sampled: a step need not see all of them."""
+"""The largest or least of many elements  ->  a tail mean, whose elements are sampled: a step need
+not see all of them."""
 
 from __future__ import annotations
 
@@ -22,10 +23,14 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         if not is_of_many(node, constant):
             return None
         assert isinstance(node, ir.Reduce)
-        sentences.append(f"{problem.text(node)} by {TOPK.name}(k = 1) of the same elements, more than {TOGETHER:,}")
+        sentences.append(
+            f"{problem.text(node)} by {TOPK.name}(k = 1) of the same elements, more than {TOGETHER:,}"
+        )
         if reductions.of(node).sign > 0:
             return TOPK.over(node, k=const(1))
-        return make("neg", TOPK.over(node, make("neg", node.body, span=node.body.span), k=const(1)), span=node.span)
+        return make(
+            "neg", TOPK.over(node, make("neg", node.body, span=node.body.span), k=const(1)), span=node.span
+        )
 
     return rewrite_problem(problem, rule), same, sentences
 

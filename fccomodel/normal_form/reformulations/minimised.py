@@ -18,4 +18,6 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     return new, same, ["maximize F becomes minimize -F; multipliers are those of the minimised problem"]
 
 
-reformulation = Reformulation(name="minimised", order=10, formula="max F = -min(-F)", apply=_apply, removes=("maximize",))
+reformulation = Reformulation(
+    name="minimised", order=10, formula="max F = -min(-F)", apply=_apply, removes=("maximize",)
+)

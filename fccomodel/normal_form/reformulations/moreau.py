@@ -1,4 +1,5 @@
-"""A non-smooth outer function  ->  its Moreau envelope with a centre: Nesterov's smoothing of its conjugate form."""
+"""A non-smooth outer function  ->  its Moreau envelope with a centre: Nesterov's smoothing of its
+conjugate form."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ reformulation = Reformulation(
     title="outer Moreau smoothing",
     order=70,
     role="smoothing",
-    formula="f_lam(u) = max_y y.u - f*(y) - lam/2 |y - c|^2, f_lam <= f <= f_lam + lam/2 max_y |y - c|^2;  c = 0: min_v f(v) + "
+    formula="f_lam(u) = max_y y.u - f*(y) - lam/2 |y - c|^2, f_lam <= f <= f_lam + lam/2 max_y |y - "
+    "c|^2;  c = 0: min_v f(v) + "
     "|v - u|^2/(2 lam);  c moved to y, the slope: no bias at convergence",
     apply=partial(smooth, inner=False),
     needs="f weakly convex with a computable prox, lam below 1 / its weak convexity",

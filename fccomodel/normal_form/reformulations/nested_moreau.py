@@ -1,4 +1,5 @@
-"""A kink inside an expectation  ->  its Moreau envelope, without a centre: every row has a kink of its own."""
+"""A kink inside an expectation  ->  its Moreau envelope, without a centre: every row has a kink of
+its own."""
 
 from __future__ import annotations
 

@@ -18,10 +18,12 @@ from fccomodel.normal_form.smoothing import Smoother, envelopes
 
 @dataclass(frozen=True, kw_only=True)
 class Penalised(Reformulation):
-    """A constraint's value c becomes ``rho * factor * le(c)``, of an equation ``rho * factor * eq(c)``.
+    """A constraint's value c becomes ``rho * factor * le(c)``, of an equation ``rho * factor *
+    eq(c)``.
 
     le, eq    atoms that are zero where the constraint holds
-    bounded   multipliers are at most ``rho`` (times the factor); elsewhere rho is infinite, and only an envelope is finite
+    bounded   multipliers are at most ``rho`` (times the factor); elsewhere rho is infinite, and
+              only an envelope is finite
     smooth    it is replaced by its Moreau envelope, whose slope is the multiplier
     """
 
@@ -39,10 +41,15 @@ class Penalised(Reformulation):
         return atom.kinked
 
     def of(self, value: ir.Expr, kind: str, rho: float) -> ir.Expr:
-        """What is minimised of a constraint's value: the penalty, or the value itself, times a multiplier without a bound."""
+        """What is minimised of a constraint's value: the penalty, or the value itself, times a
+        multiplier without a bound."""
         if not self.bounded:
             return value
-        return make("mul", const(rho * self.factor), make(self.le if kind == "le" else self.eq, value, span=value.span))
+        return make(
+            "mul",
+            const(rho * self.factor),
+            make(self.le if kind == "le" else self.eq, value, span=value.span),
+        )
 
     def term(self, constraint: ir.Constraint) -> Penalty:
         """The penalty of one constraint, of a family's members before they are added."""
@@ -67,19 +74,39 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
             if not ir.variables_of(constraint.body):
                 continue
             made = record.term(constraint)
-            term: ir.Expr = smoother.penalty(made) if smooth else made
+            term: ir.Expr
+            if smooth:
+                term = smoother.penalty(made)
+            else:
+                term = made
             if constraint.binders:
                 term = ir.Reduce(
-                    kind=SUM.name, binders=constraint.binders, condition=constraint.condition, body=term, span=constraint.span
+                    kind=SUM.name,
+                    binders=constraint.binders,
+                    condition=constraint.condition,
+                    body=term,
+                    span=constraint.span,
                 )
             objective = make("add", objective, term, span=constraint.span)
-        new = dataclasses.replace(problem, objective=dataclasses.replace(problem.objective, expr=objective), constraints=())
+        new = dataclasses.replace(
+            problem, objective=dataclasses.replace(problem.objective, expr=objective), constraints=()
+        )
         return new, same, [account] if problem.constraints else []
 
     atom = atoms.get(le)
     gives = ("envelopes",) if smooth else ("kinks outside",) if atom is not None and atom.kinked else ()
     record = Penalised(
-        name=name, title=f"{name} penalty".replace("_", " "), role="penalty", apply=apply, removes=("constraints",), gives=gives,
-        needs="multipliers exist", cost=Cost(blocks=1, number=2.0), le=le, eq=eq, smooth=smooth, **how,
-    )  # fmt: skip
+        name=name,
+        title=f"{name} penalty".replace("_", " "),
+        role="penalty",
+        apply=apply,
+        removes=("constraints",),
+        gives=gives,
+        needs="multipliers exist",
+        cost=Cost(blocks=1, number=2.0),
+        le=le,
+        eq=eq,
+        smooth=smooth,
+        **how,
+    )
     return record

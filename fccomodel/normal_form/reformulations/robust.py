@@ -1,4 +1,5 @@
-"""max over q in a simplex of a tilted average  ->  its dual: KL to log-mean-exp, other divergences to a threshold."""
+"""max over q in a simplex of a tilted average  ->  its dual: KL to log-mean-exp, other divergences
+to a threshold."""
 
 from __future__ import annotations
 
@@ -28,11 +29,13 @@ from fccomodel.normal_form.reformulations._threshold import Thresholds
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Divergence:
-    """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the number of members.
+    """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the
+    number of members.
 
     unit       phi* is taken at (r - s) / (mu * unit)
     closed     the dual is known without a threshold: KL's
-    reference  p[k], where phi is of q[k] / p[k], and its values are summed with these weights; None: uniform, or none
+    reference  p[k], where phi is of q[k] / p[k], and its values are summed with these weights;
+               None: uniform, or none
     """
 
     phi: ir.Expr
@@ -45,7 +48,8 @@ class Divergence:
 
 @dataclass(frozen=True, kw_only=True)
 class Tilted:
-    """``max over q of sum[k in K] q[k] r - mu * divergence(q)``; ``total`` is the sum, ``mu`` None without a divergence."""
+    """``max over q of sum[k in K] q[k] r - mu * divergence(q)``; ``total`` is the sum, ``mu`` None
+    without a divergence."""
 
     total: ir.Reduce
     risk: ir.Expr
@@ -55,11 +59,15 @@ class Tilted:
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
+    maxima = [
+        node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)
+    ]
     if not maxima:
         return problem, same, []
     problem = _spelled(problem)
-    maxima = [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)]
+    maxima = [
+        node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)
+    ]
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
     refused: list[Diagnostic] = []
@@ -97,14 +105,24 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
                     return LOGMEANEXP.over(common, theta=parts.mu)
                 sentences.append(f"{text} = mu log sum p exp(r / mu), the dual of the KL penalty")
                 share = make("mul", ir.Size(dim=parts.domain.shape[0]), reference)
-                risk = make("add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span)
+                risk = make(
+                    "add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span
+                )
                 return LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
-            of = f"{kind.name} p" if reference is not None else kind.name
-            sentences.append(f"{text} = min over s of s + mu {of} phi*((r - s) / mu), phi* the conjugate over q >= 0")
+            if reference is not None:
+                of = f"{kind.name} p"
+            else:
+                of = kind.name
+            sentences.append(
+                f"{text} = min over s of s + mu {of} phi*((r - s) / mu), phi* the conjugate over q >= 0"
+            )
             s = thresholds.new(node)
             t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
             body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
-            body = body if reference is None else make("mul", reference, body, span=parts.risk.span)
+            if reference is None:
+                body = body
+            else:
+                body = make("mul", reference, body, span=parts.risk.span)
             over = kind.over(common, body)
             return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
         if parts.domain.args:
@@ -114,7 +132,11 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         return MAX.over(common)
 
     new = rewrite_problem(problem, rule)
-    return dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets), thresholds.recover(), sentences
+    return (
+        dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets),
+        thresholds.recover(),
+        sentences,
+    )
 
 
 def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
@@ -131,7 +153,8 @@ def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
 
 
 def _spelled(problem: ir.Problem) -> ir.Problem:
-    """Products and sums of the weights as vectors, entry by entry: ``dot(q, r)`` as ``sum[k in K] q[k] * r[k]``."""
+    """Products and sums of the weights as vectors, entry by entry: ``dot(q, r)`` as ``sum[k in K] q[k]
+    * r[k]``."""
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)) or len(node.binders) > 1:
@@ -142,7 +165,9 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
         along = _places(problem, q.domain.shape[0])
 
         def apart(part: ir.Expr) -> ir.Expr | None:
-            return by_entries(part, along) if q in ir.free_binders(part) else None
+            if q in ir.free_binders(part):
+                return by_entries(part, along)
+            return None
 
         return dataclasses.replace(node, body=Rewriter(apart)(node.body))
 
@@ -160,7 +185,12 @@ def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
 def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     """The parts of a maximum that has the form of one over a simplex, or None."""
     domain = node.binders[0].domain
-    if not is_largest(node) or len(node.binders) > 1 or node.condition is not None or not isinstance(domain, ir.VectorSet):
+    if (
+        not is_largest(node)
+        or len(node.binders) > 1
+        or node.condition is not None
+        or not isinstance(domain, ir.VectorSet)
+    ):
         return None
     simple = sets.get(domain.family)
     if simple is None or simple.cap is None:
@@ -169,7 +199,12 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
     cost: ir.Expr | None = None
     if isinstance(body, ir.Apply) and body.op == "sub":
         body, cost = body.args
-    if not (isinstance(body, ir.Reduce) and body.kind == SUM.name and isinstance(body.body, ir.Apply) and body.body.op == "mul"):
+    if not (
+        isinstance(body, ir.Reduce)
+        and body.kind == SUM.name
+        and isinstance(body.body, ir.Apply)
+        and body.body.op == "mul"
+    ):
         return None
     if len(body.binders) != 1 or body.condition is not None:
         return None
@@ -192,7 +227,10 @@ def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
     others = [f for f in factors if not _entry(f, q, k)]
     if len(others) != len(factors) - 1 or any(q in ir.free_binders(f) for f in others):
         return None
-    risk = others[0] if others else const(1)
+    if others:
+        risk = others[0]
+    else:
+        risk = const(1)
     for factor in others[1:]:
         risk = make("mul", risk, factor, span=product.span)
     return risk
@@ -212,8 +250,8 @@ def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | None:
-    """``kl`` or ``chi2`` from weights without a variable, or a sum or mean of a function of each weight, at the binder of
-    ``total``."""
+    """``kl`` or ``chi2`` from weights without a variable, or a sum or mean of a function of each
+    weight, at the binder of ``total``."""
     (k,) = total.binders
     t = ir.Hole(name="t")
     if generator := atoms.generator(cost):
@@ -222,7 +260,9 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
             return None
         phi, closed = atoms.expression(generator, {"t": t}), generator == "t * log(t)"
         made = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
-        return made(kind=MEAN) if _uniform(reference) else made(kind=SUM, reference=entry(reference, k))
+        if _uniform(reference):
+            return made(kind=MEAN)
+        return made(kind=SUM, reference=entry(reference, k))
     if (
         not isinstance(cost, ir.Reduce)
         or cost.kind not in (SUM.name, MEAN.name)
@@ -238,7 +278,9 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
         return None
     count = ir.Size(dim=k.domain.name)
     kind = reductions.of(cost)
-    return Divergence(phi=phi, hole=t, kind=kind, unit=const(1) if kind.total else make("div", const(1), count))
+    return Divergence(
+        phi=phi, hole=t, kind=kind, unit=const(1) if kind.total else make("div", const(1), count)
+    )
 
 
 def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
@@ -247,7 +289,9 @@ def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
 
 def _entry(expr: ir.Expr, q: ir.Binder, k: ir.Binder) -> bool:
     """``q[k]``."""
-    return isinstance(expr, ir.Item) and _is(expr.base, q) and len(expr.indices) == 1 and _is(expr.indices[0], k)
+    return (
+        isinstance(expr, ir.Item) and _is(expr.base, q) and len(expr.indices) == 1 and _is(expr.indices[0], k)
+    )
 
 
 def _uniform(expr: ir.Expr) -> bool:
@@ -262,11 +306,15 @@ reformulation = Reformulation(
     name="robust",
     order=25,
     title="robust dual",
-    needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem wants small",
-    formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* over q >= 0;  KL(q, 1/n): "
-    "mu log mean exp(r/mu), s in closed form, KL(q, p): with p for weights;  over the capped simplex: cvar;  without phi: max",
+    needs="a divergence that is convex in q, its conjugate; with a threshold: a value that the problem "
+    "wants small",
+    formula="max_{q in simplex} q.r - mu sum_k phi(q_k) = min_s s + mu sum_k phi*((r_k - s)/mu), phi* "
+    "over q >= 0;  KL(q, 1/n): "
+    "mu log mean exp(r/mu), s in closed form, KL(q, p): with p for weights;  over the capped "
+    "simplex: cvar;  without phi: max",
     apply=_apply,
     removes=("inner maximum",),
     gives=(LOGMEANEXP.name, CVAR.name, "worst case"),
-    cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) there prints half",
+    cite="alexr-2025 section 1; chi2 is phi(t) = (t-1)^2, so phi*(s) = (s+2)_+^2/4 - 1, of which eq. (3) "
+    "there prints half",
 )

@@ -17,7 +17,10 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
     def rule(node: ir.Expr) -> ir.Expr | None:
         family = worst(node, problem)
-        rows = None if family is None else pooled(family)
+        if family is None:
+            rows = None
+        else:
+            rows = pooled(family)
         if rows is not None:
             sentences.append(f"{SURROGATE}, the mean over all rows in place of {problem.text(node)}")
         return rows
@@ -26,10 +29,13 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def pooled(family: ir.Reduce) -> ir.Expr | None:
-    """The expectation that the members of a family are, over the rows of all of them; None where they are anything else."""
+    """The expectation that the members of a family are, over the rows of all of them; None where they
+    are anything else."""
     member = family.body
     while isinstance(member, ir.LetRef):
-        chosen = {b: a for b, a in zip(member.let.binders, member.args, strict=True) if isinstance(a, ir.Element)}
+        chosen = {
+            b: a for b, a in zip(member.let.binders, member.args, strict=True) if isinstance(a, ir.Element)
+        }
         if len(chosen) < len(member.args):
             return None
         member = substitute(member.let.body, chosen)
@@ -46,7 +52,8 @@ reformulation = Reformulation(
     title="row average",
     order=6,
     role="surrogate",
-    formula="cvar, topk, max, logmeanexp or max_q q.r over k of E[l | group k]  ->  E l, over the rows of all groups",
+    formula="cvar, topk, max, logmeanexp or max_q q.r over k of E[l | group k]  ->  E l, over the rows "
+    "of all groups",
     needs="the groups partition the rows",
     apply=_apply,
     removes=("worst case", *sorted(COUPLING)),

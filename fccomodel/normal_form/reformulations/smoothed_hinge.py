@@ -1,11 +1,13 @@
-"""A constraint  ->  rho times its violation, by the Moreau envelope with a centre that follows the multiplier."""
+"""A constraint  ->  rho times its violation, by the Moreau envelope with a centre that follows the
+multiplier."""
 
 from fccomodel.normal_form.reformulations.penalise import penalty
 
 reformulation = penalty(
     name="smoothed_hinge",
     order=61,
-    formula="min f(w) + sum_k max over y in [0, rho] of y c_k(w) - lam/2 (y - centre)^2;  equality: y in [-rho, rho];  "
+    formula="min f(w) + sum_k max over y in [0, rho] of y c_k(w) - lam/2 (y - centre)^2;  equality: y in "
+    "[-rho, rho];  "
     "multiplier: y",
     account="a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope",
     le="pos",

@@ -37,11 +37,16 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
                 span=node.span,
             )
         )
-        sentences.append(f"{problem.text(node)} = min s subject to e <= s for every member: a variable and a constraint family")
+        sentences.append(
+            f"{problem.text(node)} = min s subject to e <= s for every member: a variable and a "
+            "constraint family"
+        )
         return most
 
     new = rewrite_problem(problem, rule)
-    new = dataclasses.replace(new, variables=thresholds.variables, sets=thresholds.sets, constraints=(*new.constraints, *bounds))
+    new = dataclasses.replace(
+        new, variables=thresholds.variables, sets=thresholds.sets, constraints=(*new.constraints, *bounds)
+    )
     return new, thresholds.recover(), sentences
 
 
@@ -54,7 +59,8 @@ reformulation = Reformulation(
     title="worst group",
     order=50,
     role="epigraph",
-    formula="max_k e_k = min s  subject to  e_k <= s for every k;  the multipliers are the weights q_k of the worst case",
+    formula="max_k e_k = min s  subject to  e_k <= s for every k;  the multipliers are the weights q_k "
+    "of the worst case",
     apply=_apply,
     needs="a maximum that the problem wants small",
     removes=("worst case", "kinks outside"),

@@ -19,7 +19,8 @@ from fccomodel.library.reductions.mean import MEAN
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseMean(ir.Expr):
-    """The mean (where ``inner`` is a sum, the sum) of f(outer + inner.body), f being quadratic on each of ``pieces``."""
+    """The mean (where ``inner`` is a sum, the sum) of f(outer + inner.body), f being quadratic on each
+    of ``pieces``."""
 
     outer: ir.Expr
     inner: ir.Reduce
@@ -66,15 +67,19 @@ class Row:
 
     def alike(self, body: ir.Expr) -> ir.Expr:
         """The reduction of what is the same for every element."""
-        return make("mul", body, self.over(const(1.0))) if self.kind.total else body
+        if self.kind.total:
+            return make("mul", body, self.over(const(1.0)))
+        return body
 
     def mean(self, body: ir.Expr) -> ir.Expr | None:
         """The separated form of the whole reduction; None where its body is not mixed."""
         if not self.mixed(body):
             return None
-        return self.log(body) if self.kind.logarithmic else self.of(body)
+        if self.kind.logarithmic:
+            return self.log(body)
+        return self.of(body)
 
-    # -------------------------------------------------------------------------------------------------------------- numbers
+    # -------------------------------------------------------------------------------------- numbers
     def of(self, body: ir.Expr) -> ir.Expr | None:
         """The mean (or the sum) of a body."""
         if not self.varies(body):
@@ -86,7 +91,8 @@ class Row:
         return self.product(body) or self.quadratic(body)
 
     def product(self, body: ir.Expr) -> ir.Expr | None:
-        """The mean of a product: of factors that depend on one side alone, of exponentials, and of one sum."""
+        """The mean of a product: of factors that depend on one side alone, of exponentials, and of one
+        sum."""
         outer, inner, exponent, sums = self.factors(body)
         if not sums:
             mean = self.over(inner or const(1.0)) if exponent is None else self.exponential(exponent, inner)
@@ -96,12 +102,16 @@ class Row:
             mean = self.of(sums[0])
         else:
             rest = _product(inner, None if exponent is None else make("exp", exponent))
-            mean = _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
-        return None if mean is None else _product(outer, mean)
+            mean = (
+                _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
+            )
+        if mean is None:
+            return None
+        return _product(outer, mean)
 
     def factors(self, body: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None, ir.Expr | None, list[ir.Expr]]:
-        """The factors without the own binder and those of it alone, as one each; the sum of the arguments of mixed exponentials;
-        and the other mixed factors."""
+        """The factors without the own binder and those of it alone, as one each; the sum of the
+        arguments of mixed exponentials; and the other mixed factors."""
         outer: ir.Expr | None = None
         inner: ir.Expr | None = None
         exponent: ir.Expr | None = None
@@ -134,7 +144,11 @@ class Row:
         if factor is None:
             return make("exp", make("add", a, self.over(b, reductions.logarithm(self.kind))))
         log = self.over(b, LOGMEANEXP)
-        return make("mul", make("exp", make("add", a, log)), self.over(make("mul", factor, make("exp", make("sub", b, log)))))
+        return make(
+            "mul",
+            make("exp", make("add", a, log)),
+            self.over(make("mul", factor, make("exp", make("sub", b, log)))),
+        )
 
     def quadratic(self, body: ir.Expr) -> ir.Expr | None:
         """The mean of a piecewise quadratic function of a sum."""
@@ -154,28 +168,39 @@ class Row:
         mean = ir.Reduce(kind=MEAN.name, binders=self.node.binders, body=b)
         middle, away = make("add", a, mean), make("sub", b, mean)
         slope = make("add", make("mul", const(2 * p), middle), const(q))
-        value = make("add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r))
-        first, second = make("mul", slope, self.over(away)), make("mul", const(p), self.over(make("square", away)))
+        value = make(
+            "add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r)
+        )
+        first, second = (
+            make("mul", slope, self.over(away)),
+            make("mul", const(p), self.over(make("square", away))),
+        )
         return make("add", make("add", self.alike(value), first), second)
 
-    # ----------------------------------------------------------------------------------------------------------- logarithms
+    # ----------------------------------------------------------------------------------- logarithms
     def log(self, body: ir.Expr) -> ir.Expr | None:
         """The logarithm of the mean (or of the sum) of e^body."""
         if not self.varies(body):
-            return make("add", body, self.over(const(0.0))) if self.kind.total else body
+            if self.kind.total:
+                return make("add", body, self.over(const(0.0)))
+            return body
         if not self.mixed(body):
             return self.over(body)
         if _named(body, "logaddexp"):
             assert isinstance(body, ir.Apply)
             return _mapped(body, self.log)
         parts = self.split(body)
-        return None if parts is None else make("add", parts[0], self.over(parts[1]))
+        if parts is None:
+            return None
+        return make("add", parts[0], self.over(parts[1]))
 
-    # ---------------------------------------------------------------------------------------------------------- sums of sides
+    # -------------------------------------------------------------------------------- sums of sides
     def split(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """(a, b) with a + b = node, a without the own binder and b of it alone; None where there are none."""
         a, b = sides(node, self.node.binders, self.free) or (None, None)
-        return None if a is None or b is None else (a, b)
+        if a is None or b is None:
+            return None
+        return (a, b)
 
 
 def _is_sum(node: ir.Expr) -> bool:
@@ -192,11 +217,15 @@ def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr |
     """The node over what its children become; None where one becomes None."""
     children = [of(child) for child in node.children]
     mapped = tuple(child for child in children if child is not None)
-    return with_children(node, mapped) if len(mapped) == len(children) else None
+    if len(mapped) == len(children):
+        return with_children(node, mapped)
+    return None
 
 
 def _sum(left: ir.Expr | None, right: ir.Expr) -> ir.Expr:
-    return right if left is None else make("add", left, right)
+    if left is None:
+        return right
+    return make("add", left, right)
 
 
 def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False) -> ir.Expr:
@@ -204,5 +233,7 @@ def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False)
     if right is None:
         return left or const(1.0)
     if left is None:
-        return make("inv", right) if inverse else right
+        if inverse:
+            return make("inv", right)
+        return right
     return make("div" if inverse else "mul", left, right)

@@ -2,9 +2,10 @@
 
     minimise 1/2 z'Pz + q.z   s.t.   A z + s = b, s >= 0,   E z = e,   z = (x, t_1, t_2, ..)
 
-where no row of A, and no entry of P, has entries of two of the small vectors t_c, and beside t_c there are multiples of a few
-vectors u_c1, u_c2, .. (of one where a function has kinks along one affine function of x): so are means of piecewise functions. A
-step of an interior-point method (``barrier``) solves for x with sum_c U_c'W_c U_c, weighted products of the rows with themselves;
+where no row of A, and no entry of P, has entries of two of the small vectors t_c, and beside t_c
+there are multiples of a few vectors u_c1, u_c2, .. (of one where a function has kinks along one
+affine function of x): so are means of piecewise functions. A step of an interior-point method
+(``barrier``) solves for x with sum_c U_c'W_c U_c, weighted products of the rows with themselves;
 with rows g_i.U_c x + a_i.t_c of weights d_i,
 
     W_c = min over V of sum_i d_i (g_i + V'a_i)(g_i + V'a_i)' + V'P_c V,
@@ -25,7 +26,8 @@ from scipy import sparse
 
 from fccomodel.numerics.cone_programs import ConeProgram
 
-#: The most entries of a t_c, and of different ones in a row, before that row becomes an equation with a variable of its own.
+#: The most entries of a t_c, and of different ones in a row, before that row becomes an equation
+#: with a variable of its own.
 MOST_OWN, MOST_LONG = 3, 8
 #: The most vectors u of a t_c.
 MOST_TURNS = 3
@@ -33,15 +35,15 @@ MOST_TURNS = 3
 MOST_EQUATIONS, MOST_SHARED = 200, 600
 #: How far two rows may be from multiples of one another, relative to the larger.
 ALIKE = 1e-13
-#: Seconds of an iteration: for each number of u, and for it and each entry of x; for each row; for a cube of entries of x; and
-#: in any case. Of one core at 2.5 GHz.
+#: Seconds of an iteration: for each number of u, and for it and each entry of x; for each row; for
+#: a cube of entries of x; and in any case. Of one core at 2.5 GHz.
 NUMBER_S, PRODUCT_S, ROW_S, CUBE_S, ONCE_S = 4e-9, 1.2e-10, 1.2e-7, 2e-10, 4e-4
 ITERATIONS = 20
 
 
 class Local(NamedTuple):
-    """Inequalities with a t_c: ``which`` they are, ``of`` what c, the coefficients ``a`` (k, rows) of t_c, and ``g`` (j, rows) of
-    its vectors u."""
+    """Inequalities with a t_c: ``which`` they are, ``of`` what c, the coefficients ``a`` (k, rows) of
+    t_c, and ``g`` (j, rows) of its vectors u."""
 
     which: np.ndarray | slice
     of: np.ndarray
@@ -58,17 +60,21 @@ class Free(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """A program by its parts, scaled: ``columns`` and ``sides`` are what z and the rows are multiplied by, ``unit`` the value.
+    """A program by its parts, scaled: ``columns`` and ``sides`` are what z and the rows are multiplied
+    by, ``unit`` the value.
 
-    z = (x, t) has p entries of x and k of each t_c, of which some are none; ``shared`` (p,) and ``own`` (k, c) say what columns
-    of the program they are, -1 of none, ``width`` how many it has.
+    z = (x, t) has p entries of x and k of each t_c, of which some are none; ``shared`` (p,) and
+    ``own`` (k, c) say what columns of the program they are, -1 of none, ``width`` how many it has.
 
     P, q, E, e   objective and equations
-    U, T, b      inequalities A z <= b, where A z = T (Ux, t): U' (p, n) has the vectors u, and the rows without a t_c
-    held         (k, k, c): P_c, and 1 where t_c has no entry, or one that nothing holds;   curved: P_c, None where all are zero
+    U, T, b      inequalities A z <= b, where A z = T (Ux, t): U' (p, n) has the vectors u, and the
+                 rows without a t_c
+    held         (k, k, c): P_c, and 1 where t_c has no entry, or one that nothing holds;   curved:
+                 P_c, None where all are zero
     place        (j, c): the vectors u of t_c, -1 where there is none
     local, free  the inequalities, with a t_c and without
-    order        the rows of the program that they are, inequalities first, where those of many t_c are equations whose slack is
+    order        the rows of the program that they are, inequalities first, where those of many t_c
+                 are equations whose slack is
                  a further x
     """
 
@@ -151,7 +157,11 @@ class Arrow:
     def seconds(self) -> float:
         """Of the whole solve, foreseen."""
         p, n = self.U.shape
-        each = n * p * (NUMBER_S + PRODUCT_S * p) + ROW_S * (len(self.b) + self.own.size) + CUBE_S * (p + len(self.e)) ** 3
+        each = (
+            n * p * (NUMBER_S + PRODUCT_S * p)
+            + ROW_S * (len(self.b) + self.own.size)
+            + CUBE_S * (p + len(self.e)) ** 3
+        )
         return ITERATIONS * (each + ONCE_S)
 
 
@@ -168,7 +178,9 @@ def arrow(program: ConeProgram) -> Arrow | None:
     return None
 
 
-def _with(program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, kinds: np.ndarray, few: np.ndarray) -> Arrow | None:
+def _with(
+    program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, kinds: np.ndarray, few: np.ndarray
+) -> Arrow | None:
     """With these columns as the t; rows of many of them as equations."""
     long, n = _long(A, few) & ~kinds, A.shape[1]
     slack, equal = np.flatnonzero(long), kinds | long
@@ -177,11 +189,18 @@ def _with(program: ConeProgram, A: sparse.csr_matrix, P: sparse.csr_matrix, kind
     count = len(slack)
     extra = sparse.csr_matrix((np.ones(count), (slack, np.arange(count))), shape=(len(kinds), count))
     A = sparse.hstack([A, extra], format="csr")
-    below = sparse.csr_matrix((-np.ones(count), (np.arange(count), n + np.arange(count))), shape=(count, n + count))
-    P = sparse.csr_matrix((P.data, P.indices, np.concatenate([P.indptr, np.full(count, P.nnz)])), shape=(n + count,) * 2)
+    below = sparse.csr_matrix(
+        (-np.ones(count), (np.arange(count), n + np.arange(count))), shape=(count, n + count)
+    )
+    P = sparse.csr_matrix(
+        (P.data, P.indices, np.concatenate([P.indptr, np.full(count, P.nnz)])), shape=(n + count,) * 2
+    )
     few, q = (np.concatenate([part, np.zeros(count, dtype=part.dtype)]) for part in (few, program.q))
     order = np.concatenate([np.flatnonzero(~equal), np.full(count, -1), np.flatnonzero(equal)])
-    upper, b = sparse.vstack([A[~equal], below], format="csr"), np.concatenate([program.b[~equal], np.zeros(count)])
+    upper, b = (
+        sparse.vstack([A[~equal], below], format="csr"),
+        np.concatenate([program.b[~equal], np.zeros(count)]),
+    )
     return _parts(upper, b, A[equal], program.b[equal], P, q, few, order, n)
 
 
@@ -195,8 +214,8 @@ def _pattern(A: sparse.csr_matrix) -> sparse.csr_matrix:
 
 
 def _few(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndarray]:
-    """Which columns may be entries of a t_c, the most of them first: those of so few rows that they fall apart, rows of very many
-    set aside."""
+    """Which columns may be entries of a t_c, the most of them first: those of so few rows that they
+    fall apart, rows of very many set aside."""
     counts, found = np.bincount(A.indices, minlength=A.shape[1]), [np.zeros(A.shape[1], dtype=bool)]
     for most in np.unique(counts)[:8]:
         few = counts <= most
@@ -224,10 +243,18 @@ def _together(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> np
 
 
 def _parts(
-    A: sparse.csr_matrix, b: np.ndarray, E: sparse.csr_matrix, e: np.ndarray, P: sparse.csr_matrix, q: np.ndarray,
-    few: np.ndarray, order: np.ndarray, width: int,
-) -> Arrow | None:  # fmt: skip
-    """Scaled, by components; None where rows of one are no multiples of one another, or P has entries of x and t."""
+    A: sparse.csr_matrix,
+    b: np.ndarray,
+    E: sparse.csr_matrix,
+    e: np.ndarray,
+    P: sparse.csr_matrix,
+    q: np.ndarray,
+    few: np.ndarray,
+    order: np.ndarray,
+    width: int,
+) -> Arrow | None:
+    """Scaled, by components; None where rows of one are no multiples of one another, or P has entries
+    of x and t."""
     shared, places = np.flatnonzero(~few), np.flatnonzero(few)
     if P[shared][:, places].nnz:
         return None
@@ -241,7 +268,10 @@ def _parts(
     own = _own(_together(_pattern(A)[:, places], P, few), places)
     at, size = np.empty(A.shape[1], dtype=int), len(shared) + own.size
     at[shared], at[own[own >= 0]] = np.arange(len(shared)), len(shared) + np.flatnonzero(own.ravel() >= 0)
-    A, E, P = (sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size)) for part in (A, E, P))
+    A, E, P = (
+        sparse.csr_matrix((part.data, at[part.indices], part.indptr), (part.shape[0], size))
+        for part in (A, E, P)
+    )
     found = _rows(A, len(shared), own.shape)
     if found is None:
         return None
@@ -252,9 +282,26 @@ def _parts(
     held, k = curved.copy(), np.arange(len(own))
     held[k, k] += (own < 0) | bare[own]
     return Arrow(
-        P=P, q=objective, E=E, e=e, U=U, T=T, b=b, held=held, curved=curved if curved.any() else None, place=place, local=local,
-        free=free, order=order, columns=columns, sides=sides, unit=unit, shared=shared, own=own, width=width,
-    )  # fmt: skip
+        P=P,
+        q=objective,
+        E=E,
+        e=e,
+        U=U,
+        T=T,
+        b=b,
+        held=held,
+        curved=curved if curved.any() else None,
+        place=place,
+        local=local,
+        free=free,
+        order=order,
+        columns=columns,
+        sides=sides,
+        unit=unit,
+        shared=shared,
+        own=own,
+        width=width,
+    )
 
 
 def _own(which: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -279,7 +326,8 @@ def _curved(P: sparse.csr_matrix, p: int, shape: tuple[int, ...]) -> np.ndarray:
 def _rows(
     A: sparse.csr_matrix, p: int, shape: tuple[int, ...]
 ) -> tuple[torch.Tensor, sparse.csr_matrix, np.ndarray, Local, Free] | None:
-    """U', T, place, and the inequalities; None where those of one component have too many vectors u, or there is none."""
+    """U', T, place, and the inequalities; None where those of one component have too many vectors u,
+    or there is none."""
     (size, count), m = shape, A.shape[0]
     entries = A.tocoo()
     inside = entries.col >= p
@@ -307,14 +355,19 @@ def _scaled(A: sparse.csr_matrix, rows: np.ndarray, columns: np.ndarray) -> spar
     return sparse.csr_matrix((data, A.indices, A.indptr), shape=A.shape)
 
 
-def _scales(A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, rounds: int = 3) -> tuple[np.ndarray, np.ndarray]:
+def _scales(
+    A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, rounds: int = 3
+) -> tuple[np.ndarray, np.ndarray]:
     """What makes the largest entries of rows and columns about 1 (D. Ruiz, 2001)."""
     both = abs(sparse.vstack([A, E], format="csr"))
     columns, sides = np.ones(A.shape[1]), np.ones(both.shape[0])
     for _ in range(rounds):
         now = _scaled(both, sides, columns)
         some, high = np.diff(now.indptr) > 0, np.zeros(A.shape[1])
-        sides[some] /= np.sqrt(np.maximum.reduceat(now.data, now.indptr[:-1][some])) if some.any() else 1.0
+        if some.any():
+            sides[some] /= np.sqrt(np.maximum.reduceat(now.data, now.indptr[:-1][some]))
+        else:
+            sides[some] /= 1.0
         for part in (now, abs(_scaled(P, columns, columns))):
             np.maximum.at(high, part.indices, part.data)
         columns /= np.sqrt(np.where(high > 0, high, 1.0))
@@ -324,8 +377,8 @@ def _scales(A: sparse.csr_matrix, E: sparse.csr_matrix, P: sparse.csr_matrix, ro
 def _multiples(
     AX: sparse.csr_matrix, of: np.ndarray, some: np.ndarray, count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-    """The vectors u and the rows without t_c as one array, with those of each t_c, and each row's place in it, which of its t_c's
-    it is, and its multiple; None where there are too many."""
+    """The vectors u and the rows without t_c as one array, with those of each t_c, and each row's
+    place in it, which of its t_c's it is, and its multiple; None where there are too many."""
     m = AX.shape[0]
     alone, left = np.flatnonzero(some & (of < 0)), np.flatnonzero(some & (of >= 0))
     arrays, row, turn, g = [AX[alone].toarray()], np.full(m, -1), np.zeros(m, dtype=int), np.zeros(m)

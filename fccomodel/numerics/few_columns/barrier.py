@@ -1,5 +1,5 @@
-"""An interior-point method for programs of few variables and many rows (``arrow``), by the steps of S. Mehrotra, On the
-implementation of a primal-dual interior point method, 1992."""
+"""An interior-point method for programs of few variables and many rows (``arrow``), by the steps of S.
+Mehrotra, On the implementation of a primal-dual interior point method, 1992."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 
 from fccomodel.numerics.few_columns.arrow import Arrow
 
-#: Iterations at most; times that a step is refined, and what may be off; what is added to the pivots, of theirs; the share of the
-#: way to the boundary.
+#: Iterations at most; times that a step is refined, and what may be off; what is added to the
+#: pivots, of theirs; the share of the way to the boundary.
 MOST, REFINED, ENOUGH, ADDED, SHARE = 60, 2, 1e-12, 1e-13, 0.995
 #: Iterations that gain nothing, after which it ends: where less would do, where not.
 IDLE = (2, 4)
@@ -42,7 +42,9 @@ class Step:
         K = np.zeros((p + ne, p + ne))
         K[:p, :p], K[p:, :p], K[:p, p:] = S, self.tops, self.tops.T
         if self.ET is not None:
-            K[p:, p:] = -np.tensordot(self.ET, np.einsum("ijc,ajc->aic", self.inverse, self.ET), ((1, 2), (1, 2)))
+            K[p:, p:] = -np.tensordot(
+                self.ET, np.einsum("ijc,ajc->aic", self.inverse, self.ET), ((1, 2), (1, 2))
+            )
         above = np.arange(p + ne) < p
         sizes = np.abs(K.diagonal())
         self.scale = 1 / np.sqrt(np.where(sizes > ADDED, sizes, np.where(above, ADDED, 1.0)))
@@ -66,7 +68,10 @@ class Step:
         self.inverse = _inverse(B)
         self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
         ahead = g + np.einsum("im,ijm->jm", a, self.v[..., of])
-        bent = None if parts.curved is None else np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
+        if parts.curved is None:
+            bent = None
+        else:
+            bent = np.einsum("kic,klc,ljc->ijc", self.v, parts.curved, self.v)
         rows, vector = parts.free
         w = np.bincount(vector, self.d[rows], parts.U.shape[1]).astype(float)
         S = torch.from_numpy(parts.quadratic.copy())
@@ -95,7 +100,10 @@ class Step:
         ft = f[p:].reshape(parts.own.shape)
         top = f[:p] + parts.pulled(self._by_vector(np.einsum("ic,ijc->jc", ft, self.v)))
         inner = np.einsum("ijc,jc->ic", self.inverse, ft)
-        low = r if self.ET is None else r - np.tensordot(self.ET, inner)
+        if self.ET is None:
+            low = r
+        else:
+            low = r - np.tensordot(self.ET, inner)
         right = torch.from_numpy(self.scale * np.concatenate([top, low]))
         found = self.scale * torch.linalg.lu_solve(*self.factor, right[:, None])[:, 0].numpy()
         dx, dy = found[:p], found[p:]
@@ -105,7 +113,9 @@ class Step:
             dt = dt - np.einsum("ijc,jc->ic", self.inverse, np.tensordot(dy, self.ET, 1))
         return np.concatenate([dx, dt.ravel()]), dy, parts.T @ np.concatenate([along, dt.ravel()])
 
-    def refined(self, f: np.ndarray, r: np.ndarray, times: int = REFINED) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def refined(
+        self, f: np.ndarray, r: np.ndarray, times: int = REFINED
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same to the accuracy that the equations themselves have."""
         parts = self.parts
         dz, dy, Adz = self(f, r)
@@ -136,8 +146,9 @@ def _inverse(B: np.ndarray) -> np.ndarray:
 
 
 class Point(NamedTuple):
-    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it: of the inequalities, the equations
-    and the dual, and relative: of the primal, the dual, and the gap between them."""
+    """z, the slacks s, the duals u of the rows and y of the equations, and what is off at it: of the
+    inequalities, the equations and the dual, and relative: of the primal, the dual, and the gap
+    between them."""
 
     z: np.ndarray
     s: np.ndarray
@@ -150,7 +161,8 @@ class Point(NamedTuple):
 
 
 def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None = None) -> Result:
-    """The optimum: ``Solved`` at the first accuracy, ``AlmostSolved`` at the second where no more is reached, or ``Unknown``."""
+    """The optimum: ``Solved`` at the first accuracy, ``AlmostSolved`` at the second where no more is
+    reached, or ``Unknown``."""
     began, (wanted, taken) = time.perf_counter(), accuracy
     now = best = _begin(parts)
     done, stalled, least, product = 0, 0, now.off, math.inf
@@ -170,12 +182,18 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
             stalled, product = 0 if gains else stalled + 1, min(product, float(now.s @ now.u))
             least = (min(now.off[0], least[0]), min(now.off[1], least[1]), min(now.off[2], least[2]))
             best = now if max(now.off) < max(best.off) else best
-    status = "Solved" if max(best.off) <= wanted else "AlmostSolved" if max(best.off) <= taken else "Unknown"
+    if max(best.off) <= wanted:
+        status = "Solved"
+    elif max(best.off) <= taken:
+        status = "AlmostSolved"
+    else:
+        status = "Unknown"
     return _result(parts, best, status, done)
 
 
 def _begin(parts: Arrow) -> Point:
-    """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and quadratic cone program solvers)."""
+    """Where the equations hold and the slacks are least (L. Vandenberghe, CVXOPT's linear and
+    quadratic cone program solvers)."""
     z, y, Az = Step(parts, np.ones(len(parts.b))).refined(parts.back(parts.b) - parts.q, parts.e)
     u = Az - parts.b
     return _point(parts, z, _inside(-u), _inside(u), y)
@@ -184,7 +202,9 @@ def _begin(parts: Arrow) -> Point:
 def _inside(s: np.ndarray) -> np.ndarray:
     """Moved by one number, if need be, so far that all are positive."""
     least = -s.min(initial=0.0)
-    return s if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)) else s + 1 + least
+    if least < -1e-8 * (1 + np.abs(s).max(initial=0.0)):
+        return s
+    return s + 1 + least
 
 
 def _next(parts: Arrow, now: Point) -> Point:

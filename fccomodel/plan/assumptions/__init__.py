@@ -6,6 +6,19 @@ from fccomodel.plan.assumptions import _inner, _outer, _shape, _whole
 from fccomodel.plan.assumptions._base import RANGE, TRUST, WEIGHTS, Assumption, Block, Finding, Setting
 from fccomodel.plan.assumptions._whole import coercive, modulus
 
-__all__ = ["ALL", "RANGE", "TRUST", "WEIGHTS", "Assumption", "Block", "Finding", "Setting", "coercive", "modulus"]
+__all__ = [
+    "ALL",
+    "RANGE",
+    "TRUST",
+    "WEIGHTS",
+    "Assumption",
+    "Block",
+    "Finding",
+    "Setting",
+    "coercive",
+    "modulus",
+]
 
-ALL: dict[str, Assumption] = {a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS}
+ALL: dict[str, Assumption] = {
+    a.name: a for module in (_whole, _outer, _inner, _shape) for a in module.ASSUMPTIONS
+}

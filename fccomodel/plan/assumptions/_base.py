@@ -26,7 +26,8 @@ from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
 #: words of findings that take it on trust that the iterates stay bounded
 RANGE, WEIGHTS = "on the range seen", "on bounded sets"
 TRUST = (
-    f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a root, a logarithm or a "
+    f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a "
+    "root, a logarithm or a "
     "fraction's bar to stay away from 0"
 )
 #: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
@@ -40,7 +41,8 @@ class Finding:
     standing  how far that can be trusted: proved, bounded from data, estimated, assumed
     subject   the part of the model that decides, as its text; ``span`` is its place
     fix       what to write instead, where a rewrite is known
-    practice  what is run all the same where it does not hold: no theorem covers that; empty where there is no such thing
+    practice  what is run all the same where it does not hold: no theorem covers that; empty where
+              there is no such thing
     """
 
     holds: bool
@@ -74,7 +76,8 @@ class Assumption:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inner:
-    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is its name in f.
+    """A tracked expectation u = E g: the facts of the expectation and of one sample of it; ``hole`` is
+    its name in f.
 
     flipped  f is affine and falls in u: f and -g are what theorems speak of
     """
@@ -88,7 +91,9 @@ class Inner:
     @property
     def signed(self) -> Facts:
         """The facts of g, or of -g where that is what theorems speak of."""
-        return self.mean.negated() if self.flipped else self.mean
+        if self.flipped:
+            return self.mean.negated()
+        return self.mean
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,7 +103,8 @@ class Block:
     f      facts in the holes, where these lie in the ranges of the expectations
     local  the same where holes and variables lie in compact sets
     see    where a property of f is lost is looked up there
-    edge   a root, a logarithm or a fraction of f may meet its end, which the iterates are then taken to stay away from
+    edge   a root, a logarithm or a fraction of f may meet its end, which the iterates are then
+           taken to stay away from
     """
 
     label: str
@@ -114,12 +120,16 @@ class Block:
     @property
     def words(self) -> str:
         """What f is, in the model's words."""
-        return f"the penalty of {self.label}" if self.label != "objective" else short(self.text)
+        if self.label != "objective":
+            return f"the penalty of {self.label}"
+        return short(self.text)
 
     @property
     def arguments(self) -> int:
         """The number of arguments of f."""
-        return self.term.d1 if self.term is not None else len(self.inner)
+        if self.term is not None:
+            return self.term.d1
+        return len(self.inner)
 
     @property
     def curved(self) -> bool:
@@ -131,7 +141,8 @@ class Block:
 class Setting:
     """A problem in the form that an algorithm works on, and what is known of it.
 
-    normal    its normal form, every kink smoothed that can be        analysis  of the problem as the user wrote it
+    normal    its normal form, every kink smoothed that can be        analysis  of the problem as
+              the user wrote it
     penalty   how the algorithm takes constraints; None: not at all
     rho       the largest multiplier that the penalty allows
     batch     how many members of a set a step takes, where that is known
@@ -162,14 +173,18 @@ class Setting:
 
     @cached_property
     def see(self) -> Analysis:
-        """The analysis of the reformulated problem; that of the user's own where no variable is added or bounded."""
+        """The analysis of the reformulated problem; that of the user's own where no variable is added
+        or bounded."""
         if dict(self.reformed.variables) == dict(self.problem.variables):
             return self.analysis
-        return dataclasses.replace(self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound))
+        return dataclasses.replace(
+            self.analysis, problem=self.reformed, see=structure.seer(self.reformed, self.bound)
+        )
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """Everything that is minimised but the regularisers; constraints only where the algorithm takes them."""
+        """Everything that is minimised but the regularisers; constraints only where the algorithm
+        takes them."""
         free = self.free or self
         return (*free.composed, *self.penalties, *free.plain)
 
@@ -191,10 +206,20 @@ class Setting:
         kinds = {c.label: c.kind for c in self.reformed.constraints}
         blocks = []
         for term in self.normal.terms:
-            if term.label in kinds and self.penalty is not None and not (term.label == "objective" and term.d1):
-                f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
+            if (
+                term.label in kinds
+                and self.penalty is not None
+                and not (term.label == "objective" and term.d1)
+            ):
+                f: ir.Expr
+                if term.d1:
+                    f = term.f
+                else:
+                    f = ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
-                blocks.append(self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term))
+                blocks.append(
+                    self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term)
+                )
         return tuple(blocks)
 
     def penalised(self, f: ir.Expr, kind: str) -> ir.Expr:
@@ -209,7 +234,10 @@ class Setting:
             for k, m in enumerate(means, 1)
         )
         holes = {g.hole: g.mean.interval.value for g in inner}
-        analyser = structure.seer(self.reformed, self.bound, holes) if holes else see
+        if holes:
+            analyser = structure.seer(self.reformed, self.bound, holes)
+        else:
+            analyser = see
         facts = analyser(f)
         raised, steep = {}, structure.steep_at_0(f)
         if steep and not tame(facts):
@@ -219,7 +247,9 @@ class Setting:
             analyser = structure.seer(self.reformed, self.bound, holes)
             facts = combine(facts, resting(analyser(f), raised.values()))
         if term is not None and term.kind == "expectation":
-            inner = tuple(dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner)
+            inner = tuple(
+                dataclasses.replace(g, flipped=facts.leaves.get(g.hole) == DECREASING) for g in inner
+            )
         local = facts
         for near in ranges(holes, facts):
             if tame(local):
@@ -233,9 +263,16 @@ class Setting:
         span = next((n.span for n in reversed(list(ir.walk(f))) if n.span != NOWHERE), NOWHERE)
         source = self.reformed.source
         return Block(
-            label=label, text=text or source.text[span.start : span.end], span=span, f=facts, local=local, inner=inner, term=term,
-            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser), edge=bool(facts.domain or steep),
-        )  # fmt: skip
+            label=label,
+            text=text or source.text[span.start : span.end],
+            span=span,
+            f=facts,
+            local=local,
+            inner=inner,
+            term=term,
+            see=dataclasses.replace(self.analysis, problem=self.reformed, see=analyser),
+            edge=bool(facts.domain or steep),
+        )
 
 
 def short(text: str, width: int = 60) -> str:
@@ -252,9 +289,14 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
         return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
 
     return dataclasses.replace(
-        facts, below=on(facts.below), above=on(facts.above), lipschitz=on(facts.lipschitz), gradient=on(facts.gradient),
-        differentiable=on(facts.differentiable), interval=on(facts.interval),
-    )  # fmt: skip
+        facts,
+        below=on(facts.below),
+        above=on(facts.above),
+        lipschitz=on(facts.lipschitz),
+        gradient=on(facts.gradient),
+        differentiable=on(facts.differentiable),
+        interval=on(facts.interval),
+    )
 
 
 def tame(facts: Facts) -> bool:
@@ -263,8 +305,8 @@ def tame(facts: Facts) -> bool:
 
 
 def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, Interval]]:
-    """Compact sets in which the expectations may stay: of all their values first; then, for those by which f is not proved to
-    be defined, of positive and of negative ones."""
+    """Compact sets in which the expectations may stay: of all their values first; then, for those by
+    which f is not proved to be defined, of positive and of negative ones."""
     whole = {name: compact(where) for name, where in holes.items()}
     yield whole
     named = {e.name for d in facts.domain for e in ir.walk(d.subject) if isinstance(e, ir.Hole)}
@@ -278,8 +320,14 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
 
 def compact(where: Interval) -> Interval:
     """A compact part of an interval: infinite and open ends moved inwards."""
-    low = -FAR if where.lo == -inf else where.lo + NEAR * where.lo_open
-    high = FAR if where.hi == inf else where.hi - NEAR * where.hi_open
+    if where.lo == -inf:
+        low = -FAR
+    else:
+        low = where.lo + NEAR * where.lo_open
+    if where.hi == inf:
+        high = FAR
+    else:
+        high = where.hi - NEAR * where.hi_open
     return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
 
 
@@ -293,8 +341,10 @@ def boxed(problem: ir.Problem) -> ir.Problem:
     return dataclasses.replace(problem, variables=variables)
 
 
-# ------------------------------------------------------------------------------------------------------------- findings
-def holds(why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject: str = "", span: Span = NOWHERE) -> Finding:
+# ----------------------------------------------------------------------------------------- findings
+def holds(
+    why: str, *facts: Fact, standing: Standing = Standing.PROVED, subject: str = "", span: Span = NOWHERE
+) -> Finding:
     """It holds, as far as the weakest of some facts."""
     worst = max([standing, *(f.standing for f in facts)])
     return Finding(holds=True, why=why, standing=worst, subject=subject, span=span)
@@ -328,8 +378,8 @@ def lost(see: Analysis, failures: list[derivation.Failure]) -> tuple[str, Span, 
 
 
 def every(findings: Iterable[Finding], otherwise: str) -> Finding:
-    """The first that does not hold (one without a practice before the others); else the one that is least certain;
-    ``otherwise`` where there is none."""
+    """The first that does not hold (one without a practice before the others); else the one that is
+    least certain; ``otherwise`` where there is none."""
     findings = list(findings)
     if not findings:
         return holds(otherwise)
@@ -338,5 +388,8 @@ def every(findings: Iterable[Finding], otherwise: str) -> Finding:
         return next((one for one in failed if not one.practice), failed[0])
     worst = max(findings, key=lambda one: one.standing)
     others = sum(one.standing == worst.standing for one in findings) - 1
-    more = f" ({others} more alike)" if others else ""
+    if others:
+        more = f" ({others} more alike)"
+    else:
+        more = ""
     return dataclasses.replace(worst, why=worst.why + more)

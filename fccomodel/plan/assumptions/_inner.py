@@ -43,7 +43,9 @@ def _of(setting: Setting, decide: Callable[[Setting, Block, Inner], Finding]) ->
     return every((decide(setting, b, g) for b, g in _inner(setting)), NO_INNER)
 
 
-def _about(setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED) -> Finding:
+def _about(
+    setting: Setting, g: Inner, why: str, *facts: Fact, standing: Standing = Standing.PROVED
+) -> Finding:
     text = setting.reformed.text(g.expr)
     given = "".join(f": {reason}" for reason in assumed(facts)[:1])
     return holds(f"{short(text)}: {why}{given}", *facts, standing=standing, subject=text, span=g.expr.span)
@@ -57,8 +59,13 @@ def _lacking(setting: Setting, g: Inner, failures: list[derivation.Failure], wha
 def _unbound(setting: Setting, failures: list[derivation.Failure]) -> list[str]:
     """The nets that all failures are about, where no module is bound to any of them."""
     nets = [node.net for node, _, _ in failures if isinstance(node, ir.NetCall)]
-    modules = setting.bound.nets if setting.bound is not None else {}
-    return nets if nets and len(nets) == len(failures) and not any(n in modules for n in nets) else []
+    if setting.bound is not None:
+        modules = setting.bound.nets
+    else:
+        modules = {}
+    if nets and len(nets) == len(failures) and not any(n in modules for n in nets):
+        return nets
+    return []
 
 
 def smooth(setting: Setting) -> Finding:
@@ -73,13 +80,23 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
     if f.smooth:
         if f.gradient.value.finite:
             constant = f.gradient.value
-            number = f", constant {constant.value:.4g}" if constant.known else ""
-            said = "affine" if constant.zero else f"its gradient is Lipschitz{number}"
+            if constant.known:
+                number = f", constant {constant.value:.4g}"
+            else:
+                number = ""
+            if constant.zero:
+                said = "affine"
+            else:
+                said = f"its gradient is Lipschitz{number}"
             return _about(setting, g, said, f.differentiable, f.gradient)
-        return _about(setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
+        return _about(
+            setting, g, f"its gradient is Lipschitz {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED
+        )
     failures = derivation.kinks(setting.see, f)
     if nets := _unbound(setting, failures):
-        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for smooth", standing=Standing.ASSUMED)
+        return _about(
+            setting, g, f"net {nets[0]} is not bound yet, and taken for smooth", standing=Standing.ASSUMED
+        )
     rough = [one for one in failures if isinstance(one[0], ir.NetCall)]
     smoothed = {id(n) for s in setting.normal.smoothed for n in ir.walk(s.stated)}
     left = rough or [one for one in failures if id(one[0]) not in smoothed]
@@ -89,8 +106,9 @@ def _smooth_as(setting: Setting, g: Inner, f: Facts) -> Finding:
 
 
 def _replaced(setting: Setting, g: Inner, kink: str) -> Finding:
-    """A g with kinks is not smooth. No theorem here has an envelope inside an expectation; it is run in practice where what
-    is left is smooth: what the envelopes are met by, and what they are made of."""
+    """A g with kinks is not smooth. No theorem here has an envelope inside an expectation; it is run
+    in practice where what is left is smooth: what the envelopes are met by, and what they are made
+    of."""
     after, once = replaced(setting, g.expr), f"once {kink} is replaced by its Moreau envelope"
     text = setting.reformed.text(g.expr)
     if not after.smooth:
@@ -105,7 +123,12 @@ def convex(setting: Setting) -> Finding:
 
 def _convex(setting: Setting, block: Block, g: Inner) -> Finding:
     if g.signed.convex:
-        said = "affine" if g.mean.affine else "concave, and subtracted" if g.flipped else "convex"
+        if g.mean.affine:
+            said = "affine"
+        elif g.flipped:
+            said = "concave, and subtracted"
+        else:
+            said = "convex"
         return _about(setting, g, said, g.signed.below)
     return _lacking(setting, g, derivation.lost_convexity(setting.see, g.mean, g.flipped), "g is not convex")
 
@@ -118,14 +141,20 @@ def _lipschitz(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.sample
     if f.is_lipschitz:
         value = f.lipschitz.value
-        return _about(setting, g, f"Lipschitz{f', constant {value.value:.4g}' if value.known else ''}", f.lipschitz)
+        return _about(
+            setting, g, f"Lipschitz{f', constant {value.value:.4g}' if value.known else ''}", f.lipschitz
+        )
     if f.smooth or f.weakly_convex or f.weakly_concave:
         return _about(setting, g, f"Lipschitz {WEIGHTS}", standing=Standing.ASSUMED)
     failures = derivation.unknown(setting.see, f)
     if nets := _unbound(setting, failures):
-        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED)
+        return _about(
+            setting, g, f"net {nets[0]} is not bound yet, and taken for Lipschitz", standing=Standing.ASSUMED
+        )
     if _smooth(setting, block, g).met:
-        return _about(setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED)
+        return _about(
+            setting, g, f"once its kinks are replaced, Lipschitz {WEIGHTS}", standing=Standing.ASSUMED
+        )
     return _lacking(setting, g, failures, "not known to be Lipschitz")
 
 
@@ -136,13 +165,25 @@ def weakly_convex(setting: Setting) -> Finding:
 def _weakly_convex(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.signed
     if f.weakly_convex:
-        said = "convex" if f.convex else f"{f.below.value.value:.3g}-weakly convex" if f.below.value.known else "weakly convex"
+        if f.convex:
+            said = "convex"
+        elif f.below.value.known:
+            said = f"{f.below.value.value:.3g}-weakly convex"
+        else:
+            said = "weakly convex"
         return _about(setting, g, said, f.below)
     if f.smooth:
-        return _about(setting, g, f"smooth, hence weakly convex {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED)
+        return _about(
+            setting, g, f"smooth, hence weakly convex {WEIGHTS}", f.differentiable, standing=Standing.ASSUMED
+        )
     failures = derivation.unknown(setting.see, f)
     if nets := _unbound(setting, failures):
-        return _about(setting, g, f"net {nets[0]} is not bound yet, and taken for weakly convex", standing=Standing.ASSUMED)
+        return _about(
+            setting,
+            g,
+            f"net {nets[0]} is not bound yet, and taken for weakly convex",
+            standing=Standing.ASSUMED,
+        )
     return _lacking(setting, g, failures, "g is not weakly convex")
 
 
@@ -167,13 +208,26 @@ def bounded_variance(setting: Setting) -> Finding:
 
 def _bounded_variance(setting: Setting, block: Block, g: Inner) -> Finding:
     f = g.sample
-    drawn = [b for n in ir.walk(g.expr) if isinstance(n, ir.Reduce) for b in n.binders if isinstance(b.domain, ir.Distribution)]
+    drawn = [
+        b
+        for n in ir.walk(g.expr)
+        if isinstance(n, ir.Reduce)
+        for b in n.binders
+        if isinstance(b.domain, ir.Distribution)
+    ]
     if drawn:
-        name = drawn[0].domain.family if isinstance(drawn[0].domain, ir.Distribution) else ""
+        if isinstance(drawn[0].domain, ir.Distribution):
+            name = drawn[0].domain.family
+        else:
+            name = ""
         return _about(setting, g, f"a finite variance under {name} is assumed", standing=Standing.ASSUMED)
     if f.compact and f.is_lipschitz and f.size.value.finite:
-        return _about(setting, g, "bounded on the variables' bounded sets, and so is its variance", f.size, f.lipschitz)
-    return _about(setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED)
+        return _about(
+            setting, g, "bounded on the variables' bounded sets, and so is its variance", f.size, f.lipschitz
+        )
+    return _about(
+        setting, g, f"of bounded variance {WEIGHTS}, its table being finite", standing=Standing.ASSUMED
+    )
 
 
 def samples_smooth(setting: Setting) -> Finding:
@@ -191,7 +245,10 @@ def independent(setting: Setting) -> Finding:
         functions = sum((t.n or 0) * t.d1 * max(entries(bound, m.shape) for m in t.means) for t in tracked)
         numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
         if functions > numbers:
-            return lacks(f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one another")
+            return lacks(
+                f"{functions:,} inner functions of {numbers:,} numbers have gradients that depend on one "
+                "another"
+            )
     said = "that the inner functions' gradients are independent near stationary points is not checked"
     return holds(said, standing=Standing.ASSUMED)
 
@@ -221,14 +278,28 @@ def _kinkless(setting: Setting, block: Block, g: Inner) -> Finding:
 
 ASSUMPTIONS = (
     Assumption(name="inner smooth", meaning="smooth inner functions g", decide=smooth),
-    Assumption(name="smooth samples", meaning="samples of g that are smooth in the mean square", decide=samples_smooth),
-    Assumption(name="independent inner", meaning="inner functions with independent gradients", decide=independent),
-    Assumption(name="kinkless inner", meaning="inner functions g that are smooth as they are", decide=kinkless),
+    Assumption(
+        name="smooth samples",
+        meaning="samples of g that are smooth in the mean square",
+        decide=samples_smooth,
+    ),
+    Assumption(
+        name="independent inner", meaning="inner functions with independent gradients", decide=independent
+    ),
+    Assumption(
+        name="kinkless inner", meaning="inner functions g that are smooth as they are", decide=kinkless
+    ),
     Assumption(name="inner convex", meaning="convex inner functions g", decide=convex),
     Assumption(name="inner Lipschitz", meaning="Lipschitz inner functions g", decide=lipschitz),
     Assumption(name="inner weakly convex", meaning="weakly convex inner functions g", decide=weakly_convex),
     Assumption(
-        name="weakly monotone", meaning="g smooth, or g weakly convex with f convex and non-decreasing", decide=weakly_monotone
+        name="weakly monotone",
+        meaning="g smooth, or g weakly convex with f convex and non-decreasing",
+        decide=weakly_monotone,
     ),
-    Assumption(name="bounded variance", meaning="samples of g and of its Jacobian of bounded variance", decide=bounded_variance),
+    Assumption(
+        name="bounded variance",
+        meaning="samples of g and of its Jacobian of bounded variance",
+        decide=bounded_variance,
+    ),
 )

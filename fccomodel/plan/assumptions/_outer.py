@@ -6,7 +6,19 @@ from fccomodel.core import ir
 from fccomodel.library.proximal import Largest
 from fccomodel.normal_form import constant_values, reformulations
 from fccomodel.normal_form.smoothing import Smoother
-from fccomodel.plan.assumptions._base import RANGE, Assumption, Block, Finding, Inner, Setting, every, holds, lacks, lost, short
+from fccomodel.plan.assumptions._base import (
+    RANGE,
+    Assumption,
+    Block,
+    Finding,
+    Inner,
+    Setting,
+    every,
+    holds,
+    lacks,
+    lost,
+    short,
+)
 from fccomodel.plan.assumptions._smoothed import replaced
 from fccomodel.structure import why
 from fccomodel.structure.facts import INCREASING, Standing
@@ -15,7 +27,8 @@ NONE_OUTER = "every outer function is affine"
 
 
 def smooth(setting: Setting) -> Finding:
-    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to smooth."""
+    """Of compositions inside a tracked expectation too, whose outer functions are other algorithms' to
+    smooth."""
     made = {id(s.original): s.stated for s in setting.normal.smoothed if not s.inner}
     for g in (g for b in setting.blocks for g in b.inner if not g.mean.smooth):
         for kink in (made[id(node)] for node in ir.walk(g.expr) if id(node) in made):
@@ -30,11 +43,21 @@ def _smooth(setting: Setting, block: Block) -> Finding:
         words, span, fix = lost(block.see, why.kinks(block.see, f))
         if block.label != "objective" and setting.penalty and reformulations.penalty(setting.penalty).kinked:
             words, fix = f"{block.words} has a kink where the constraint is met with equality", ""
-        return lacks(f"not smooth: {words}", block.words, block.span if block.label != "objective" else span, fix)
+        return lacks(
+            f"not smooth: {words}", block.words, block.span if block.label != "objective" else span, fix
+        )
     if f.smooth and f.gradient.value.finite:
-        said = f"constant {f.gradient.value.value:.4g}" if f.gradient.value.known else "its constant depends on the data"
-        said = "affine" if f.gradient.value.zero else f"its gradient is Lipschitz, {said}"
-        return holds(f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span)
+        if f.gradient.value.known:
+            said = f"constant {f.gradient.value.value:.4g}"
+        else:
+            said = "its constant depends on the data"
+        if f.gradient.value.zero:
+            said = "affine"
+        else:
+            said = f"its gradient is Lipschitz, {said}"
+        return holds(
+            f"{block.words}: {said}", f.differentiable, f.gradient, subject=block.words, span=block.span
+        )
     if block.local.gradient.value.finite:
         return holds(
             f"{block.words}: its gradient is Lipschitz {RANGE}",
@@ -44,7 +67,9 @@ def _smooth(setting: Setting, block: Block) -> Finding:
             span=block.span,
         )
     return lacks(
-        f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span
+        f"the gradient of {block.words} is not known to be Lipschitz, on a bounded range either",
+        block.words,
+        block.span,
     )
 
 
@@ -58,26 +83,40 @@ def prox(setting: Setting) -> Finding:
 
 
 def _prox(setting: Setting, block: Block) -> Finding:
-    """Its own envelope where that is known; else a smooth function with envelopes in the place of its kinks."""
+    """Its own envelope where that is known; else a smooth function with envelopes in the place of its
+    kinks."""
     f = block.f
     after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner})
     if not f.weakly_convex and not after.made:
         return _weakly_convex(block)
     # a deterministic block is a function of the arguments of its envelopes, which are its inner functions
-    exact = after.linear or after.whole or not block.inner and after.facts.affine and all(a.smooth for a in after.arguments)
+    exact = (
+        after.linear
+        or after.whole
+        or not block.inner
+        and after.facts.affine
+        and all(a.smooth for a in after.arguments)
+    )
     if not f.weakly_convex or after.made and not exact:
         kink = short(setting.reformed.text(why.written(after.made[0].stated)))
         once = f"once {kink} is replaced by its Moreau envelope"
         if not after.smooth and block.edge:
-            after = replaced(setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner}, inside=True)
+            after = replaced(
+                setting, f.expr, {g.hole: g.mean.interval.value for g in block.inner}, inside=True
+            )
         if not after.smooth:
             words, span, fix = lost(after.see, why.kinks(after.see, after.rough[0]))
             return lacks(f"{block.words} is not smooth, not even {once}: {words}", block.words, span, fix)
-        what = "is not the Moreau envelope of a weakly convex function" if f.weakly_convex else "is not weakly convex"
+        if f.weakly_convex:
+            what = "is not the Moreau envelope of a weakly convex function"
+        else:
+            what = "is not weakly convex"
         said = f"{block.words} {what}; it is smooth {once}"
         return lacks(said, block.words, block.span, practice="the function with that envelope is minimised")
     said = "convex" if f.convex else "weakly convex"
-    return holds(f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span)
+    return holds(
+        f"{block.words}: {said}, and its prox is exact", f.below, subject=block.words, span=block.span
+    )
 
 
 def weakly_convex(setting: Setting) -> Finding:
@@ -88,10 +127,22 @@ def _weakly_convex(block: Block) -> Finding:
     f = block.f if block.f.weakly_convex else block.local
     if f.weakly_convex:
         rho = f.below.value
-        said = "convex" if f.convex else f"{rho.value:.3g}-weakly convex" if rho.known else "weakly convex"
-        given, where = (Standing.PROVED, "") if f is block.f else (Standing.ASSUMED, f" {RANGE}")
-        return holds(f"{block.words}: {said}{where}", f.below, standing=given, subject=block.words, span=block.span)
-    return lacks(f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span)
+        if f.convex:
+            said = "convex"
+        elif rho.known:
+            said = f"{rho.value:.3g}-weakly convex"
+        else:
+            said = "weakly convex"
+        if f is block.f:
+            given, where = (Standing.PROVED, "")
+        else:
+            given, where = (Standing.ASSUMED, f" {RANGE}")
+        return holds(
+            f"{block.words}: {said}{where}", f.below, standing=given, subject=block.words, span=block.span
+        )
+    return lacks(
+        f"{block.words} is not weakly convex as a function of its expectations", block.words, block.span
+    )
 
 
 def convex(setting: Setting) -> Finding:
@@ -101,7 +152,10 @@ def convex(setting: Setting) -> Finding:
 def _convex(block: Block) -> Finding:
     if block.f.convex:
         return holds(
-            f"{block.words}: convex as a function of its expectations", block.f.below, subject=block.words, span=block.span
+            f"{block.words}: convex as a function of its expectations",
+            block.f.below,
+            subject=block.words,
+            span=block.span,
         )
     words, span, fix = lost(block.see, why.lost_convexity(block.see, block.f, False))
     return lacks(f"f is not convex: {words}", block.words, span, fix)
@@ -114,7 +168,10 @@ def monotone(setting: Setting) -> Finding:
 def _monotone(block: Block, g: Inner) -> Finding:
     text = block.see.problem.text(g.expr)
     if g.flipped or g.mean.affine:
-        said = "stands there with its sign alone" if g.flipped else "is affine, so that f may fall in it"
+        if g.flipped:
+            said = "stands there with its sign alone"
+        else:
+            said = "is affine, so that f may fall in it"
         return holds(f"{short(text)} {said}", g.mean.below, subject=text, span=g.expr.span)
     sign = block.f.leaves.get(g.hole, INCREASING)
     if sign == INCREASING:
@@ -124,7 +181,8 @@ def _monotone(block: Block, g: Inner) -> Finding:
 
 
 def always_monotone(setting: Setting) -> Finding:
-    """Whether f is non-decreasing even where the inner function is affine: sox-2022, Assumption 3, makes no exception."""
+    """Whether f is non-decreasing even where the inner function is affine: sox-2022, Assumption 3,
+    makes no exception."""
     return every((_always_monotone(b, g) for b in setting.blocks if b.curved for g in b.inner), NONE_OUTER)
 
 
@@ -133,7 +191,9 @@ def _always_monotone(block: Block, g: Inner) -> Finding:
         return _monotone(block, g)
     text = short(block.see.problem.text(g.expr))
     practice = "steps are the same, and the problem is convex all the same, for that expectation is affine"
-    return lacks(f"{block.words} is not non-decreasing in {text}", block.words, g.expr.span, practice=practice)
+    return lacks(
+        f"{block.words} is not non-decreasing in {text}", block.words, g.expr.span, practice=practice
+    )
 
 
 def lipschitz(setting: Setting) -> Finding:
@@ -144,16 +204,29 @@ def _lipschitz(block: Block) -> Finding:
     f = block.f
     if f.is_lipschitz:
         value = f.lipschitz.value
-        said = f"constant {value.value:.4g}" if value.known else "its constant depends on the data"
+        if value.known:
+            said = f"constant {value.value:.4g}"
+        else:
+            said = "its constant depends on the data"
         return holds(f"{block.words}: Lipschitz, {said}", f.lipschitz, subject=block.words, span=block.span)
     if block.local.is_lipschitz:
-        return holds(f"{block.words}: Lipschitz {RANGE}", standing=Standing.ASSUMED, subject=block.words, span=block.span)
-    return lacks(f"{block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span)
+        return holds(
+            f"{block.words}: Lipschitz {RANGE}",
+            standing=Standing.ASSUMED,
+            subject=block.words,
+            span=block.span,
+        )
+    return lacks(
+        f"{block.words} is not known to be Lipschitz, on a bounded range either", block.words, block.span
+    )
 
 
 def bounded_divergence(setting: Setting) -> Finding:
     for block in (b for b in setting.blocks if b.curved):
-        said = f"{block.words}: the Bregman divergence of its envelope's conjugate is taken to be bounded where the duals stay"
+        said = (
+            f"{block.words}: the Bregman divergence of its envelope's conjugate is taken to be "
+            "bounded where the duals stay"
+        )
         return holds(said, standing=Standing.ASSUMED, subject=block.words, span=block.span)
     return holds(NONE_OUTER)
 
@@ -166,13 +239,17 @@ def conjugates(setting: Setting) -> Smoother:
 
 
 def conjugate_prox(setting: Setting) -> Finding:
-    """A y for each block, moved by half squares: smooth functions of expectations are convex ones of what is affine in them."""
+    """A y for each block, moved by half squares: smooth functions of expectations are convex ones of
+    what is affine in them."""
     smoother = conjugates(setting)
     for node, reason in smoother.bent:
         text = setting.reformed.text(node)
         return lacks(f"the conjugate of {short(text)} has no computable prox: {reason}", text, node.span)
     known = [s for s in smoother.made if not s.inner]
-    text = setting.reformed.text(known[0].stated) if known else ""
+    if known:
+        text = setting.reformed.text(known[0].stated)
+    else:
+        text = ""
     return holds(f"{short(text)}: its conjugate's prox is known" if known else NONE_OUTER)
 
 
@@ -185,18 +262,35 @@ def maxima(setting: Setting) -> Finding:
             return lacks(f"{short(text)} is no maximum, whose weights are in a simplex", text, s.stated.span)
     if not made:
         return lacks("no outer function has a kink")
-    return holds(f"{short(setting.reformed.text(made[0].stated))}: a maximum, whose weights are in the simplex")
+    return holds(
+        f"{short(setting.reformed.text(made[0].stated))}: a maximum, whose weights are in the simplex"
+    )
 
 
 ASSUMPTIONS = (
     Assumption(name="outer smooth", meaning="a smooth outer function f", decide=smooth),
-    Assumption(name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox),
+    Assumption(
+        name="outer prox", meaning="a weakly convex f that is smooth or has a computable prox", decide=prox
+    ),
     Assumption(name="outer weakly convex", meaning="a weakly convex outer function f", decide=weakly_convex),
     Assumption(name="outer convex", meaning="a convex outer function f", decide=convex),
-    Assumption(name="outer monotone", meaning="f non-decreasing where the inner function is not affine", decide=monotone),
+    Assumption(
+        name="outer monotone",
+        meaning="f non-decreasing where the inner function is not affine",
+        decide=monotone,
+    ),
     Assumption(name="outer always monotone", meaning="f non-decreasing", decide=always_monotone),
     Assumption(name="maxima", meaning="outer functions with kinks that are maxima", decide=maxima),
-    Assumption(name="conjugate prox", meaning="f whose conjugate has a computable prox", decide=conjugate_prox, form=True),
-    Assumption(name="bounded divergence", meaning="a bounded Bregman divergence of f's conjugate", decide=bounded_divergence),
+    Assumption(
+        name="conjugate prox",
+        meaning="f whose conjugate has a computable prox",
+        decide=conjugate_prox,
+        form=True,
+    ),
+    Assumption(
+        name="bounded divergence",
+        meaning="a bounded Bregman divergence of f's conjugate",
+        decide=bounded_divergence,
+    ),
     Assumption(name="outer Lipschitz", meaning="a Lipschitz outer function f", decide=lipschitz),
 )

@@ -31,22 +31,32 @@ def finite_sum(setting: Setting) -> Finding:
         for binder in node.binders:
             if isinstance(binder.domain, ir.Distribution):
                 text = setting.reformed.text(node)
-                return lacks(f"{binder.name} is drawn from {binder.domain.family}, which has no end of samples", text, node.span)
+                return lacks(
+                    f"{binder.name} is drawn from {binder.domain.family}, which has no end of samples",
+                    text,
+                    node.span,
+                )
             if isinstance(binder.domain, ir.RowSet):
                 tables.add(binder.domain.table)
-    return holds(f"every expectation is over the rows of {', '.join(sorted(tables))}" if tables else "no expectation is left")
+    return holds(
+        f"every expectation is over the rows of {', '.join(sorted(tables))}"
+        if tables
+        else "no expectation is left"
+    )
 
 
 def two_levels(setting: Setting) -> Finding:
-    """Whether no composition is inside a tracked expectation: a mean of means is one mean, and a sum over a listed set that every
-    step takes as a whole is a part of the outer function."""
+    """Whether no composition is inside a tracked expectation: a mean of means is one mean, and a sum
+    over a listed set that every step takes as a whole is a part of the outer function."""
     for term in setting.normal.terms:
         for mean, text in zip(term.means, term.inner, strict=True):
             inside = [n for n in ir.walk(mean.body) if is_sampled(n)]
             if inside and nonlinear_below(mean.body):
                 nested = setting.reformed.text(inside[0])
                 return lacks(
-                    f"{short(nested)} is an expectation inside the tracked expectation {short(text)}", nested, inside[0].span
+                    f"{short(nested)} is an expectation inside the tracked expectation {short(text)}",
+                    nested,
+                    inside[0].span,
                 )
         for node in (n for n in ir.walk(term.f) if isinstance(n, ir.Reduce) and reductions.of(n).linear):
             if any(isinstance(n, ir.Hole) for n in ir.walk(node.body)) and (part := _in_part(setting, node)):
@@ -56,7 +66,8 @@ def two_levels(setting: Setting) -> Finding:
 
 
 def _in_part(setting: Setting, node: ir.Reduce) -> str:
-    """``64 of 5,000``: how many members of a reduction a step takes, where these are not all; "" otherwise."""
+    """``64 of 5,000``: how many members of a reduction a step takes, where these are not all; ""
+    otherwise."""
     if setting.bound is None or setting.batch is None:
         return ""
     for binder in node.binders:
@@ -95,7 +106,9 @@ def shared_inner(setting: Setting) -> Finding:
         inside = any(isinstance(n, ir.Reduce) for n in ir.walk(node.body))
         if inside and (drawn := [b for b in node.binders if isinstance(b.domain, ir.Distribution)]):
             text = setting.reformed.text(node)
-            return lacks(f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span)
+            return lacks(
+                f"{drawn[0].name} is drawn from a distribution: its blocks cannot be listed", text, node.span
+            )
     sizes = [term.n * term.d1 if term.n is not None else None for term in setting.normal.terms]
     counted = [size for size in sizes if size is not None]
     reduces = (n for n in ir.walk(setting.normal.objective) if isinstance(n, ir.Reduce))
@@ -106,7 +119,10 @@ def shared_inner(setting: Setting) -> Finding:
     total = sum(counted)
     if total > LARGEST:
         return lacks(f"the model tracks {total:,} expectations, more than {LARGEST:,}")
-    return holds(f"{total:,} tracked expectations in one vector", standing=Standing.BOUNDED if setting.bound else Standing.PROVED)
+    return holds(
+        f"{total:,} tracked expectations in one vector",
+        standing=Standing.BOUNDED if setting.bound else Standing.PROVED,
+    )
 
 
 def linear_coupling(setting: Setting) -> Finding:
@@ -114,27 +130,45 @@ def linear_coupling(setting: Setting) -> Finding:
     if setting.constrained:
         return lacks("the model has constraints", setting.constrained[0].label, setting.constrained[0].span)
     problem = setting.problem
-    composed = [p for p in summands(problem.objective.expr) if any(isinstance(n, ir.Reduce) for n in ir.walk(p))]
+    composed = [
+        p for p in summands(problem.objective.expr) if any(isinstance(n, ir.Reduce) for n in ir.walk(p))
+    ]
     if len(composed) != 1 or problem.objective.sense != "minimize":
         return lacks("the objective is not one maximum, cvar or topk of group losses")
     node = composed[0]
     text = problem.text(node)
-    is_family = isinstance(node, ir.Reduce) and reductions.of(node).coupling and all(b.kind == "in" for b in node.binders)
+    is_family = (
+        isinstance(node, ir.Reduce)
+        and reductions.of(node).coupling
+        and all(b.kind == "in" for b in node.binders)
+    )
     if isinstance(node, ir.Reduce) and is_family and len(node.binders) > 1:
         return lacks(f"{short(text)} is over pairs, not over one set", text, node.span)
     if (inside := _largest_of_risks(node, is_family)) is not None:
         part = problem.text(inside)
-        return lacks(f"{short(part)} is not over the members of one set, which have a weight each", part, inside.span)
-    dual = robust.tilted(node, problem) if isinstance(node, ir.Reduce) else None
+        return lacks(
+            f"{short(part)} is not over the members of one set, which have a weight each", part, inside.span
+        )
+    if isinstance(node, ir.Reduce):
+        dual = robust.tilted(node, problem)
+    else:
+        dual = None
     if dual is not None and dual.divergence is not None:
-        return lacks(f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span)
+        return lacks(
+            f"the weights in {short(text)} carry a divergence: not a maximum over a polytope", text, node.span
+        )
     if not (is_family or dual is not None):
         return lacks(f"{short(text)} is not a maximum, cvar or topk of group losses", text, node.span)
-    return holds(f"{short(text)} is a maximum over a polytope of weights of its group losses", subject=text, span=node.span)
+    return holds(
+        f"{short(text)} is a maximum over a polytope of weights of its group losses",
+        subject=text,
+        span=node.span,
+    )
 
 
 def _largest_of_risks(node: ir.Expr, is_family: bool) -> ir.Expr | None:
-    """A maximum of a list of expectations, or a family inside the family: what no weights of one set's members tell."""
+    """A maximum of a list of expectations, or a family inside the family: what no weights of one set's
+    members tell."""
     for inside in ir.walk(node.body if is_family and isinstance(node, ir.Reduce) else node):
         atom = atoms.of(inside)
         listed = atom is not None and atom.extreme > 0
@@ -145,7 +179,8 @@ def _largest_of_risks(node: ir.Expr, is_family: bool) -> ir.Expr | None:
 
 
 def blocks_partition_rows(setting: Setting) -> Finding:
-    """Every tracked expectation is over the rows of one table, those of a group in each block, or over all of them."""
+    """Every tracked expectation is over the rows of one table, those of a group in each block, or over
+    all of them."""
     table = None
     for term in setting.normal.terms:
         for mean, text in zip(term.means, term.inner, strict=True):
@@ -156,7 +191,11 @@ def blocks_partition_rows(setting: Setting) -> Finding:
                 return lacks(f"{short(text)} is over another table than {table}", text, mean.span)
             table = domains[0].table
             if mean.condition is not None and not _picks_group(mean.condition, mean.binders[0]):
-                return lacks(f"the condition of {short(text)} does not pick one group of rows per block", text, mean.span)
+                return lacks(
+                    f"the condition of {short(text)} does not pick one group of rows per block",
+                    text,
+                    mean.span,
+                )
             if mean.condition is None and term.n not in (None, 1):
                 return lacks(f"every block of {short(text)} is over the same rows", text, mean.span)
     return holds(f"each row of {table} is in one block" if table else "the model has no expectation")
@@ -166,21 +205,50 @@ def _picks_group(condition: ir.Expr, row: ir.Binder) -> bool:
     """``row.column == k`` for the element k of an outer binder."""
     if not (isinstance(condition, ir.Apply) and condition.op == "eq"):
         return False
-    column, element = condition.args if isinstance(condition.args[0], ir.Column) else condition.args[::-1]
+    if isinstance(condition.args[0], ir.Column):
+        column, element = condition.args
+    else:
+        column, element = condition.args[::-1]
     return (
-        isinstance(column, ir.Column) and column.binder is row and isinstance(element, ir.Element) and element.binder is not row
+        isinstance(column, ir.Column)
+        and column.binder is row
+        and isinstance(element, ir.Element)
+        and element.binder is not row
     )
 
 
 ASSUMPTIONS = (
     Assumption(name="finite sum", meaning="expectations over finite tables", decide=finite_sum, form=True),
-    Assumption(name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True),
-    Assumption(name="tracked blocks", meaning="blocks that can be listed, each with an estimate of its own", decide=tracked),
-    Assumption(name="scalar inner", meaning="one expectation in each outer function", decide=scalar_inner),
-    Assumption(name="plain expectations", meaning="expectations under no nonlinear function", decide=plain_expectations),
-    Assumption(name="shared inner", meaning="tracked expectations that fit one vector", decide=shared_inner, form=True),
-    Assumption(name="linear coupling", meaning="a maximum, cvar or topk of group losses", decide=linear_coupling, form=True),
     Assumption(
-        name="blocks partition rows", meaning="blocks that are groups of one table", decide=blocks_partition_rows, form=True
+        name="two levels", meaning="no expectation inside a tracked expectation", decide=two_levels, form=True
+    ),
+    Assumption(
+        name="tracked blocks",
+        meaning="blocks that can be listed, each with an estimate of its own",
+        decide=tracked,
+    ),
+    Assumption(name="scalar inner", meaning="one expectation in each outer function", decide=scalar_inner),
+    Assumption(
+        name="plain expectations",
+        meaning="expectations under no nonlinear function",
+        decide=plain_expectations,
+    ),
+    Assumption(
+        name="shared inner",
+        meaning="tracked expectations that fit one vector",
+        decide=shared_inner,
+        form=True,
+    ),
+    Assumption(
+        name="linear coupling",
+        meaning="a maximum, cvar or topk of group losses",
+        decide=linear_coupling,
+        form=True,
+    ),
+    Assumption(
+        name="blocks partition rows",
+        meaning="blocks that are groups of one table",
+        decide=blocks_partition_rows,
+        form=True,
     ),
 )

@@ -1,4 +1,5 @@
-"""What is known of an expression once its kinks are replaced by their Moreau envelopes: analysed after the replacement."""
+"""What is known of an expression once its kinks are replaced by their Moreau envelopes: analysed after
+the replacement."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ class Replaced:
     """An expression with envelopes in the place of kinks.
 
     made       the envelopes            see   where facts are looked up
-    facts      of the expression in its variables and in the values of the envelopes, anywhere between the least and the largest
+    facts      of the expression in its variables and in the values of the envelopes, anywhere
+               between the least and the largest
     arguments  of what the envelopes are of
     whole      the expression is one envelope, of an affine array
     """
@@ -40,7 +42,8 @@ class Replaced:
 
     @property
     def smooth(self) -> bool:
-        """Continuously differentiable, and defined: an envelope is smooth, and it is met by and made of smooth functions."""
+        """Continuously differentiable, and defined: an envelope is smooth, and it is met by and made
+        of smooth functions."""
         return all(f.smooth and not f.domain for f in (self.facts, *self.arguments))
 
     @property
@@ -52,15 +55,21 @@ class Replaced:
 def replaced(
     setting: Setting, expr: ir.Expr, holes: Mapping[str, Interval] | None = None, *, inside: bool = False
 ) -> Replaced:
-    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever they are known.
-    ``inside``: what is met by envelopes is taken to stay away from the ends of roots, logarithms and fractions."""
+    """An expression of the reformed problem (``holes``: where its holes lie) with envelopes wherever
+    they are known.
+    ``inside``: what is met by envelopes is taken to stay away from the ends of roots, logarithms
+    and fractions."""
     shapes = {node.name: node.shape for node in ir.walk(expr) if isinstance(node, ir.Hole)}
-    moving = {name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}}  # variables are smoothed
+    moving = {
+        name: ir.Var(name=f"value of {name}", shape=shapes.get(name, ())) for name in holes or {}
+    }  # variables are smoothed
     smoother = Smoother(constant_values(setting.problem, setting.bound))
     smoothed = smoother(Rewriter(lambda n: moving.get(n.name) if isinstance(n, ir.Hole) else None)(expr))
     made = tuple(envelopes(smoothed))
     free = structure.seer(setting.reformed, setting.bound, {})
-    names = {node.name: f"{node.name} of an envelope" for node in made} | {v.name: name for name, v in moving.items()}
+    names = {node.name: f"{node.name} of an envelope" for node in made} | {
+        v.name: name for name, v in moving.items()
+    }
     lies = {names[node.name]: _range(node, free) for node in made}
 
     def held(node: ir.Expr) -> ir.Expr | None:
@@ -75,25 +84,41 @@ def replaced(
     if inside:
         ends = [*(d.subject for d in analyser(whole).domain), *structure.steep_at_0(whole)]
         away = {end: Interval(NEAR, FAR) for end in ends}
-        analyser = structure.seer(boxed(setting.reformed), setting.bound, {**(holes or {}), **lies}, within=away)
+        analyser = structure.seer(
+            boxed(setting.reformed), setting.bound, {**(holes or {}), **lies}, within=away
+        )
     return Replaced(
         made=made,
         see=dataclasses.replace(setting.analysis, problem=setting.reformed, see=analyser),
         facts=analyser(whole),
         whole=argument is not None and analyser(cut(argument)).affine,
-        arguments=tuple(analyser(cut(argument)) for node in made for argument in _arguments(node) if ir.variables_of(argument)),
+        arguments=tuple(
+            analyser(cut(argument))
+            for node in made
+            for argument in _arguments(node)
+            if ir.variables_of(argument)
+        ),
     )
 
 
 def _arguments(node: Smoothed) -> tuple[ir.Expr, ...]:
     """What an envelope is of: of a maximum over a set, its members."""
     args = node.args
-    return tuple(a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args)
+    return tuple(
+        a.body if isinstance(a, ir.Reduce) and isinstance(node.original, ir.Reduce) else a for a in args
+    )
 
 
 def _range(node: Smoothed, free: Callable[[ir.Expr], Facts]) -> Interval:
-    """Where an envelope lies: between the least and the largest value of its function, whatever that is of."""
+    """Where an envelope lies: between the least and the largest value of its function, whatever that
+    is of."""
     over = node.original if isinstance(node.original, ir.Reduce) else None
-    parts = [node.argument] if node.argument is not None else [over.body] if over is not None else node.original.children
+    parts = (
+        [node.argument]
+        if node.argument is not None
+        else [over.body]
+        if over is not None
+        else node.original.children
+    )
     held = {id(p): ir.Hole(name=f"argument {k}", shape=p.shape) for k, p in enumerate(parts) if p is not None}
     return free(Rewriter(lambda n: held.get(id(n)))(node.original)).interval.value

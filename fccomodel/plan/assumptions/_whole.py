@@ -23,7 +23,10 @@ def unconstrained(setting: Setting) -> Finding:
         return holds(NO_CONSTRAINT if not setting.problem.constraints else "every constraint is a simple set")
     labels = [c.label for c in setting.constrained]
     first = setting.constrained[0]
-    more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
+    if len(labels) > 1:
+        more = f" and {len(labels) - 1} more"
+    else:
+        more = ""
     return lacks(f"the model has constraints: {labels[0]}{more}", first.label, first.span)
 
 
@@ -38,8 +41,13 @@ def convex(setting: Setting) -> Finding:
         facts = analysis.constraints[c.label]
         if not (facts.affine if c.kind == "eq" else facts.convex):
             words, span, fix = lost(analysis, why.lost_convexity(analysis, facts, False))
-            return lacks(f"{c.label} is not {'affine' if c.kind == 'eq' else 'convex'}: {words}", c.label, span, fix)
-    parts = "the objective" if not problem.constraints else "the objective and every constraint"
+            return lacks(
+                f"{c.label} is not {'affine' if c.kind == 'eq' else 'convex'}: {words}", c.label, span, fix
+            )
+    if not problem.constraints:
+        parts = "the objective"
+    else:
+        parts = "the objective and every constraint"
     return holds(f"{parts}: convex", f.below, *(c.below for c in analysis.constraints.values()))
 
 
@@ -55,12 +63,18 @@ def modulus(setting: Setting) -> tuple[float, str]:
 
 
 def coercive(setting: Setting) -> bool:
-    """The objective has a minimum: each of the model's own variables is in a bounded set, or, of a convex objective, its squared
-    norm is a term; and the objective is defined everywhere there."""
+    """The objective has a minimum: each of the model's own variables is in a bounded set, or, of a
+    convex objective, its squared norm is a term; and the objective is defined everywhere there."""
     squared = {p.variable for p in setting.normal.prox if p.coefficients.get("mu", 0.0) > 0}
     facts = setting.analysis.minimised
-    free = [ir.Var(name=n, shape=v.shape) for n, v in setting.problem.variables.items() if n not in squared or not facts.convex]
-    return (facts.convex or not facts.domain) and all(setting.see.see(node).size.value.finite for node in free)
+    free = [
+        ir.Var(name=n, shape=v.shape)
+        for n, v in setting.problem.variables.items()
+        if n not in squared or not facts.convex
+    ]
+    return (facts.convex or not facts.domain) and all(
+        setting.see.see(node).size.value.finite for node in free
+    )
 
 
 def strongly_convex(setting: Setting) -> Finding:
@@ -71,15 +85,19 @@ def strongly_convex(setting: Setting) -> Finding:
     if without:
         added = "" if without in setting.problem.variables else ", which a reformulation added"
         return lacks(
-            f"no squared norm of {without}{added} is in the objective, and nothing else is known to make it strongly convex",
+            f"no squared norm of {without}{added} is in the objective, and nothing else is known to make "
+            "it strongly convex",
             without,
         )
     text = ", ".join(p.text for p in setting.normal.prox)
-    return holds(f"{text}: {mu:.3g}-strongly convex, and the rest is convex", standing=whole.standing, subject=text)
+    return holds(
+        f"{text}: {mu:.3g}-strongly convex, and the rest is convex", standing=whole.standing, subject=text
+    )
 
 
 def quadratic_dual(setting: Setting) -> Finding:
-    """Dual steps of smooth f are by psi = f*, others by half squares; theorems without strong convexity are about the latter."""
+    """Dual steps of smooth f are by psi = f*, others by half squares; theorems without strong
+    convexity are about the latter."""
     smooth_blocks = [b for b in setting.blocks if b.curved and b.f.smooth]
     kinked = len(smooth_blocks) < sum(b.curved for b in setting.blocks)
     if not smooth_blocks:
@@ -87,12 +105,17 @@ def quadratic_dual(setting: Setting) -> Finding:
     found = conjugates(setting)
     made = [s.function for s in found.made if not kinked_node(s.original)]
     if not found.bent and all(isinstance(f, Piecewise) and f.graph.quadratic for f in made):
-        return holds("smooth outer functions are quadratic, and so are their conjugates: dual steps are by half squares, scaled")
+        return holds(
+            "smooth outer functions are quadratic, and so are their conjugates: dual steps are by half "
+            "squares, scaled"
+        )
     if not kinked and (whole := strongly_convex(setting)).holds:
         return holds("strongly convex with smooth outer functions: any psi will do", standing=whole.standing)
     block = smooth_blocks[0]
     why_not = "others have kinks" if kinked else "the objective is not strongly convex"
-    return lacks(f"{block.words} is smooth, with dual steps by psi = f*, and {why_not}", block.words, block.span)
+    return lacks(
+        f"{block.words} is smooth, with dual steps by psi = f*, and {why_not}", block.words, block.span
+    )
 
 
 def smooth(setting: Setting) -> Finding:
@@ -101,7 +124,12 @@ def smooth(setting: Setting) -> Finding:
         if not one.holds:
             return one
     worst = max(findings, key=lambda one: one.standing)
-    return holds(f"all but the regularisers: {worst.why}", standing=worst.standing, subject=worst.subject, span=worst.span)
+    return holds(
+        f"all but the regularisers: {worst.why}",
+        standing=worst.standing,
+        subject=worst.subject,
+        span=worst.span,
+    )
 
 
 def prox_regulariser(setting: Setting) -> Finding:
@@ -111,8 +139,14 @@ def prox_regulariser(setting: Setting) -> Finding:
             return lacks(f"{block.text} has no known prox: {words}", block.text, span, fix)
     text = ", ".join(f"{p.text} (the prox of {p.name})" for p in setting.normal.prox)
     domains = [name for name, v in setting.normal.variables.items() if v.sets]
-    said = [text] if text else []
-    said += [f"the projection of {', '.join(domains)}"] if domains else []
+    if text:
+        said = [text]
+    else:
+        said = []
+    if domains:
+        said += [f"the projection of {', '.join(domains)}"]
+    else:
+        said += []
     return holds("; ".join(said) or "the model has no regulariser, and no simple set")
 
 
@@ -122,7 +156,11 @@ def unregularised(setting: Setting) -> Finding:
         if not regularisers.all()[p.name].smooth:
             return lacks(f"{p.text} has kinks, and its prox is taken", p.text)
     text = ", ".join(p.text for p in setting.normal.prox)
-    return holds(f"{text}: smooth, and so a part of the function that is composed" if text else "the model has no regulariser")
+    return holds(
+        f"{text}: smooth, and so a part of the function that is composed"
+        if text
+        else "the model has no regulariser"
+    )
 
 
 def whole_space(setting: Setting) -> Finding:
@@ -143,7 +181,9 @@ def bounded_domain(setting: Setting) -> Finding:
     for name, variable in setting.problem.variables.items():
         facts = setting.see.see(ir.Var(name=name, shape=variable.shape))
         if not facts.size.value.finite:
-            return lacks(f"{name} is unbounded (bound it: `in ball(10)`, or `>= -1, <= 1`)", name, variable.span)
+            return lacks(
+                f"{name} is unbounded (bound it: `in ball(10)`, or `>= -1, <= 1`)", name, variable.span
+            )
     names = ", ".join(setting.problem.variables)
     return holds(f"{names} in bounded sets")
 
@@ -156,7 +196,9 @@ def separable_steps(setting: Setting) -> Finding:
     for name, variable in setting.normal.variables.items():
         for s in variable.sets:
             if not sets.all()[s.family].entrywise:
-                return lacks(f"the projection on {s.family} acts on all entries of {name} at once", name, variable.span)
+                return lacks(
+                    f"the projection on {s.family} acts on all entries of {name} at once", name, variable.span
+                )
     return holds("every prox and projection acts entry by entry")
 
 
@@ -165,7 +207,8 @@ PENALISED = "they are penalised all the same, and the report checks the answer"
 
 
 def inequalities(setting: Setting) -> Finding:
-    """Whether every constraint is an inequality: theorems about penalties and multipliers here have no equations."""
+    """Whether every constraint is an inequality: theorems about penalties and multipliers here have no
+    equations."""
     for c in setting.constrained:
         if c.kind == "eq":
             return lacks(f"{c.label} is an equation", c.label, c.span, practice=PENALISED)
@@ -173,8 +216,9 @@ def inequalities(setting: Setting) -> Finding:
 
 
 def qualified(setting: Setting) -> Finding:
-    """Whether the gradients of all constraints may be independent wherever one is violated (sonex-alexr2-2025, Assumption 5.1):
-    more constraints than variables, or an equation, whose two sides have opposite gradients, exclude it."""
+    """Whether the gradients of all constraints may be independent wherever one is violated
+    (sonex-alexr2-2025, Assumption 5.1): more constraints than variables, or an equation, whose two
+    sides have opposite gradients, exclude it."""
     if not setting.constrained:
         return holds(NO_CONSTRAINT)
     for c in setting.constrained:
@@ -183,17 +227,25 @@ def qualified(setting: Setting) -> Finding:
             return lacks(said, c.label, c.span, practice=PENALISED)
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
     if (bound := setting.bound) is not None:
-        constraints = sum(len(members.of(bound, c)) * entries(bound, c.body.shape) for c in setting.constrained)
+        constraints = sum(
+            len(members.of(bound, c)) * entries(bound, c.body.shape) for c in setting.constrained
+        )
         numbers = sum(unknowns(bound, v) for v in setting.normal.variables.values())
         if constraints > numbers:
-            said = f"{constraints:,} constraints of {numbers:,} numbers have gradients that depend on one another"
+            said = (
+                f"{constraints:,} constraints of {numbers:,} numbers have gradients that depend on "
+                "one another"
+            )
             return lacks(said, labels, span, practice=PENALISED)
-    said = f"that gradients of the constraints ({labels}) are independent where one is violated is not checked"
+    said = (
+        f"that gradients of the constraints ({labels}) are independent where one is violated is not checked"
+    )
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
 
 
 def strictly_feasible(setting: Setting) -> Finding:
-    """Whether the constraints are inequalities that some point meets strictly: of the second nothing is checked."""
+    """Whether the constraints are inequalities that some point meets strictly: of the second nothing
+    is checked."""
     found = inequalities(setting)
     if not found.holds or not setting.constrained:
         return found
@@ -203,41 +255,71 @@ def strictly_feasible(setting: Setting) -> Finding:
 
 
 def heavy_penalty(setting: Setting) -> Finding:
-    """Whether rho > (C_g + 1) / delta, of each constraint's own penalty rho [g_i]_+ (sonex-alexr2-2025, Proposition 5.2, has
-    m (C_g + 1) / delta, of a mean over m constraints). As delta is at most the Lipschitz constant of every constraint, rho must
-    be above (largest constant + 1) / least constant, and above 1 in any case; beyond this, delta is not known."""
+    """Whether rho > (C_g + 1) / delta, of each constraint's own penalty rho [g_i]_+
+    (sonex-alexr2-2025, Proposition 5.2, has m (C_g + 1) / delta, of a mean over m constraints). As
+    delta is at most the Lipschitz constant of every constraint, rho must be above (largest constant
+    + 1) / least constant, and above 1 in any case; beyond this, delta is not known."""
     if not setting.constrained:
         return holds(NO_CONSTRAINT)
     facts = [setting.see.see(c.body).lipschitz for c in setting.constrained]
     known = [f.value.value for f in facts if f.value.finite and f.value.known and f.value.value > 0]
-    least = (max(known) + 1) / min(known) if known else 1.0
+    if known:
+        least = (max(known) + 1) / min(known)
+    else:
+        least = 1.0
     labels, span = ", ".join(c.label for c in setting.constrained), setting.constrained[0].span
     if setting.rho <= least:
         said = f"rho = {setting.rho:g} is not above {least:.3g}, which (C_g + 1) / delta is at least"
-        return lacks(said, labels, span, fix=f"Give rho above {least:.3g}", practice="the penalty has this rho all the same")
-    said = f"rho = {setting.rho:g} for each constraint; delta, the least singular value of their gradients, is not known"
+        return lacks(
+            said,
+            labels,
+            span,
+            fix=f"Give rho above {least:.3g}",
+            practice="the penalty has this rho all the same",
+        )
+    said = (
+        f"rho = {setting.rho:g} for each constraint; delta, the least singular value of their "
+        "gradients, is not known"
+    )
     return holds(said, standing=Standing.ASSUMED, subject=labels, span=span)
 
 
 ASSUMPTIONS = (
-    Assumption(name="unconstrained", meaning="a problem without constraints", decide=unconstrained, form=True),
+    Assumption(
+        name="unconstrained", meaning="a problem without constraints", decide=unconstrained, form=True
+    ),
     Assumption(name="constrained", meaning="a problem with constraints", decide=constrained),
     Assumption(name="unregularised", meaning="no regulariser with kinks", decide=unregularised),
     Assumption(name="whole space", meaning="variables in all of R^d, no simple sets", decide=whole_space),
     Assumption(
-        name="regular constraints", meaning="inequalities with independent gradients where one is violated", decide=qualified
+        name="regular constraints",
+        meaning="inequalities with independent gradients where one is violated",
+        decide=qualified,
     ),
-    Assumption(name="strictly feasible", meaning="inequalities that some point meets strictly", decide=strictly_feasible),
     Assumption(
-        name="heavy penalty", meaning="a weight rho of the penalty above m (C_g + 1) / delta", decide=heavy_penalty
+        name="strictly feasible",
+        meaning="inequalities that some point meets strictly",
+        decide=strictly_feasible,
+    ),
+    Assumption(
+        name="heavy penalty",
+        meaning="a weight rho of the penalty above m (C_g + 1) / delta",
+        decide=heavy_penalty,
     ),
     Assumption(name="convex", meaning="a convex problem", decide=convex),
     Assumption(name="strongly convex", meaning="a strongly convex objective", decide=strongly_convex),
     Assumption(
-        name="quadratic dual", meaning="dual steps by half squares, or strong convexity and smooth f", decide=quadratic_dual
+        name="quadratic dual",
+        meaning="dual steps by half squares, or strong convexity and smooth f",
+        decide=quadratic_dual,
     ),
     Assumption(name="smooth", meaning="an objective that is smooth but for its regularisers", decide=smooth),
     Assumption(name="prox regulariser", meaning="regularisers with a known prox", decide=prox_regulariser),
     Assumption(name="bounded domain", meaning="a bounded domain", decide=bounded_domain),
-    Assumption(name="separable steps", meaning="prox and projections that act entry by entry", decide=separable_steps, form=True),
+    Assumption(
+        name="separable steps",
+        meaning="prox and projections that act entry by entry",
+        decide=separable_steps,
+        form=True,
+    ),
 )

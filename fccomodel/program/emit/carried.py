@@ -23,7 +23,8 @@ Carried = Callable[..., Any]
 
 
 def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> list[Carried]:
-    """Functions and classes, each after those that it names; without those that stand ``elsewhere`` in the program."""
+    """Functions and classes, each after those that it names; without those that stand ``elsewhere`` in
+    the program."""
     ordered: dict[Carried, None] = {}
     seen = set(elsewhere)
 
@@ -43,10 +44,16 @@ def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> li
 def source(thing: Carried) -> str:
     """Its text: the lines of its file from its decorators up to the next that begins something else."""
     file, word = inspect.getsourcefile(thing), "class" if inspect.isclass(thing) else "def"
-    assert file is not None and thing.__qualname__ == thing.__name__, f"{thing.__qualname__} stands in no file by itself"
+    assert file is not None and thing.__qualname__ == thing.__name__, (
+        f"{thing.__qualname__} stands in no file by itself"
+    )
     lines = linecache.getlines(file)
     head = f"{word} {thing.__name__}"
-    first = next(k for k, line in enumerate(lines) if line.startswith(head) and not f"x{line[len(head)]}".isidentifier())
+    first = next(
+        k
+        for k, line in enumerate(lines)
+        if line.startswith(head) and not f"x{line[len(head)]}".isidentifier()
+    )
     last = next((k for k in range(first + 1, len(lines)) if lines[k][0] not in ") \t\r\n\f\v"), len(lines))
     while lines[first - 1].startswith("@"):
         first -= 1
@@ -55,8 +62,8 @@ def source(thing: Carried) -> str:
 
 @lru_cache(maxsize=256)
 def read(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The global names that a piece of a program reads, and those of the functions that it defines; many pieces are in all
-    programs."""
+    """The global names that a piece of a program reads, and those of the functions that it defines;
+    many pieces are in all programs."""
     code = compile(text, "solver.py", "exec", annotations.compiler_flag, dont_inherit=True)
     return frozenset(global_names(code)), frozenset(_defined(code))
 
@@ -76,9 +83,17 @@ def _named(thing: Carried) -> tuple[Carried, ...]:
         return tuple(_own(thing.__globals__.get(name) for name in names))
     assert isinstance(thing, type)
     scope = vars(sys.modules[thing.__module__])
-    methods = [method.__func__ if isinstance(method, staticmethod) else method for method in vars(thing).values()]
-    parts = [_named(method) for method in methods if isinstance(method, FunctionType) and _written(method, thing)]
-    named = [*thing.__bases__, *(scope.get(name) for name in _in_annotations(thing)), *(x for part in parts for x in part)]
+    methods = [
+        method.__func__ if isinstance(method, staticmethod) else method for method in vars(thing).values()
+    ]
+    parts = [
+        _named(method) for method in methods if isinstance(method, FunctionType) and _written(method, thing)
+    ]
+    named = [
+        *thing.__bases__,
+        *(scope.get(name) for name in _in_annotations(thing)),
+        *(x for part in parts for x in part),
+    ]
     return tuple(x for x in _own(named) if x is not thing)
 
 
@@ -103,12 +118,16 @@ def _in_annotations(thing: Carried) -> Iterator[str]:
 
 
 def global_names(code: CodeType) -> Iterator[str]:
-    """The global names that code reads, and that of the functions inside it; some bits of an argument are flags."""
+    """The global names that code reads, and that of the functions inside it; some bits of an argument
+    are flags."""
     high = 0
     for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
         if operation in READS:
             yield code.co_names[(high | low) >> READS[operation]]
-        high = (high | low) << 8 if operation == dis.EXTENDED_ARG else 0
+        if operation == dis.EXTENDED_ARG:
+            high = (high | low) << 8
+        else:
+            high = 0
     for inside in code.co_consts:
         if isinstance(inside, CodeType):
             yield from global_names(inside)

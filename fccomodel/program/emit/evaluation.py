@@ -1,5 +1,5 @@
-"""The sections with passes over all rows: the problem itself, the arguments that centres follow, and for the finish the smoothed
-problem."""
+"""The sections with passes over all rows: the problem itself, the arguments that centres follow, and
+for the finish the smoothed problem."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from fccomodel.program.operations.envelopes import lam_text, slope_text
 
 
 class Evaluation:
-    """``evaluate``, ``blocks``; for the finish ``whole``, ``regulariser``, ``all_blocks``, ``constraint_values``; and what they
-    ``prepared``."""
+    """``evaluate``, ``blocks``; for the finish ``whole``, ``regulariser``, ``all_blocks``,
+    ``constraint_values``; and what they ``prepared``."""
 
     def __init__(self, lowered: Lowered):
         self.lowered, self.prepared = lowered, Prepared()
         self.shared = lowered.shares is not None
         self.printer = printer_of(lowered, lowered.exact.state, self.prepared, shared=self.shared)
         self.parts = [self.evaluate(), self.blocks()]
-        self.parts += self.finish(lowered.whole) if lowered.whole else []
-        self.parts += [self.constraint_values(lowered.constrained)] if lowered.constrained else []
+        if lowered.whole:
+            self.parts += self.finish(lowered.whole)
+        else:
+            self.parts += []
+        if lowered.constrained:
+            self.parts += [self.constraint_values(lowered.constrained)]
+        else:
+            self.parts += []
 
     @property
     def text(self) -> str:
@@ -35,25 +41,32 @@ class Evaluation:
         """The problem itself, in float64."""
         exact, printer = self.lowered.exact, self.printer
         printer.print([exact.objective, *(value for _, value in exact.constraints.values())])
-        result = f"return torch.as_tensor({printer.ref(exact.objective)}), {entries(printer, exact.constraints)}"
+        result = (
+            f"return torch.as_tensor({printer.ref(exact.objective)}), {entries(printer, exact.constraints)}"
+        )
         about = "The minimised objective, and each constraint's values (left minus right side)."
         head = "# ---- the problem itself, on all rows, in float64\n"
         return head + function("evaluate", about, [*printer.lines, result])
 
-    # --------------------------------------------------------------------------------------------------------------- blocks
+    # --------------------------------------------------------------------------------------- blocks
     def blocks(self) -> str:
-        """The exact arguments of the smoothed functions, and their slopes: where centres and multipliers come from."""
+        """The exact arguments of the smoothed functions, and their slopes: where centres and
+        multipliers come from."""
         if not self.lowered.exact.blocks:
             return function("blocks", "No function is smoothed with a centre.", ["return {}"])
         lines, inside = self.block_lines(self.lowered.exact.blocks)
-        about = "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+        about = (
+            "Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."
+        )
         return function("blocks", about, [*lines, f"return {{{', '.join(inside)}}}"])
 
     def all_blocks(self, blocks: list[Block]) -> str:
         """``blocks`` with the functions inside expectations."""
         lines, inside = self.block_lines(blocks)
         about = "``blocks``, and the same of functions inside expectations, row by row."
-        return function("all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"])
+        return function(
+            "all_blocks", about, [*lines, f"return {{{', '.join(['**blocks(data, w)', *inside])}}}"]
+        )
 
     def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
         """Statements, and the entries of ``blocks`` that they are for."""
@@ -63,7 +76,9 @@ class Evaluation:
         printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
         printer.print([block.argument for block in blocks])
         printed = [self.block(printer, block) for block in blocks]
-        return [*printer.lines, *(line for slope, _ in printed for line in slope)], [entry for _, entry in printed]
+        return [*printer.lines, *(line for slope, _ in printed for line in slope)], [
+            entry for _, entry in printed
+        ]
 
     def block(self, printer: Printer, block: Block) -> tuple[list[str], str]:
         """The slope of a smoothed function, and its entry in ``blocks``."""
@@ -72,34 +87,66 @@ class Evaluation:
         index = ", ".join(printer.ref(i, axes, 0) for i in block.ids)
         dims = tuple(axes.index(a) for a in block.over) or tuple(range(-event, 0) if s.function.rank else ())
         slope = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
-        bounded = number(max(map(abs, s.units))) if s.penalty else "0"
-        t = f"w.new_tensor({printer.ref(value)})" if python(value) else printer.ref(value, axes, event)
-        t += "" if value.axes == axes else f".expand({sizes(axes, value.event)})"
-        lines = [f"def slope_{s.name}(t, y, h):  # {comment(self.lowered.problem.text(s.original))}", f"    return {slope}"]
-        return lines, f"{literal(s.name)}: ({f'({index},)' if block.ids else '()'}, {t}, slope_{s.name}, {bounded})"
+        if s.penalty:
+            bounded = number(max(map(abs, s.units)))
+        else:
+            bounded = "0"
+        if python(value):
+            t = f"w.new_tensor({printer.ref(value)})"
+        else:
+            t = printer.ref(value, axes, event)
+        if value.axes == axes:
+            t += ""
+        else:
+            t += f".expand({sizes(axes, value.event)})"
+        lines = [
+            f"def slope_{s.name}(t, y, h):  # {comment(self.lowered.problem.text(s.original))}",
+            f"    return {slope}",
+        ]
+        return (
+            lines,
+            f"{literal(s.name)}: ({f'({index},)' if block.ids else '()'}, {t}, slope_{s.name}, {bounded})",
+        )
 
-    # ----------------------------------------------------------------------------------------------------------- the finish
+    # ----------------------------------------------------------------------------------- the finish
     def finish(self, whole: Whole) -> list[str]:
         """The objective with envelopes and penalties, and what else a finish needs."""
         printer = printer_of(self.lowered, whole.state, self.prepared, autograd=True)
         printer.print([whole.root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(whole.root)})"]
-        about = "The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."
+        about = (
+            "The objective with envelopes and penalties for its non-smooth parts, on all rows, "
+            "without prox terms."
+        )
         head = "# ---- the smoothed problem, on all rows\n"
-        terms = regulariser(self.lowered) if whole.affordable else []
-        return [head + function("whole", about, lines, "data, w, c, h"), *terms, self.all_blocks(whole.blocks)]
+        if whole.affordable:
+            terms = regulariser(self.lowered)
+        else:
+            terms = []
+        return [
+            head + function("whole", about, lines, "data, w, c, h"),
+            *terms,
+            self.all_blocks(whole.blocks),
+        ]
 
     def constraint_values(self, constrained: Constrained) -> str:
         """The constraints as ``evaluate`` has them, for autograd."""
         printer = printer_of(self.lowered, constrained.state, self.prepared, autograd=True)
         printer.print([value for _, value in constrained.constraints.values()])
         about = "Each constraint's values (left minus right side)."
-        return function("constraint_values", about, [*printer.lines, f"return {entries(printer, constrained.constraints)}"])
+        return function(
+            "constraint_values",
+            about,
+            [*printer.lines, f"return {entries(printer, constrained.constraints)}"],
+        )
 
 
 def entries(printer: Printer, constraints: Constraints) -> str:
     """Constraints by label as a dictionary's text."""
-    values = {label: f"({literal(kind)}, torch.as_tensor({printer.ref(v)}))" for label, (kind, v) in constraints.items()}
+    values = {
+        label: f"({literal(kind)}, torch.as_tensor({printer.ref(v)}))"
+        for label, (kind, v) in constraints.items()
+    }
     return f"{{{', '.join(f'{literal(label)}: {text}' for label, text in values.items())}}}"
 
 
@@ -111,6 +158,12 @@ def regulariser(lowered: Lowered) -> list[str]:
         value = regularisers.all()[term.name].value
         helpers[value.__name__] = source(value)
         arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
-        moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}" if term.centre is not None else ""
+        if term.centre is not None:
+            moved = f" - {centred(lowered, centre_key(term), term.centre)[0]}"
+        else:
+            moved = ""
         terms.append(f"float({value.__name__}(w[{start}:{stop}]{shaped(shape)}{moved}, {arguments}))")
-    return [*helpers.values(), function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w")]
+    return [
+        *helpers.values(),
+        function("regulariser", "The terms with a prox.", [f"return {' + '.join(terms) or '0.0'}"], "w"),
+    ]

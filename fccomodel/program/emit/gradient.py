@@ -21,12 +21,15 @@ from fccomodel.program.operations.estimates import envelope_slope, track
 
 
 class Gradient:
-    """``gradient``, and what it ``prepared``: estimates are updated, then the chain rule goes through them."""
+    """``gradient``, and what it ``prepared``: estimates are updated, then the chain rule goes through
+    them."""
 
     def __init__(self, lowered: Lowered, steps: BlockSteps, samples: Samples):
         self.lowered, self.steps, self.samples = lowered, steps, samples
         calls, dual = Calls.of(steps.state.graph, steps.pulls), steps.state.dual
-        self.printer = printer_of(lowered, steps.state, calls=calls, before=steps.before, estimator=self.estimate, dual=dual)
+        self.printer = printer_of(
+            lowered, steps.state, calls=calls, before=steps.before, estimator=self.estimate, dual=dual
+        )
         self.prepared = self.printer.prepared
         samples.introduce(self.printer)
         self.lines = [*samples.unpacked, *self.statements()]
@@ -41,12 +44,19 @@ class Gradient:
     def statements(self) -> list[str]:
         """From the scores up to the gradient."""
         pulls, slopes = self.steps.pulls, self.slopes()
-        moved = slopes if self.steps.state.dual else []
+        if self.steps.state.dual:
+            moved = slopes
+        else:
+            moved = []
         met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         self.printer.print([*met, *moved])
         contributions = self.printer.contributions(pulls)
         kept = [self.keep("c", slope, slope) for slope in moved]
-        kept += [self.keep("u", slope, slope.args[0]) for slope in slopes if slope.attrs["name"] in self.lowered.estimated]
+        kept += [
+            self.keep("u", slope, slope.args[0])
+            for slope in slopes
+            if slope.attrs["name"] in self.lowered.estimated
+        ]
         return [*self.printer.lines, *kept, *self.assembled(contributions)]
 
     def assembled(self, contributions: list[tuple[str, str]]) -> list[str]:
@@ -55,28 +65,44 @@ class Gradient:
         for name, text in contributions:
             by_name.setdefault(name, []).append(text)
         layout = self.lowered.layout
-        parts = [" + ".join(by_name.get(name, [f"w.new_zeros({stop - start})"])) for name, (start, stop, _) in layout.items()]
+        parts = [
+            " + ".join(by_name.get(name, [f"w.new_zeros({stop - start})"]))
+            for name, (start, stop, _) in layout.items()
+        ]
         end = "return over_ranks({})" if self.lowered.shares else "return {}"
         if len(parts) == 1:
             return [end.format(parts[0])]
         lines = [f"G_{name} = {text}" for name, text in zip(layout, parts, strict=True)]
         return [*lines, end.format(f"torch.cat([{', '.join('G_' + name for name in layout)}])")]
 
-    # ----------------------------------------------------------------------------------------------------------- estimates
+    # ------------------------------------------------------------------------------------ estimates
     def estimate(self, val: Val) -> str:
         """The call that moves an estimate."""
         estimator, before = self.lowered.plan.algorithm_record.estimator, self.steps.before.get(val.id)
         value, *positions = val.args
         text = self.printer.expanded(value, val.axes, val.event)
-        earlier = self.printer.expanded(before, val.axes, val.event) if before else ""
+        if before:
+            earlier = self.printer.expanded(before, val.axes, val.event)
+        else:
+            earlier = ""
         if not val.attrs["name"]:
-            return f"extrapolate({text}, {earlier}, h)" if before else text
+            if before:
+                return f"extrapolate({text}, {earlier}, h)"
+            return text
         index = self.index(positions, val)
         asked = bool(estimator and estimator.needs_previous)
-        extra = f", {earlier or text}" if asked else ""
-        share = f", {number(self.share(positions))}" if getattr(estimator, "needs_share", False) else ""
+        if asked:
+            extra = f", {earlier or text}"
+        else:
+            extra = ""
+        if getattr(estimator, "needs_share", False):
+            share = f", {number(self.share(positions))}"
+        else:
+            share = ""
         way = "track_log" if val.attrs["log"] else "track"
-        return f"{way}(u.{val.attrs['name']}, {f'({index},)' if positions else '()'}, {text}{extra}, h{share})"
+        return (
+            f"{way}(u.{val.attrs['name']}, {f'({index},)' if positions else '()'}, {text}{extra}, h{share})"
+        )
 
     def index(self, positions: Iterable[Val], val: Val) -> str:
         """The text of the blocks at some positions, lined up with a value."""
@@ -84,32 +110,46 @@ class Gradient:
 
     def share(self, positions: list[Val]) -> float:
         """n / B1 of the blocks at some positions: elements of their sets for each that a step visits."""
-        sampled = {v.attrs["axis"]: v.attrs["n"] / v.attrs["axis"].size for v in self.samples.draws if v.op is draw}
+        sampled = {
+            v.attrs["axis"]: v.attrs["n"] / v.attrs["axis"].size for v in self.samples.draws if v.op is draw
+        }
         return math.prod(sampled.get(axis, 1.0) for axis in union(positions))
 
     def slopes(self) -> list[Val]:
         """The slopes that the gradient goes through, of outer functions with a centre."""
         adjoints = below(pull.adjoint for pull in self.steps.pulls).values()
-        slopes = sorted((v for v in adjoints if v.op is envelope_slope and len(v.args) > 1), key=lambda v: v.id)
+        slopes = sorted(
+            (v for v in adjoints if v.op is envelope_slope and len(v.args) > 1), key=lambda v: v.id
+        )
         return list({v.attrs["name"]: v for v in slopes}.values())
 
     def keep(self, where: str, slope: Val, val: Val) -> str:
-        """The statement that keeps a value for the blocks of a slope: itself as y (``c``), or its argument (``u``)."""
+        """The statement that keeps a value for the blocks of a slope: itself as y (``c``), or its
+        argument (``u``)."""
         centre = slope.args[1]
         index = self.index(centre.args, centre)
-        return f"{where}.{centre.attrs['name']}[{index or '...'}] = {self.printer.ref(val, centre.axes, len(slope.event))}"
+        return (
+            f"{where}.{centre.attrs['name']}[{index or '...'}] = "
+            f"{self.printer.ref(val, centre.axes, len(slope.event))}"
+        )
 
-    # ------------------------------------------------------------------------------------------------------------ the loop
+    # ------------------------------------------------------------------------------------- the loop
     @property
     def form(self) -> Form:
         """What the loop over blocks asks for."""
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
-        return Form(record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values)
+        return Form(
+            record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values
+        )
 
     def oracles(self) -> int:
-        """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once more per point or batch."""
+        """Values g_i(w; xi) that a step asks for: samples of every expectation, for tracked ones once
+        more per point or batch."""
         plan, state = self.lowered.plan, self.lowered.steps.state
-        tracked, points = below(v.args[0] for v in state.graph.vals if v.op is track), plan.algorithm_record.points
+        tracked, points = (
+            below(v.args[0] for v in state.graph.vals if v.op is track),
+            plan.algorithm_record.points,
+        )
         times = max(points, 1 + plan.remembers)
         return sum(count * (times if i in tracked else points) for i, count in state.sampled.items())

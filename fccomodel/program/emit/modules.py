@@ -1,4 +1,5 @@
-"""Torch modules in emitted programs: as text where text makes the same module again, else as what torch.export writes of them."""
+"""Torch modules in emitted programs: as text where text makes the same module again, else as what
+torch.export writes of them."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ AT_HAND = '''def module_of(name):
     return module'''
 
 
-# ---------------------------------------------------------------------------------------------------------------- as text
+# ------------------------------------------------------------------------------------------ as text
 def text(name: str, module: nn.Module) -> tuple[str, str] | None:
     """Definitions and the expression that makes a module like this one; None where no text is known to."""
     try:
@@ -56,10 +57,14 @@ def text(name: str, module: nn.Module) -> tuple[str, str] | None:
     except _NoText:
         return None
     if not classes:
-        return ("", expression) if _makes(expression, module) else None
+        if _makes(expression, module):
+            return ("", expression)
+        return None
     inside = "\n\n".join([IMPORTS, *dict.fromkeys(classes), f"return {expression}"])
     definition = f"def make_{name}():\n{textwrap.indent(inside, '    ')}"
-    return (definition, f"make_{name}()") if _makes(f"make_{name}()", module, definition) else None
+    if _makes(f"make_{name}()", module, definition):
+        return (definition, f"make_{name}()")
+    return None
 
 
 class _NoText(Exception):
@@ -71,9 +76,14 @@ def _written(module: nn.Module) -> tuple[str, list[str]]:
     kind = type(module)
     if kind is nn.Sequential:
         parts = [_written(child) for child in module.children()]
-        return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [one for _, more in parts for one in more]
+        return f"torch.nn.Sequential({', '.join(made for made, _ in parts)})", [
+            one for _, more in parts for one in more
+        ]
     if kind is nn.Linear:
-        return f"torch.nn.Linear({module.in_features}, {module.out_features}, bias={module.bias is not None})", []
+        return (
+            f"torch.nn.Linear({module.in_features}, {module.out_features}, bias={module.bias is not None})",
+            [],
+        )
     if getattr(nn, kind.__name__, None) is kind and not list(module.children()):
         return f"torch.nn.{kind.__name__}({module.extra_repr()})", []
     return f"{kind.__name__}()", [_source(kind)]
@@ -111,7 +121,9 @@ def _makes(expression: str, module: nn.Module, definition: str = "") -> bool:
 
 def _alike(a: Any, b: Any) -> bool:
     """Two modules have the same layers, shapes, buffers and settings, and no hooks."""
-    if type(a).__qualname__.rpartition(".")[2] != type(b).__name__ or any(getattr(m, name) for m in (a, b) for name in HOOKS):
+    if type(a).__qualname__.rpartition(".")[2] != type(b).__name__ or any(
+        getattr(m, name) for m in (a, b) for name in HOOKS
+    ):
         return False
     shapes = [{name: None if p is None else p.shape for name, p in m._parameters.items()} for m in (a, b)]
     rest = [{name: value for name, value in vars(m).items() if name not in OWN} for m in (a, b)]
@@ -135,7 +147,7 @@ def _same(a: Any, b: Any) -> bool:
     return a is b or isinstance(a, int | float | str | NoneType) and type(a) is type(b) and a == b
 
 
-# ------------------------------------------------------------------------------------------------------------- as it stands
+# ------------------------------------------------------------------------------------- as it stands
 @dataclass(frozen=True, eq=False)
 class Kept:
     """A module that a program takes as it stands, and the shape of one of its inputs."""
@@ -149,22 +161,30 @@ class Kept:
 
 
 def exported(kept: Mapping[str, Kept]) -> Iterator[tuple[str, Tensor]]:
-    """What a program's data have besides for the nets that it takes as they stand; F0608 where torch.export cannot write one."""
+    """What a program's data have besides for the nets that it takes as they stand; F0608 where
+    torch.export cannot write one."""
     for name, one in kept.items():
         try:
             written = _exported(one)
         except Exception as error:  # whatever a forward does when it is traced
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            refuse(errors.net(name, f"No text makes it, and torch.export does not write it: {reason.rstrip('.')}."))
+            refuse(
+                errors.net(
+                    name, f"No text makes it, and torch.export does not write it: {reason.rstrip('.')}."
+                )
+            )
         yield f"exported:{name}", torch.frombuffer(bytearray(written), dtype=torch.uint8)
 
 
 def _exported(kept: Kept) -> bytes:
-    """A module as torch.export writes it, of any number of rows; what is read back has its values in either precision."""
+    """A module as torch.export writes it, of any number of rows; what is read back has its values in
+    either precision."""
     module, file = copy.deepcopy(kept.module).float().cpu(), io.BytesIO()
     rows = torch.randn((5, *kept.shape), generator=torch.Generator().manual_seed(0))
     with _silent():
-        torch.export.save(torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},)), file)
+        torch.export.save(
+            torch.export.export(module, (rows,), dynamic_shapes=({0: torch.export.Dim("rows")},)), file
+        )
         again = torch.export.load(io.BytesIO(file.getvalue())).module()
         for dtype, precise in ((torch.float32, 1e-4), (torch.float64, 1e-8)):
             weights = {name: value.detach().to(dtype) for name, value in module.to(dtype).named_parameters()}

@@ -63,7 +63,9 @@ class Calls:
             if v.id not in adjoints:
                 texts.append(f"torch.zeros_like({printer.texts[v.id]})")
             elif v.event:
-                texts.append(f"{printer.ref(adjoints[v.id], v.axes, len(v.event))}.expand_as({printer.texts[v.id]})")
+                texts.append(
+                    f"{printer.ref(adjoints[v.id], v.axes, len(v.event))}.expand_as({printer.texts[v.id]})"
+                )
             else:
                 texts.append(printer.expanded(adjoints[v.id], v.axes))
         return f"net_{source.attrs['net']}.vjp({', '.join(texts)})"

@@ -1,4 +1,5 @@
-"""What the functions of a program share: printers, the model's own lines as comments, names that are taken."""
+"""What the functions of a program share: printers, the model's own lines as comments, names that are
+taken."""
 
 from __future__ import annotations
 
@@ -14,16 +15,26 @@ from fccomodel.program.names import Names
 
 
 def printer_of(lowered: Lowered, state: State, prepared: Prepared | None = None, **more: Any) -> Printer:
-    """The printer of a function whose values are in the graph of ``state``; what others ``prepared`` keeps its names."""
+    """The printer of a function whose values are in the graph of ``state``; what others ``prepared``
+    keeps its names."""
     prepared = prepared or Prepared()
     names = Names([*taken(lowered), *prepared.taken])
-    return Printer(layout=lowered.layout, comments=comments(lowered.problem, state), prepared=prepared, names=names, **more)
+    return Printer(
+        layout=lowered.layout,
+        comments=comments(lowered.problem, state),
+        prepared=prepared,
+        names=names,
+        **more,
+    )
 
 
 def taken(lowered: Lowered) -> list[str]:
-    """Names that a function's lines cannot have, beside those that mean something in every program: what it calls after the
-    model's names."""
-    nets, smoothed = (f"net_{n}" for n in lowered.bound.nets), (f"slope_{s.name}" for s in lowered.normal.smoothed)
+    """Names that a function's lines cannot have, beside those that mean something in every program:
+    what it calls after the model's names."""
+    nets, smoothed = (
+        (f"net_{n}" for n in lowered.bound.nets),
+        (f"slope_{s.name}" for s in lowered.normal.smoothed),
+    )
     held = map(attribute, [*lowered.bound.params, *lowered.data])
     return [*(f"G_{n}" for n in lowered.layout), *nets, *smoothed, *held]
 
@@ -39,9 +50,17 @@ def comments(problem: ir.Problem, state: State) -> dict[int, str]:
 
 def function(name: str, about: str, lines: Iterable[str], arguments: str = "data, w") -> str:
     """The text of a function."""
-    return "\n".join([f"def {name}({arguments}):", f'    """{about}"""', *("    " + line if line else "" for line in lines)])
+    return "\n".join(
+        [
+            f"def {name}({arguments}):",
+            f'    """{about}"""',
+            *("    " + line if line else "" for line in lines),
+        ]
+    )
 
 
 def shaped(shape: tuple[int, ...]) -> str:
     """The text that gives a piece of the flat vector its shape."""
-    return "" if len(shape) == 1 else f".view({', '.join(map(str, shape)) or '()'})"
+    if len(shape) == 1:
+        return ""
+    return f".view({', '.join(map(str, shape)) or '()'})"

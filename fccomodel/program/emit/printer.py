@@ -42,7 +42,9 @@ class Prepared:
 
     def holding(self, text: str) -> str:
         """The attribute that holds the value of a text already, if one does."""
-        return next((left for left, right in (line.split(" = ", 1) for line in self.lines) if right == text), "")
+        return next(
+            (left for left, right in (line.split(" = ", 1) for line in self.lines) if right == text), ""
+        )
 
 
 @dataclass(eq=False)
@@ -57,7 +59,8 @@ class Printer:
     before    minibatch values at the previous iterate, by the id of the estimate that asks for them
     estimator writes what it makes of a minibatch value
     dual      the blocks of an outer function keep their y
-    autograd  goes through the text: slices of a full pass are computed again in its backward pass, but for means of them, whose
+    autograd  goes through the text: slices of a full pass are computed again in its backward pass,
+              but for means of them, whose
               gradient comes with the value
     preparing the text is of the data alone, outside the function
     shared    ranks take a share each of the rows of tables
@@ -79,7 +82,7 @@ class Printer:
     preparing: bool = False
     shared: bool = False
 
-    # ------------------------------------------------------------------------------------------------------------- printing
+    # ------------------------------------------------------------------------------------- printing
     def print(self, roots: Iterable[Val]) -> None:
         """Statements for the roots and all they need; a Python number needs none."""
         roots = [root for root in roots if not root.op.python]
@@ -93,8 +96,8 @@ class Printer:
                 self.statement(val, inside, asked)
 
     def needed(self, roots: Iterable[Val]) -> list[Val]:
-        """The roots and all they need, each after what it needs: its arguments, its value before, and those of the calls of a net
-        that are made with it."""
+        """The roots and all they need, each after what it needs: its arguments, its value before, and
+        those of the calls of a net that are made with it."""
         asked = below(roots)
         while extra := [self.before[i] for i in asked if i in self.before and self.before[i].id not in asked]:
             asked |= below(extra)
@@ -106,8 +109,16 @@ class Printer:
                 if ready:
                     ordered.setdefault(val.id, val)
                 elif val.id not in ordered:
-                    beside = [a for other in self.calls.together.get(val.id, ()) if other.id in asked for a in other.args]
-                    before = [self.before[val.id]] if val.id in self.before else []
+                    beside = [
+                        a
+                        for other in self.calls.together.get(val.id, ())
+                        if other.id in asked
+                        for a in other.args
+                    ]
+                    if val.id in self.before:
+                        before = [self.before[val.id]]
+                    else:
+                        before = []
                     stack.append((val, True))
                     stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
         return list(ordered.values())
@@ -163,7 +174,10 @@ class Printer:
         self.names.counters.setdefault(axis.name, 1)
         needed = of_slice(body)
         here = [v for v in inside if v.id in needed]
-        given = self.given(here) if val.op is swept and self.autograd else []
+        if val.op is swept and self.autograd:
+            given = self.given(here)
+        else:
+            given = []
         outside, saved, self.lines = dict(self.texts), self.lines, []
         for v in here:
             if v.op is chunk:
@@ -174,7 +188,10 @@ class Printer:
         inner, self.lines = self.lines, saved
         self.texts = {i: text for i, text in self.texts.items() if i in outside or text.startswith("data.")}
         function, name = self.names.fresh(f"over_{axis.name}"), self.name(val)
-        self.lines += [f"def {function}({', '.join([axis.name, *given])}):", *("    " + line for line in inner)]
+        self.lines += [
+            f"def {function}({', '.join([axis.name, *given])}):",
+            *("    " + line for line in inner),
+        ]
         self.lines += [f"    return {result}"]
         self.lines.append(f"{name} = {self.loop(val, function, given, here)}")
         self.texts[val.id] = name
@@ -191,28 +208,40 @@ class Printer:
     def loop(self, val: Val, function: str, given: list[str], here: list[Val]) -> str:
         """What becomes of the values of all slices: one after another, or their mean."""
         axis, (body,) = val.attrs["axis"], val.args
-        width = max((math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1)
+        width = max(
+            (math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1
+        )
         key = next((v.attrs["key"] for v in here if v.op is chunk and v.attrs["axis"] is axis), None)
-        length = axis.size if key is None else f"len(data.{key})"
+        if key is None:
+            length = axis.size
+        else:
+            length = f"len(data.{key})"
         parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
         if val.op is swept:
             return f"swept({', '.join([function, parts, *given])}) / {length}"
         again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
-        call = again if self.autograd else f"{function}(part)"
+        if self.autograd:
+            call = again
+        else:
+            call = f"{function}(part)"
         return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
 
-    # ----------------------------------------------------------------------------------------------------------- references
+    # ----------------------------------------------------------------------------------- references
     def name(self, val: Val) -> str:
         """A new name for a value."""
         return self.names.fresh(val.op.stem(val))
 
     def ref(self, val: Val, axes: Axes | None = None, event: int | None = None) -> str:
-        """A value's name, number or (once only) its expression, lined up with axes and a number of event dims."""
+        """A value's name, number or (once only) its expression, lined up with axes and a number of
+        event dims."""
         if val.op.python or val.op is hyper:
             return val.op.text(self, val)
         if val.id not in self.texts and val.static:
             self.static(val)
-        lined = view(val, val.axes if axes is None else axes, len(val.event) if event is None else event) if val.axes else ""
+        if val.axes:
+            lined = view(val, val.axes if axes is None else axes, len(val.event) if event is None else event)
+        else:
+            lined = ""
         if val.id not in self.texts:
             text = val.op.text(self, val)
             if len(text) <= LONGEST:
@@ -232,7 +261,9 @@ class Printer:
     def filled(self, shape: tuple[int, ...], number: str) -> str:
         """A tensor of one number, as w has them; of what is prepared, as the data have."""
         alone = f"torch.full({shape}, {number}, dtype=data.dtype, device=data.device)"
-        return alone if self.preparing else f"w.new_full({shape}, {number})"
+        if self.preparing:
+            return alone
+        return f"w.new_full({shape}, {number})"
 
     def estimate(self, val: Val) -> str:
         """What the estimator makes of a minibatch value."""
@@ -252,19 +283,24 @@ class Printer:
         self.preparing = True
         text = bare(val.op.text(self, val))
         self.preparing = False
-        held = "" if val.op is arange else self.prepared.holding(text)
+        if val.op is arange:
+            held = ""
+        else:
+            held = self.prepared.holding(text)
         return held or self.prepared.keep(self.name(val), text)
 
-    # ------------------------------------------------------------------------------------------------------------ gradients
+    # ------------------------------------------------------------------------------------ gradients
     def contributions(self, pulls: Iterable[Pull]) -> list[tuple[str, str]]:
-        """The contributions to the gradient of each variable, flat; those of nets last, one for all calls of a net."""
+        """The contributions to the gradient of each variable, flat; those of nets last, one for all
+        calls of a net."""
         pulls = list(pulls)
         alone = [(p.variable, p.source.op.contribution(self, p)) for p in pulls if p.source.op is not net]
         return alone + self.calls.contributions(self, [p for p in pulls if p.source.op is net])
 
 
 def of_slice(body: Val) -> set[int]:
-    """What a slice of a loop computes, by its ids: all that its value is made of, but for what other loops give."""
+    """What a slice of a loop computes, by its ids: all that its value is made of, but for what other
+    loops give."""
     seen: set[int] = set()
     stack = [body]
     while stack:
@@ -286,7 +322,9 @@ def view(val: Val, axes: Axes, event: int) -> str:
     parts += ["None"] * (event - len(val.event)) + [":"] * len(val.event)
     while parts and parts[0] == "None":
         parts.pop(0)
-    return f"[{', '.join(parts)}]" if "None" in parts else ""
+    if "None" in parts:
+        return f"[{', '.join(parts)}]"
+    return ""
 
 
 def simple(text: str) -> bool:

@@ -36,7 +36,8 @@ from fccomodel.program.names import Names
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """A smoothed function: its ``text``, the ``width`` of its dual domain, and the ``binders`` whose elements have a y each."""
+    """A smoothed function: its ``text``, the ``width`` of its dual domain, and the ``binders`` whose
+    elements have a y each."""
 
     text: str
     width: float
@@ -52,13 +53,14 @@ class Envelope:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """``text`` is a complete Python program that imports torch and the standard library alone; ``data`` is what it reads
-    from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256`` may hold. ``layout`` says where each variable lies in
-    the flat vector w, ``penalties`` what each constraint became, ``smoothed`` the other envelopes by the names of their centres.
-    ``estimates`` are those of inner expectations, by their names in the program. ``runtime`` are those parts of the text that
-    tell nothing of the model: its loop, what comes after it, the command line. ``shares``: what each rank has, of a program of
-    several. ``modules`` are the nets that have no text: a run inside Python takes them as they stand, a file as torch.export
-    writes them."""
+    """``text`` is a complete Python program that imports torch and the standard library alone;
+    ``data`` is what it reads from the file ``DATA_FILE`` beside it, whose SHA-256 ``DATA_SHA256``
+    may hold. ``layout`` says where each variable lies in the flat vector w, ``penalties`` what each
+    constraint became, ``smoothed`` the other envelopes by the names of their centres. ``estimates``
+    are those of inner expectations, by their names in the program. ``runtime`` are those parts of
+    the text that tell nothing of the model: its loop, what comes after it, the command line.
+    ``shares``: what each rank has, of a program of several. ``modules`` are the nets that have no
+    text: a run inside Python takes them as they stand, a file as torch.export writes them."""
 
     text: str
     data: Mapping[str, Any]
@@ -79,7 +81,11 @@ def emit(lowered: Lowered) -> Program:
         steps = together(steps)
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
     samples = Samples(steps.state.draws, lowered.shares, looked)
-    oracle = Composition(lowered, steps, samples) if isinstance(steps, VectorSteps) else Gradient(lowered, steps, samples)
+    oracle = (
+        Composition(lowered, steps, samples)
+        if isinstance(steps, VectorSteps)
+        else Gradient(lowered, steps, samples)
+    )
     evaluation = Evaluation(lowered)
     record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
@@ -138,7 +144,9 @@ def emit(lowered: Lowered) -> Program:
 def _asked(lowered: Lowered, name: str, default: str) -> str:
     """Where, or by what, the program was asked to run, or the default if nobody said."""
     value = lowered.plan.options.get(name, ("auto", ""))[0]
-    return default if value == "auto" else str(value)
+    if value == "auto":
+        return default
+    return str(value)
 
 
 def preparing(name: str, about: str, prepared: Prepared) -> str:
@@ -148,12 +156,22 @@ def preparing(name: str, about: str, prepared: Prepared) -> str:
 
 def helpers(parts: Iterable[str]) -> list[Carried]:
     """The small functions that the parts of a program name and none of them defines."""
-    offered = {name: f for module in (maps, support, sweep, raised, distances, ranks) for name, f in functions(module).items()}
+    offered = {
+        name: f
+        for module in (maps, support, sweep, raised, distances, ranks)
+        for name, f in functions(module).items()
+    }
     offered |= {"noise": distributions.noise, **reductions.programs()}
     names, defined = (set().union(*each) for each in zip(*map(read, parts), strict=True))
-    return [f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined]
+    return [
+        f for f in carried(f for name, f in offered.items() if name in names) if f.__name__ not in defined
+    ]
 
 
 def functions(module: ModuleType) -> dict[str, Carried]:
     """The module's own functions, in order."""
-    return {name: f for name, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__}
+    return {
+        name: f
+        for name, f in vars(module).items()
+        if inspect.isfunction(f) and f.__module__ == module.__name__
+    }

@@ -20,7 +20,8 @@ from fccomodel.program.operations.base import number
 
 
 class Projection:
-    """``project``: its ``lines``, the functions that they call (``called``), the arrays that these take (``arrays``)."""
+    """``project``: its ``lines``, the functions that they call (``called``), the arrays that these
+    take (``arrays``)."""
 
     def __init__(self, lowered: Lowered):
         self.lowered = lowered
@@ -35,7 +36,10 @@ class Projection:
 
     @property
     def text(self) -> str:
-        about = "Proximal maps of regularisers, projections on simple sets, in place; one step or one per coordinate."
+        about = (
+            "Proximal maps of regularisers, projections on simple sets, in place; one step or one "
+            "per coordinate."
+        )
         return function("project", about, self.lines or ["return"], "w, step")
 
     def proximal(self) -> list[str]:
@@ -50,10 +54,16 @@ class Projection:
             alone = len(self.lowered.layout) == 1
             piece, view = "w" if alone else f"w[{start}:{stop}]", shaped(shape)
             arguments = ", ".join(f"{key}={literal(value)}" for key, value in term.coefficients.items())
-            size = "step" if alone and not view else f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
+            if alone and not view:
+                size = "step"
+            else:
+                size = f"step if isinstance(step, float) else step[{start}:{stop}]{view}"
             before, after = self.around(centre_key(term), term.centre)
             moved = f"{name}({piece}{view}{before}, {size}, {arguments})"
-            moved = f"({moved}{after}).reshape(-1)" if view and after else f"{moved}{'.reshape(-1)' if view else ''}{after}"
+            if view and after:
+                moved = f"({moved}{after}).reshape(-1)"
+            else:
+                moved = f"{moved}{'.reshape(-1)' if view else ''}{after}"
             lines += [f"# {comment(term.text, 110)}", f"w.copy_({moved})" if alone else f"{piece} = {moved}"]
         return lines
 
@@ -77,7 +87,9 @@ class Projection:
         before, after = self.around(f"net_set_{name}_{domain.family}_centre", domain.centre)
 
         def moved(call: str) -> str:
-            return f"{piece} = ({call}{after}).reshape(-1)" if after else f"{piece} = {call}.reshape(-1)"
+            if after:
+                return f"{piece} = ({call}{after}).reshape(-1)"
+            return f"{piece} = {call}.reshape(-1)"
 
         plain = moved(f"{record.project.__name__}({piece}{view}{before}{arguments})")
         if scaled is None:
@@ -117,11 +129,14 @@ class Projection:
 def fixed_value(lowered: Lowered, node: ir.Expr) -> Any:
     """The value of an expression without variables: a number, or a tensor."""
     value = interpret.evaluate(lowered.bound, node, {})
-    return value if value.dim() else float(value)
+    if value.dim():
+        return value
+    return float(value)
 
 
 def centred(lowered: Lowered, key: str, centre: ir.Expr) -> tuple[str, torch.Tensor | None]:
-    """The text of a point that a map is around, and its array, kept by ``key`` with the initial values; None of a number."""
+    """The text of a point that a map is around, and its array, kept by ``key`` with the initial
+    values; None of a number."""
     value = fixed_value(lowered, centre)
     if not isinstance(value, torch.Tensor):
         return number(value), None

@@ -19,13 +19,23 @@ from fccomodel.program.emit.carried import Carried, carried
 from fccomodel.program.lower import Lowered
 
 #: what every program calls by the name of the record's field
-DEFINED = ("as_namespace", "prepare", "prepare_full", "start", "centres", "draw", "project", "evaluate", "blocks")
+DEFINED = (
+    "as_namespace",
+    "prepare",
+    "prepare_full",
+    "start",
+    "centres",
+    "draw",
+    "project",
+    "evaluate",
+    "blocks",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The form that a loop works on: the class of its record and of its settings, the names of the functions that the program
-    defines for it, and its other fields."""
+    """The form that a loop works on: the class of its record and of its settings, the names of the
+    functions that the program defines for it, and its other fields."""
 
     record: type[Solver]
     settings: type[LoopSettings]
@@ -35,7 +45,8 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """``SOLVER``, for a loop that works on ``form``; ``functions``: the algorithm's own, by the fields that take them."""
+    """``SOLVER``, for a loop that works on ``form``; ``functions``: the algorithm's own, by the fields
+    that take them."""
 
     lowered: Lowered
     form: Form
@@ -50,9 +61,16 @@ class Record:
         """What may come after the loop."""
         finishing: dict[str, Carried] = {"finish": finish.finish, "one_pass": finish.one_pass}
         affordable = self.lowered.whole is not None and self.lowered.whole.affordable
-        if affordable and self.plan.start is not None and self.plan.start.found and self.plan.pace == "practical":
+        if (
+            affordable
+            and self.plan.start is not None
+            and self.plan.start.found
+            and self.plan.pace == "practical"
+        ):
             finishing["resume"] = finish.resumed
-        return (finishing if affordable else {}) | ({"restore": restore.restore} if self.lowered.constrained else {})
+        return (finishing if affordable else {}) | (
+            {"restore": restore.restore} if self.lowered.constrained else {}
+        )
 
     def classes(self) -> list[Carried]:
         """Those of the settings, of the schedule and of the record itself."""
@@ -66,17 +84,34 @@ class Record:
     def text(self) -> str:
         """The section that makes it; fields that have their default value do not show."""
         functions = dict(self.functions)
-        pace = ", ".join(f"{name}={functions.pop(name).__name__}" for name in ("falling", "next_stage") if name in functions)
+        pace = ", ".join(
+            f"{name}={functions.pop(name).__name__}"
+            for name in ("falling", "next_stage")
+            if name in functions
+        )
         functions |= {"solve": self.plan.algorithm_record.solve, **self.after}
         given = {"settings": "Settings", "schedule": f"{SCHEDULES[self.plan.pace].__name__}({pace})"}
         given |= {name: name for name in (*DEFINED, *self.form.defined, *self.passes)}
         given |= {name: f.__name__ for name, f in functions.items()}
-        usual = {f.name: f.default_factory() if callable(f.default_factory) else f.default for f in fields(self.form.record)}
+        usual = {
+            f.name: f.default_factory() if callable(f.default_factory) else f.default
+            for f in fields(self.form.record)
+        }
         given |= {name: literal(value) for name, value in self.values.items() if value != usual[name]}
-        given |= {"tol": "TOL"} if self.plan.polish else {}
+        if self.plan.polish:
+            given |= {"tol": "TOL"}
+        else:
+            given |= {}
         words = [f"{name}={text}," for name, text in given.items()]
         lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
-        return "\n".join(["# ---- the solver", f"SOLVER = {self.form.record.__name__}(", *("    " + line for line in lines), ")"])
+        return "\n".join(
+            [
+                "# ---- the solver",
+                f"SOLVER = {self.form.record.__name__}(",
+                *("    " + line for line in lines),
+                ")",
+            ]
+        )
 
     @property
     def values(self) -> dict[str, Any]:
@@ -84,7 +119,10 @@ class Record:
         lowered, steps, thinning = self.lowered, self.lowered.steps.state, self.lowered.exact.state.thinning
         return {
             "block": self.plan.block,
-            "own": max((lowered.layout[name][1] for name in lowered.problem.variables if name in lowered.layout), default=0),
+            "own": max(
+                (lowered.layout[name][1] for name in lowered.problem.variables if name in lowered.layout),
+                default=0,
+            ),
             "centred": bool(lowered.centred),
             "dual": steps.dual or steps.coupled,
             "heavy": thinning.heavy,
@@ -103,12 +141,25 @@ class Record:
         """Minibatches alone tell the gradient, and they have samples of what is under nonlinear functions."""
         lowered = self.lowered
         nonlinear = any(term.kind == "composition" for term in lowered.normal.terms)
-        return lowered.whole is None and nonlinear and sizes.sampled(lowered.normal, lowered.bound, self.plan.batch)
+        return (
+            lowered.whole is None
+            and nonlinear
+            and sizes.sampled(lowered.normal, lowered.bound, self.plan.batch)
+        )
 
     @property
     def passes(self) -> list[str]:
         """The functions of the passes that there are."""
-        whole = ["whole", "all_blocks"] if self.lowered.whole else []
-        whole += ["regulariser"] if "finish" in self.after else []
-        whole += ["pairs"] if "resume" in self.after and starts.pairs(self.lowered) is not None else []
+        if self.lowered.whole:
+            whole = ["whole", "all_blocks"]
+        else:
+            whole = []
+        if "finish" in self.after:
+            whole += ["regulariser"]
+        else:
+            whole += []
+        if "resume" in self.after and starts.pairs(self.lowered) is not None:
+            whole += ["pairs"]
+        else:
+            whole += []
         return [*whole, *(["constraint_values"] if self.lowered.constrained else [])]

@@ -47,8 +47,9 @@ MANY = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class LookedUp:
-    """What draws alone decide: arrays of the data at drawn places, and rows beside one another. ``texts``: name and text for T
-    steps by the value's id, in order; ``inside``: the ids of those, and of draws, that nothing else takes."""
+    """What draws alone decide: arrays of the data at drawn places, and rows beside one another.
+    ``texts``: name and text for T steps by the value's id, in order; ``inside``: the ids of those,
+    and of draws, that nothing else takes."""
 
     texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     inside: frozenset[int] = frozenset()
@@ -61,8 +62,16 @@ class LookedUp:
             args = [known.get(a.id, "") for a in val.args]
             if val.op in (draw, draw_strata):
                 known[val.id] = names.claim(val.attrs["axis"].name)
-            elif val.op in (take, joined) and not val.event and all(args) and val.attrs.get("key") not in staying:
-                text = f"torch.cat([{', '.join(args)}], 1)" if val.op is joined else f"data.{val.attrs['key']}[{args[0]}]"
+            elif (
+                val.op in (take, joined)
+                and not val.event
+                and all(args)
+                and val.attrs.get("key") not in staying
+            ):
+                if val.op is joined:
+                    text = f"torch.cat([{', '.join(args)}], 1)"
+                else:
+                    text = f"data.{val.attrs['key']}[{args[0]}]"
                 known[val.id] = names.fresh(val.op.stem(val))
                 texts[val.id] = known[val.id], text
         taken = {a.id for val in graph.vals if val.id not in texts for a in val.args} | {v.id for v in roots}
@@ -71,7 +80,8 @@ class LookedUp:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to each as its ``batch``."""
+    """The draws of a step, made for many at once with what is ``looked`` up by them, and handed to
+    each as its ``batch``."""
 
     draws: list[Val]
     shares: Shares | None = None
@@ -85,14 +95,21 @@ class Samples:
     @property
     def handed(self) -> list[str]:
         """The names of what a step takes."""
-        left = [name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside]
+        left = [
+            name for name, val in zip(self.names, self.draws, strict=True) if val.id not in self.looked.inside
+        ]
         return left + [name for i, (name, _) in self.looked.texts.items() if i not in self.looked.inside]
 
     @property
     def text(self) -> str:
         """``draw``, on the device."""
         passes = {way(max(sizes(val))) for val in self.draws if val.attrs.get("how") == "epochs"}
-        lines = [line for name, text in (("epochs", EPOCHS), ("counted", COUNTED)) if name in passes for line in text.split("\n")]
+        lines = [
+            line
+            for name, text in (("epochs", EPOCHS), ("counted", COUNTED))
+            if name in passes
+            for line in text.split("\n")
+        ]
         lines += [f"{name} = {text}" for name, text in map(drawn, self.draws)]
         lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
@@ -103,8 +120,14 @@ class Samples:
     def unpacked(self) -> list[str]:
         """The statement that takes them out of a batch."""
         names = self.handed
-        whole = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"] if names else []
-        return [*whole, *(line for share in (self.shares.split if self.shares else ()) for line in self.cut(share))]
+        if names:
+            whole = [f"{', '.join(names)}{',' if len(names) == 1 else ''} = batch"]
+        else:
+            whole = []
+        return [
+            *whole,
+            *(line for share in (self.shares.split if self.shares else ()) for line in self.cut(share)),
+        ]
 
     def cut(self, share: Share) -> list[str]:
         """The statements that leave a rank's share of an axis."""
@@ -112,7 +135,10 @@ class Samples:
         along = [(name, val) for name, val in zip(self.names, self.draws, strict=True) if axis in val.axes]
         if not along:
             return []
-        places = f"owned({axis.name})" if share.blocks else f"placed({int(axis.size)}, data.device)"
+        if share.blocks:
+            places = f"owned({axis.name})"
+        else:
+            places = f"placed({int(axis.size)}, data.device)"
         lines = [f"own_{axis.name} = {places}"]
         for name, val in along:
             dim = val.axes.index(axis)
@@ -131,7 +157,9 @@ class Samples:
 
 def sizes(val: Val) -> tuple[int, ...]:
     """Among how many a draw is."""
-    return val.attrs["sizes"] if val.op is draw_strata else (val.attrs["n"],)
+    if val.op is draw_strata:
+        return val.attrs["sizes"]
+    return (val.attrs["n"],)
 
 
 def way(n: int) -> str:

@@ -25,7 +25,8 @@ from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSI
 from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
-#: the array of the first iterate, where it is given, and the beginning of the names of centres and estimates; no net is called 0
+#: the array of the first iterate, where it is given, and the beginning of the names of centres and
+#: estimates; no net is called 0
 START = "net_0"
 
 
@@ -83,8 +84,13 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     """The modules, each as a function of its parameters."""
     if not texts:
         return ""
-    made = (modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items())
-    at_hand = [modules.AT_HAND] if None in texts.values() else []
+    made = (
+        modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items()
+    )
+    if None in texts.values():
+        at_hand = [modules.AT_HAND]
+    else:
+        at_hand = []
     return "\n\n\n".join(["# ---- nets", *map(source, dict.fromkeys(kinds.values())), *at_hand, *made])
 
 
@@ -92,13 +98,20 @@ def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
     """The classes by which steps call nets: ``LayeredNet`` needs no autograd."""
     if isinstance(lowered.steps, VectorSteps):
         return dict.fromkeys(texts, flatnet.FunctionalNet)
-    by_layers = {name for name, text in texts.items() if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))}
+    by_layers = {
+        name
+        for name, text in texts.items()
+        if text and layers.layered(lowered.bound.nets[name], shape(lowered, name))
+    }
     return {name: layers.LayeredNet if name in by_layers else flatnet.FlatNet for name in texts}
 
 
 def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
     """Of one input of a net."""
-    return tuple(size if isinstance(size, int) else lowered.bound.dims[size] for size in lowered.problem.nets[name].input)
+    return tuple(
+        size if isinstance(size, int) else lowered.bound.dims[size]
+        for size in lowered.problem.nets[name].input
+    )
 
 
 def data(lowered: Lowered) -> str:
@@ -106,11 +119,16 @@ def data(lowered: Lowered) -> str:
     numbers = sorted(lowered.steps.state.numbers.items())
     params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
     kept = staying(lowered)
-    passing, mapping = (PASSING, MAPPED) if kept else ("", "")
+    if kept:
+        passing, mapping = (PASSING, MAPPED)
+    else:
+        passing, mapping = ("", "")
     text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
     if not kept:
         return text
-    return "\n\n\n".join([*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text])
+    return "\n\n\n".join(
+        [*map(source, (expect, Mapped, in_memory, Products, Sums)), f"MAPPED = {literal(kept)}", text]
+    )
 
 
 def staying(lowered: Lowered) -> list[str]:
@@ -119,7 +137,8 @@ def staying(lowered: Lowered) -> list[str]:
 
 
 def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-    """Arrays as tensors: those of the sets' projections, float64 numbers, int64 positions; and the nets' initial parameters."""
+    """Arrays as tensors: those of the sets' projections, float64 numbers, int64 positions; and the
+    nets' initial parameters."""
     kept: dict[str, Any] = dict(sets)
     for key, array in lowered.data.items():
         array = np.asarray(array)
@@ -128,7 +147,9 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
     if (w := starts.first(lowered)) is not None:
         kept[START] = torch.from_numpy(w)
     kept |= {f"{START}_c_{name}": torch.from_numpy(value) for name, value in starts.centres(lowered).items()}
-    kept |= {f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()}
+    kept |= {
+        f"{START}_u_{name}": torch.from_numpy(value) for name, value in starts.estimates(lowered).items()
+    }
     if (pairs := starts.pairs(lowered)) is not None:
         kept[f"{START}_pairs"] = torch.from_numpy(pairs)
     for name, net in lowered.bound.nets.items():
@@ -139,7 +160,10 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
 def variables(lowered: Lowered) -> str:
     """Where each variable lies, the first iterate, and what steps keep of each block."""
     layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
-    estimates = [buffers(lowered)] if isinstance(lowered.steps, BlockSteps) else []
+    if isinstance(lowered.steps, BlockSteps):
+        estimates = [buffers(lowered)]
+    else:
+        estimates = []
     parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
     return "\n".join(["# ---- variables, one flat vector", *layout, "\n\n\n".join(parts)])
 
@@ -158,7 +182,10 @@ def start(lowered: Lowered) -> str:
     apart = sorted(scattered(lowered))
     for name in apart:
         a, b, shape = lowered.layout[name]
-        lines.append(f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * {(b - a) ** -0.5:.3g}")
+        lines.append(
+            f"w[{a}:{b}] = torch.randn({b - a}, generator=rng, device=device, dtype=dtype) * "
+            f"{(b - a) ** -0.5:.3g}"
+        )
     about = "The first iterate: zero, inside the simple sets; nets start from their own initialisation."
     if apart:
         about += " Rows that could change places start at random: steps never part equal ones."
@@ -167,7 +194,9 @@ def start(lowered: Lowered) -> str:
 
 def scattered(lowered: Lowered) -> frozenset[str]:
     """The variables that start at random: those with rows alike, where equal rows may be a saddle."""
-    return frozenset() if lowered.plan.convex else exchangeable(lowered.problem) & lowered.layout.keys()
+    if lowered.plan.convex:
+        return frozenset()
+    return exchangeable(lowered.problem) & lowered.layout.keys()
 
 
 def initial(key: str) -> str:
@@ -181,7 +210,14 @@ def paired(lowered: Lowered) -> list[str]:
         return []
     about = "Changes of w and of the residual by which another run knew the curvature, with their products."
     lines = [f"s, y = INITIAL[{literal(f'{START}_pairs')}].to(device=device, dtype=torch.float64)"]
-    return [function("pairs", about, [*lines, "return [(a, b, float(a @ b)) for a, b in zip(s, y, strict=True)]"], "device")]
+    return [
+        function(
+            "pairs",
+            about,
+            [*lines, "return [(a, b, float(a @ b)) for a, b in zip(s, y, strict=True)]"],
+            "device",
+        )
+    ]
 
 
 def buffers(lowered: Lowered) -> str:
@@ -206,7 +242,8 @@ def centres(lowered: Lowered) -> str:
 
 
 def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
-    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of full passes alone."""
+    """What ranks do together, around the loop's own functions. Raises F0616 for steps that are made of
+    full passes alone."""
     if lowered.shares is None:
         return ""
     algorithm = lowered.plan.algorithm_record
@@ -214,13 +251,32 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     sampling = any("batch" in f.__code__.co_names for f in functions if inspect.isfunction(f))
     if isinstance(lowered.steps, VectorSteps) and not sampling:
         refuse(errors.nothing_to_share(algorithm.name, {"the rows": "its steps are passes over them"}))
-    around = {"ending": "agreed(ending)", "priced": "by_rank_0(priced)", "finish": "led(finish)", "restore": "led(restore)"}
-    around |= {"take_steps": "wholly(take_steps, OWNERS)"} if lowered.shares.owners else {}
+    around = {
+        "ending": "agreed(ending)",
+        "priced": "by_rank_0(priced)",
+        "finish": "led(finish)",
+        "restore": "led(restore)",
+    }
+    if lowered.shares.owners:
+        around |= {"take_steps": "wholly(take_steps, OWNERS)"}
+    else:
+        around |= {}
     around |= {"solve": "joint(solve)"}
     names = [name for name in around if name in {f.__name__ for f in loop}]
-    called = [f for f in vars(over).values() if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)]
-    return "\n\n\n".join([
-        f"# ---- {comment(lowered.shares.sentence, 110)}",
-        *map(source, carried([over.Ranks, over.joined, over.whole_state, *called], loop)),
-        "\n".join([f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}", *(f"{n} = {around[n]}" for n in names)]),
-    ])  # fmt: skip
+    called = [
+        f
+        for f in vars(over).values()
+        if inspect.isfunction(f) and f"{f.__name__}(" in "".join(around[n] for n in names)
+    ]
+    return "\n\n\n".join(
+        [
+            f"# ---- {comment(lowered.shares.sentence, 110)}",
+            *map(source, carried([over.Ranks, over.joined, over.whole_state, *called], loop)),
+            "\n".join(
+                [
+                    f"RANKS = Ranks()\nOWNERS = {literal(dict(lowered.shares.owners))}",
+                    *(f"{n} = {around[n]}" for n in names),
+                ]
+            ),
+        ]
+    )

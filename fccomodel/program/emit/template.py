@@ -121,13 +121,25 @@ def report(
     device: str = "cpu",
     backend: str = "eager",
 ) -> str:
-    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes after that; ``mapped``: some
-    of its arrays stay in their file; ``ranks``: it is a program of several; ``device``, ``backend``: where and by what it runs
-    unless its command line says otherwise."""
-    text = REPORT.replace("{silent}", SILENT if ranks else "").replace("{keeper}", "KeeperOfAll" if ranks else "FileKeeper")
+    """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes
+    after that; ``mapped``: some of its arrays stay in their file; ``ranks``: it is a program of
+    several; ``device``, ``backend``: where and by what it runs unless its command line says
+    otherwise."""
+    text = REPORT.replace("{silent}", SILENT if ranks else "").replace(
+        "{keeper}", "KeeperOfAll" if ranks else "FileKeeper"
+    )
     text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
-    run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES") if finishing else (solve, "")
-    text = text.replace("{run}", run).replace("{passes}", passes).replace("{start}", TOGETHER if ranks else ALONE)
-    text = text.replace("{backend}", "" if ranks else BACKEND).replace("{equipped}", "" if ranks else EQUIPPED)
+    if finishing:
+        run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES")
+    else:
+        run, passes = (solve, "")
+    text = (
+        text.replace("{run}", run)
+        .replace("{passes}", passes)
+        .replace("{start}", TOGETHER if ranks else ALONE)
+    )
+    text = text.replace("{backend}", "" if ranks else BACKEND).replace(
+        "{equipped}", "" if ranks else EQUIPPED
+    )
     text = text.replace("{device}", literal(device)).replace("{asked}", literal(backend))
     return text.replace("{mapped}", ", mapped=True" if mapped else "")

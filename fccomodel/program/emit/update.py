@@ -21,7 +21,8 @@ def update(lowered: Lowered, projection: Projection, elsewhere: Collection[Carri
 
 
 def chosen(lowered: Lowered, projection: Projection) -> dict[str, Carried]:
-    """The algorithm's own functions, by the fields of the record that take them; Adam's in one sweep where that does."""
+    """The algorithm's own functions, by the fields of the record that take them; Adam's in one sweep
+    where that does."""
     functions = lowered.plan.algorithm_record.functions(lowered.plan.step, lowered.plan.pace)
     if (functions["begin"], functions["update"]) == (steps.begin, steps.adam_step) and not projection.asks:
         functions |= {"begin": steps.begin_late, "update": steps.swept_adam_step}
@@ -33,8 +34,23 @@ def estimating(lowered: Lowered) -> list[Carried]:
     state, estimator = lowered.steps.state, lowered.plan.algorithm_record.estimator
     if estimator is None:
         return []
-    names = sorted({"track_log" if v.attrs["log"] else "track" for v in state.graph.vals if v.op is track and v.attrs["name"]})
-    names += ["extrapolate"] if state.dual and lowered.plan.remembers else []
-    names += ["multiplier"] if lowered.inequalities else []
-    names += ["couple"] if state.coupled else []
+    names = sorted(
+        {
+            "track_log" if v.attrs["log"] else "track"
+            for v in state.graph.vals
+            if v.op is track and v.attrs["name"]
+        }
+    )
+    if state.dual and lowered.plan.remembers:
+        names += ["extrapolate"]
+    else:
+        names += []
+    if lowered.inequalities:
+        names += ["multiplier"]
+    else:
+        names += []
+    if state.coupled:
+        names += ["couple"]
+    else:
+        names += []
     return [getattr(estimator, name) for name in names]

@@ -30,12 +30,19 @@ class Composition:
         samples.introduce(inner)
         self.inner = [*samples.unpacked, *joined(inner, steps.samples)]
         if lowered.shares:
-            self.inner = ["w = in_parts(w)", *self.inner[:-1], f"return over_ranks({self.inner[-1].removeprefix('return ')})"]
+            self.inner = [
+                "w = in_parts(w)",
+                *self.inner[:-1],
+                f"return over_ranks({self.inner[-1].removeprefix('return ')})",
+            ]
         self.full = joined(self.printer(steps.full), steps.values)
         phi = self.printer(steps.phi)
         phi.print([steps.root])
         self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
-        self.part = self.sampled(steps.state, steps.part, samples) if steps.part is not None else []
+        if steps.part is not None:
+            self.part = self.sampled(steps.state, steps.part, samples)
+        else:
+            self.part = []
 
     def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
         """The lines of phi by samples."""
@@ -52,7 +59,9 @@ class Composition:
     def text(self) -> str:
         problem = self.lowered.problem
         head = ["# ---- F, whose entries are the expectations, and phi"]
-        head += [f"#   u[{c.start}:{c.stop}] = {comment(problem.text(c.node), 100)}" for c in self.steps.components]
+        head += [
+            f"#   u[{c.start}:{c.stop}] = {comment(problem.text(c.node), 100)}" for c in self.steps.components
+        ]
         phi = "phi(u) by envelopes, with what has neither expectation nor prox."
         functions = [
             function("inner", "F(w; xi): the mean over a minibatch.", self.inner, "data, w, batch, h"),
@@ -60,7 +69,11 @@ class Composition:
             function("outer", phi, self.outer, "data, w, u, c, h"),
         ]
         if self.part:
-            functions.append(function("outer_part", "phi(u) by samples of its terms.", self.part, "data, w, u, c, batch, h"))
+            functions.append(
+                function(
+                    "outer_part", "phi(u) by samples of its terms.", self.part, "data, w, u, c, batch, h"
+                )
+            )
         return "\n".join([*head, "\n\n\n".join(functions)])
 
     @property
@@ -78,11 +91,16 @@ class Composition:
         return not any(isinstance(s.function, Entropic) for s in self.lowered.centred)
 
     def cost(self, values: list[Val]) -> int:
-        """Values of g(w; xi) at one block and one sample: the largest product of axes; components that share draws count once."""
+        """Values of g(w; xi) at one block and one sample: the largest product of axes; components that
+        share draws count once."""
         groups: dict[Any, int] = {}
         for part, sample, value in zip(self.steps.components, self.steps.samples, values, strict=True):
-            drawn = frozenset(v.id for v in below([sample]).values() if v.op in (draw, draw_range, draw_strata, noise))
-            tables = frozenset(b.domain.name for n in ir.walk(part.node) if isinstance(n, ir.Reduce) for b in n.binders)
+            drawn = frozenset(
+                v.id for v in below([sample]).values() if v.op in (draw, draw_range, draw_strata, noise)
+            )
+            tables = frozenset(
+                b.domain.name for n in ir.walk(part.node) if isinstance(n, ir.Reduce) for b in n.binders
+            )
             size = max(math.prod(sizes(v.axes)) for v in below([value]).values())
             groups[drawn, tables] = max(groups.get((drawn, tables), 0), size)
         return sum(groups.values())
@@ -92,5 +110,8 @@ def joined(printer: Printer, values: list[Val]) -> list[str]:
     """Statements that end with the values as one flat vector."""
     printer.print(values)
     texts = [f"{printer.ref(v)}.reshape({math.prod(sizes(v.axes, v.event))})" for v in values]
-    value = texts[0] if len(texts) == 1 else f"torch.cat([{', '.join(texts)}])"
+    if len(texts) == 1:
+        value = texts[0]
+    else:
+        value = f"torch.cat([{', '.join(texts)}])"
     return [*printer.lines, f"return {value}"]

@@ -1,7 +1,9 @@
-"""The memory that a program's passes and steps will take, foreseen from its values before any of them is computed.
+"""The memory that a program's passes and steps will take, foreseen from its values before any of them
+is computed.
 
-A value has as many numbers as its axes and dims say; one along an axis of slices has those of a slice. What is known of the data
-alone is kept for the whole run; a pass that is differentiated keeps its values too; of any other pass a few are there at once.
+A value has as many numbers as its axes and dims say; one along an axis of slices has those of a
+slice. What is known of the data alone is kept for the whole run; a pass that is differentiated
+keeps its values too; of any other pass a few are there at once.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ STATES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Foreseen:
-    """Bytes that a run takes at most at once (``total``), those of its largest array, and of which expression that is."""
+    """Bytes that a run takes at most at once (``total``), those of its largest array, and of which
+    expression that is."""
 
     total: float
     largest: float
@@ -76,14 +79,25 @@ def _sliced(val: Val) -> bool:
 
 
 def _passes(lowered: Lowered) -> Iterator[tuple[State, list[Val], bool, int]]:
-    """The functions of a program: where they are lowered, their values, whether they are differentiated, bytes of a number."""
+    """The functions of a program: where they are lowered, their values, whether they are
+    differentiated, bytes of a number."""
     exact, whole = lowered.exact, lowered.whole
     arguments = [block.argument for block in exact.blocks]
-    yield exact.state, [exact.objective, *(v for _, v in exact.constraints.values()), *arguments], False, DOUBLE
+    yield (
+        exact.state,
+        [exact.objective, *(v for _, v in exact.constraints.values()), *arguments],
+        False,
+        DOUBLE,
+    )
     if whole is not None and whole.affordable:
         yield whole.state, [whole.root, *(block.argument for block in whole.blocks)], True, DOUBLE
     if lowered.constrained is not None:
-        yield lowered.constrained.state, [v for _, v in lowered.constrained.constraints.values()], True, DOUBLE
+        yield (
+            lowered.constrained.state,
+            [v for _, v in lowered.constrained.constraints.values()],
+            True,
+            DOUBLE,
+        )
     if isinstance(lowered.steps, BlockSteps):
         yield lowered.steps.state, lowered.steps.roots, False, SINGLE
     else:
@@ -104,4 +118,6 @@ def _expression(val: Val, state: State) -> ir.Expr | None:
         return state.spans[val.id]
     made = (other for other in state.graph.vals[val.id :] if val in other.args and other.id in state.spans)
     first = next(made, None)
-    return None if first is None else state.spans[first.id]
+    if first is None:
+        return None
+    return state.spans[first.id]

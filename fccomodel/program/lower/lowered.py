@@ -39,7 +39,9 @@ class BlockSteps:
     @property
     def roots(self) -> list[Val]:
         """All that a step prints: adjoints and what they meet, and the values before."""
-        met = [v for pull in self.pulls for v in (pull.adjoint, pull.source, *pull.source.op.pulled(pull.source))]
+        met = [
+            v for pull in self.pulls for v in (pull.adjoint, pull.source, *pull.source.op.pulled(pull.source))
+        ]
         return [*met, *self.before.values()]
 
 
@@ -50,7 +52,8 @@ class VectorSteps:
     samples   F by minibatch, a value for each of its components
     values    the same exactly, in the graph of ``full``
     root      phi of a vector u that stands for F, in the graph of ``phi``
-    part      the same by samples of its outer functions, in the graph of ``state``; None where steps have all of them
+    part      the same by samples of its outer functions, in the graph of ``state``; None where
+              steps have all of them
     """
 
     state: State
@@ -65,7 +68,8 @@ class VectorSteps:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Block:
-    """A smoothed function in a full pass: the ids of its cells, its argument there, and the axes of a maximum."""
+    """A smoothed function in a full pass: the ids of its cells, its argument there, and the axes of a
+    maximum."""
 
     smoothed: Smoothed
     ids: list[Val]
@@ -75,7 +79,8 @@ class Block:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exact:
-    """The problem itself on all rows: its objective, minimised, its constraints, the smoothed functions whose centres move."""
+    """The problem itself on all rows: its objective, minimised, its constraints, the smoothed
+    functions whose centres move."""
 
     state: State
     objective: Val
@@ -150,4 +155,6 @@ class Lowered:
     @property
     def estimated(self) -> tuple[str, ...]:
         """The centres of penalties whose arguments are estimated in steps."""
-        return () if self.steps.state.dual else tuple(s.name for s in self.centred if s.penalty is not None)
+        if self.steps.state.dual:
+            return ()
+        return tuple(s.name for s in self.centred if s.penalty is not None)

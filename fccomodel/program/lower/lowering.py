@@ -36,12 +36,16 @@ LONG = 32
 
 
 class Lowering:
-    """Lowers the expressions of one problem into one graph: ``state`` has what is asked and what comes of it.
+    """Lowers the expressions of one problem into one graph: ``state`` has what is asked and what comes
+    of it.
 
-    ``batches`` and ``reductions``: what chooses samples, and what lowers reductions, where it is not the usual.
+    ``batches`` and ``reductions``: what chooses samples, and what lowers reductions, where it is
+    not the usual.
     """
 
-    def __init__(self, state: State, *, batches: type[Batches] = Batches, reductions: type[Reductions] = Reductions):
+    def __init__(
+        self, state: State, *, batches: type[Batches] = Batches, reductions: type[Reductions] = Reductions
+    ):
         self.state = state
         self.known: dict[tuple[Any, ...], Val] = {}
         self.slots = Slots(state)

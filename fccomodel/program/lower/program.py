@@ -37,27 +37,49 @@ from fccomodel.program.operations.entrywise import spread
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.sources import take
 
-#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass over more may pay, which its
-#: price tells once the budget has room for them by a guess, at so many counted seconds for each number, with its gradient
+#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass
+#: over more may pay, which its price tells once the budget has room for them by a guess, at so many
+#: counted seconds for each number, with its gradient
 MOST, SOME, EACH = 1 << 24, 6, 2e-8
 #: numbers that the centres of functions inside expectations may be
 MOST_CENTRES = 1 << 20
 
 
 def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
-    """Every value that the functions of a plan's program compute, on bound data; an error where one of them is in no program."""
-    steps = vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
+    """Every value that the functions of a plan's program compute, on bound data; an error where one of
+    them is in no program."""
+    steps = (
+        vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
+    )
     lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
     lowering.state.thinning.seconds = plan.budget.seconds
-    reference = shared(reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem)
-    exact = on_all_rows(lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres])
-    whole = smoothed_problem(lowering, plan) if plan.whole else None
-    constrained = for_restoring(lowering, reference) if plan.polish else None
-    exact.state.thinning.whole |= {i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take}
+    reference = shared(
+        reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem
+    )
+    exact = on_all_rows(
+        lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres]
+    )
+    if plan.whole:
+        whole = smoothed_problem(lowering, plan)
+    else:
+        whole = None
+    if plan.polish:
+        constrained = for_restoring(lowering, reference)
+    else:
+        constrained = None
+    exact.state.thinning.whole |= {
+        i.attrs["key"] for block in exact.blocks for i in block.ids if i.op is take
+    }
     return Lowered(
-        problem=problem, bound=bound, plan=plan, layout=laid_out(steps.state, plan), steps=steps, exact=exact,
-        whole=whole, constrained=constrained,
-    )  # fmt: skip
+        problem=problem,
+        bound=bound,
+        plan=plan,
+        layout=laid_out(steps.state, plan),
+        steps=steps,
+        exact=exact,
+        whole=whole,
+        constrained=constrained,
+    )
 
 
 def laid_out(state: State, plan: Plan) -> Layout:
@@ -73,22 +95,31 @@ def laid_out(state: State, plan: Plan) -> Layout:
     return layout
 
 
-# --------------------------------------------------------------------------------------------------------------------- steps
+# -------------------------------------------------------------------------------------------- steps
 def block_steps(bound: Bound, plan: Plan) -> BlockSteps:
     """The objective and its stochastic gradient, as the algorithm asks for them."""
     record, options = plan.algorithm_record, plan.options
     dual = record.outer in ("dual", "conjugate")
     state = State(
-        bound=bound, full=False, batch=plan.batch, independent=plan.resamples, dual=dual,
-        stable=hasattr(record.estimator, "track_log") and not dual, coupled="linear coupling" in record.requires,
-        sampling=options["sampling"][0], inner_sampling=options["inner_sampling"][0],
+        bound=bound,
+        full=False,
+        batch=plan.batch,
+        independent=plan.resamples,
+        dual=dual,
+        stable=hasattr(record.estimator, "track_log") and not dual,
+        coupled="linear coupling" in record.requires,
+        sampling=options["sampling"][0],
+        inner_sampling=options["inner_sampling"][0],
         strata=plan.strata,
-    )  # fmt: skip
+    )
     graph = state.graph
     state.logarithms.scan(plan.normal.objective)
     root = Lowering(state).expr(plan.normal.objective, {}, True)
     pulls = backward(graph, {root: graph.const(1.0)})
-    tracks = [v for v in graph.vals if v.op is track] if plan.remembers else []
+    if plan.remembers:
+        tracks = [v for v in graph.vals if v.op is track]
+    else:
+        tracks = []
     before = {v.id: previous(graph, v.args[0]) for v in tracks}
     return BlockSteps(state=state, root=root, pulls=pulls, before=before)
 
@@ -98,17 +129,28 @@ def vector_steps(bound: Bound, plan: Plan) -> VectorSteps:
     form = State(bound=bound, full=True, stable=False, separated=False, enveloped=True)
     phi, data = Phi(form), form.data
     root = phi.expr(plan.normal.objective)
-    steps = Entries(State(bound=bound, data=data, full=False, stable=False, batch=plan.batch, centres=form.centres), phi)
+    steps = Entries(
+        State(bound=bound, data=data, full=False, stable=False, batch=plan.batch, centres=form.centres), phi
+    )
     full = Entries(State(bound=bound, data=data, full=True, stable=False, separated=False), phi)
     samples, values = (list(map(entries.value, phi.components)) for entries in (steps, full))
-    part = sampled_phi(steps.state, phi, plan.normal.objective) if plan.algorithm_record.samples_outer else None
+    if plan.algorithm_record.samples_outer:
+        part = sampled_phi(steps.state, phi, plan.normal.objective)
+    else:
+        part = None
     return VectorSteps(
-        state=steps.state, samples=samples, full=full.state, values=values, phi=form, root=root, components=phi.components,
+        state=steps.state,
+        samples=samples,
+        full=full.state,
+        values=values,
+        phi=form,
+        root=root,
+        components=phi.components,
         part=part,
-    )  # fmt: skip
+    )
 
 
-# --------------------------------------------------------------------------------------------------------------- full passes
+# -------------------------------------------------------------------------------------- full passes
 def on_all_rows(lowering: Lowering, problem: ir.Problem, plan: Plan, centred: Iterable[Smoothed]) -> Exact:
     """The problem itself; a plan's functions with centres beside it."""
     objective = lowering.expr(problem.objective.expr, {}, True)
@@ -116,7 +158,10 @@ def on_all_rows(lowering: Lowering, problem: ir.Problem, plan: Plan, centred: It
         objective = lowering.state.graph.apply("neg", objective)
     constraints = constraints_of(lowering, problem)
     return Exact(
-        state=lowering.state, objective=objective, constraints=constraints, blocks=blocks_of(lowering, plan, centred)
+        state=lowering.state,
+        objective=objective,
+        constraints=constraints,
+        blocks=blocks_of(lowering, plan, centred),
     )
 
 
@@ -153,7 +198,9 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
     """The objective with envelopes and penalties; None where some part of it is in no full pass."""
     lowering = Lowering(State(bound=exact.state.bound, full=True, enveloped=True, data=exact.state.data))
     rows = {s.name: s for s in plan.normal.smoothed if centred_rows(s, lowering.state)}
-    centred = Rewriter(lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in rows else None)
+    centred = Rewriter(
+        lambda node: replace(node, inner=False) if isinstance(node, Smoothed) and node.name in rows else None
+    )
     try:
         root = lowering.expr(centred(plan.normal.objective), {}, True)
     except FccoError:

@@ -1,9 +1,10 @@
 """The steps of a program on several ranks: what each has of them, and where sums go over all.
 
-Every rank makes the same draws and works on its share of some axes: the blocks that it owns, or its samples of an expectation
-that all blocks share. A value along such an axis is a rank's own; a sum over the axis is a *part*, which stays one through
-whatever is linear; where something else needs it, it is summed over all ranks. The gradient is made of parts alone, and summed
-once. No value lies along two such axes: pairs would be lost.
+Every rank makes the same draws and works on its share of some axes: the blocks that it owns, or its
+samples of an expectation that all blocks share. A value along such an axis is a rank's own; a sum
+over the axis is a *part*, which stays one through whatever is linear; where something else needs
+it, it is summed over all ranks. The gradient is made of parts alone, and summed once. No value lies
+along two such axes: pairs would be lost.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from fccomodel.program.operations.base import Axes
 from fccomodel.program.operations.draws import draw, draw_range, noise
 from fccomodel.program.operations.entrywise import entrywise, fill, spread
 from fccomodel.program.operations.estimates import centre, couple, envelope_slope, track, weights
-from fccomodel.program.operations.indexing import beyond, entry, entry_t, pick, scatter_val, take_val, unpick, within
+from fccomodel.program.operations.indexing import (
+    beyond,
+    entry,
+    entry_t,
+    pick,
+    scatter_val,
+    take_val,
+    unpick,
+    within,
+)
 from fccomodel.program.operations.ranks import once, over_ranks, own
 from fccomodel.program.operations.scores import score_t, table_score_t
 from fccomodel.program.operations.segments import segment, unsegment
@@ -34,20 +44,40 @@ from fccomodel.program.operations.sums import contract, mean_axes, sum_axes, sum
 FEW = 64
 #: attributes that name axes which an operation sums over, and those that say where a value lies
 SUMS: Mapping[Op, tuple[str, ...]] = {
-    mean_axes: ("over",), sum_axes: ("over",), contract: ("over",), scatter_val: ("onto",), unpick: ("extra",),
-}  # fmt: skip
+    mean_axes: ("over",),
+    sum_axes: ("over",),
+    contract: ("over",),
+    scatter_val: ("onto",),
+    unpick: ("extra",),
+}
 LIES = ("axes", "onto")
 #: the axis of a draw and of positions is their own
 OWN_AXIS = (draw, draw_range, noise, arange)
 #: operations that are linear in their first argument, the others being known everywhere
 LINEAR = (
-    mean_axes, sum_axes, sum_event, spread, fill, scatter_val, table_score_t, entry, entry_t, pick, unpick, within, beyond,
-    take_val, segment, unsegment, contract,
-)  # fmt: skip
+    mean_axes,
+    sum_axes,
+    sum_event,
+    spread,
+    fill,
+    scatter_val,
+    table_score_t,
+    entry,
+    entry_t,
+    pick,
+    unpick,
+    within,
+    beyond,
+    take_val,
+    segment,
+    unsegment,
+    contract,
+)
 
 
 class Length(int):
-    """A size that is known where the program runs, by its ``text``; as a number that of all ranks together."""
+    """A size that is known where the program runs, by its ``text``; as a number that of all ranks
+    together."""
 
     text: str
 
@@ -66,12 +96,18 @@ class Length(int):
 
 
 def over_all_ranks(lowered: Lowered) -> Lowered:
-    """The same plan with steps of which every rank has its share. Raises F0616 where there is nothing to share."""
+    """The same plan with steps of which every rank has its share. Raises F0616 where there is nothing
+    to share."""
     steps = lowered.steps
-    roots = [*steps.samples] if isinstance(steps, VectorSteps) else steps.roots
+    if isinstance(steps, VectorSteps):
+        roots = [*steps.samples]
+    else:
+        roots = steps.roots
     found = Placing.of(steps, roots)
     if not found.shares.split:
-        refuse(errors.nothing_to_share(lowered.plan.algorithm, found.shares.whole), source=lowered.problem.source)
+        refuse(
+            errors.nothing_to_share(lowered.plan.algorithm, found.shares.whole), source=lowered.problem.source
+        )
     return replace(lowered, steps=found.steps(steps), shares=found.shares)
 
 
@@ -80,12 +116,14 @@ def _needed(roots: Iterable[Val]) -> list[Val]:
     return [val for _, val in sorted(below(roots).items())]
 
 
-# ------------------------------------------------------------------------------------------------------------ which axes
+# --------------------------------------------------------------------------------------- which axes
 def _axes_of(value: Any) -> Axes:
     """The axes in an attribute."""
     if isinstance(value, Axis):
         return (value,)
-    return tuple(a for a in value if isinstance(a, Axis)) if isinstance(value, tuple) else ()
+    if isinstance(value, tuple):
+        return tuple(a for a in value if isinstance(a, Axis))
+    return ()
 
 
 def _hindrance(val: Val, axis: Axis) -> str:
@@ -94,7 +132,9 @@ def _hindrance(val: Val, axis: Axis) -> str:
         return "weights of its members move together"
     allowed = (*LIES, *SUMS.get(val.op, ()), *(("axis",) if val.op in OWN_AXIS else ()))
     named = [key for key, value in val.attrs.items() if axis in _axes_of(value) and key not in allowed]
-    return f"{val.op.name} takes all of it" if named else ""
+    if named:
+        return f"{val.op.name} takes all of it"
+    return ""
 
 
 def _together(vals: Iterable[Val]) -> set[tuple[Axis, Axis]]:
@@ -122,16 +162,27 @@ class Placing:
         vals = _needed(roots)
         index = _indices(vals)
         blocks = {a for positions in index.values() for uses in positions for p in uses for a in p.axes}
-        kept = {a for v in roots for a in v.axes} if isinstance(steps, VectorSteps) else set()
-        part = _needed([steps.part]) if isinstance(steps, VectorSteps) and steps.part is not None else []
+        if isinstance(steps, VectorSteps):
+            kept = {a for v in roots for a in v.axes}
+        else:
+            kept = set()
+        if isinstance(steps, VectorSteps) and steps.part is not None:
+            part = _needed([steps.part])
+        else:
+            part = []
         kept |= {a for v in part for a in v.axes}
         whole: dict[str, str] = {}
         chosen: list[Axis] = []
         pairs = _together(vals)
         extents = _extents(vals)
-        order = sorted({a for v in vals for a in v.axes}, key=lambda a: (*_rank(a, extents[a], a in blocks), a.order))
+        order = sorted(
+            {a for v in vals for a in v.axes}, key=lambda a: (*_rank(a, extents[a], a in blocks), a.order)
+        )
         for axis in order:
-            reason = "it is what phi takes" if axis in kept else _reason(vals, axis, index, isinstance(steps, VectorSteps))
+            if axis in kept:
+                reason = "it is what phi takes"
+            else:
+                reason = _reason(vals, axis, index, isinstance(steps, VectorSteps))
             if not reason and any((axis, other) in pairs for other in chosen):
                 continue  # the other is split
             if reason:
@@ -139,7 +190,11 @@ class Placing:
             else:
                 chosen.append(axis)
         axes = {a: replace(a, size=Length(a.size, _length(a))) for a in chosen}
-        whole = {n: r for n, r in whole.items() if not any((a, b) in pairs for a in chosen for b in order if b.name == n)}
+        whole = {
+            n: r
+            for n, r in whole.items()
+            if not any((a, b) in pairs for a in chosen for b in order if b.name == n)
+        }
         split = tuple(Share(axis=axes[a], blocks=a in blocks) for a in chosen)
         return cls(Shares(split=split, whole=whole, owners=_owners(index, set(chosen))), axes)
 
@@ -149,24 +204,34 @@ class Placing:
             self.made[val.id] = self.placed(val)
         state = self.state(steps.state)
         if isinstance(steps, VectorSteps):
-            part = None if steps.part is None else self.made[steps.part.id]
-            return replace(steps, state=state, samples=[self.part(self.made[v.id]) for v in steps.samples], part=part)
+            if steps.part is None:
+                part = None
+            else:
+                part = self.made[steps.part.id]
+            return replace(
+                steps, state=state, samples=[self.part(self.made[v.id]) for v in steps.samples], part=part
+            )
         before = {self.made[i].id: self.known(self.made[v.id]) for i, v in steps.before.items()}
         return replace(steps, state=state, pulls=[*map(self.pulled, steps.pulls)], before=before)
 
     def state(self, state: State) -> State:
         """With the new graph; what is kept by the ids of values goes with them."""
         return replace(
-            state, graph=self.graph, draws=[self.made[v.id] for v in state.draws],
+            state,
+            graph=self.graph,
+            draws=[self.made[v.id] for v in state.draws],
             spans={self.made[i].id: node for i, node in state.spans.items()},
             sampled={self.made[i].id: count for i, count in state.sampled.items()},
-        )  # fmt: skip
+        )
 
-    # ------------------------------------------------------------------------------------------------------------- values
+    # --------------------------------------------------------------------------------------- values
     def placed(self, val: Val) -> Val:
         """A value of this rank: whole, its own along split axes, or a part."""
         args, attrs = [self.made[a.id] for a in val.args], {k: self.renamed(v) for k, v in val.attrs.items()}
-        attrs |= {"through": None} if val.op is track else {}
+        if val.op is track:
+            attrs |= {"through": None}
+        else:
+            attrs |= {}
         if val.op is arange and attrs["axis"] in self.axes.values():
             return self.graph.make(own, **attrs)
         parts = [a.id in self.parts for a in args]
@@ -175,7 +240,10 @@ class Placing:
             args, parts = [self.known(a) for a in args], [False] * len(args)
         if any(parts) and val.op is entrywise and val.attrs["atom"] in ("add", "sub"):
             args = [self.part(a) for a in args]
-        new = self.averaged(args, attrs) if val.op is mean_axes and self.summing(val) else self.graph.make(val.op, args, **attrs)
+        if val.op is mean_axes and self.summing(val):
+            new = self.averaged(args, attrs)
+        else:
+            new = self.graph.make(val.op, args, **attrs)
         if any(parts) or self.summing(val):
             self.parts.add(new.id)
         return new
@@ -183,7 +251,10 @@ class Placing:
     def summing(self, val: Val) -> bool:
         """A sum over a split axis."""
         over = {a for key in SUMS.get(val.op, ()) for a in _axes_of(val.attrs[key]) if a not in val.axes}
-        over |= {a for arg in val.args for a in arg.axes} if val.op is score_t else set()
+        if val.op is score_t:
+            over |= {a for arg in val.args for a in arg.axes}
+        else:
+            over |= set()
         return any(a in self.axes for a in over)
 
     def averaged(self, args: list[Val], attrs: Mapping[str, Any]) -> Val:
@@ -199,11 +270,15 @@ class Placing:
         """An attribute with the new axes."""
         if isinstance(value, Axis):
             return self.axes.get(value, value)
-        return tuple(map(self.renamed, value)) if isinstance(value, tuple) else value
+        if isinstance(value, tuple):
+            return tuple(map(self.renamed, value))
+        return value
 
     def known(self, val: Val) -> Val:
         """A part summed over all ranks."""
-        return self.graph.make(over_ranks, [val]) if val.id in self.parts else val
+        if val.id in self.parts:
+            return self.graph.make(over_ranks, [val])
+        return val
 
     def part(self, val: Val) -> Val:
         """What all ranks know, as the part of one."""
@@ -225,15 +300,18 @@ def linear(val: Val, parts: list[bool]) -> bool:
     """An operation of parts, the others being known everywhere, is the sum of that of each."""
     if val.op is entrywise:
         atom = val.attrs["atom"]
-        return atom in ("add", "sub", "neg") or sum(parts) == 1 and (atom == "mul" or atom == "div" and parts[0])
+        return (
+            atom in ("add", "sub", "neg") or sum(parts) == 1 and (atom == "mul" or atom == "div" and parts[0])
+        )
     if val.op is score_t:
         return parts == [False, True]
     return val.op in LINEAR and parts[0] and not any(parts[1:])
 
 
-# ----------------------------------------------------------------------------------------------------------------- owners
+# ------------------------------------------------------------------------------------------- owners
 def _indices(vals: Iterable[Val]) -> dict[str, list[tuple[Val, ...]]]:
-    """By the name of an estimate or centre that a step writes, or that smoothing has: the positions that it is met at."""
+    """By the name of an estimate or centre that a step writes, or that smoothing has: the positions
+    that it is met at."""
     found: dict[str, list[tuple[Val, ...]]] = {}
     for val in vals:
         if val.op is track and val.attrs["name"]:
@@ -244,10 +322,19 @@ def _indices(vals: Iterable[Val]) -> dict[str, list[tuple[Val, ...]]]:
 
 
 def _key(position: Val) -> tuple[Op, str | None] | None:
-    """How ids follow from places: the draw or all of a set, and the array that it takes them from; None: in another way."""
-    inside = position.args[0] if position.op is take and position.args else position
-    key = position.attrs["key"] if position.op is take else None
-    return (inside.op, key) if inside.op in (draw, arange) else None
+    """How ids follow from places: the draw or all of a set, and the array that it takes them from;
+    None: in another way."""
+    if position.op is take and position.args:
+        inside = position.args[0]
+    else:
+        inside = position
+    if position.op is take:
+        key = position.attrs["key"]
+    else:
+        key = None
+    if inside.op in (draw, arange):
+        return (inside.op, key)
+    return None
 
 
 def _reason(vals: list[Val], axis: Axis, index: Mapping[str, list[tuple[Val, ...]]], vector: bool) -> str:
@@ -257,12 +344,16 @@ def _reason(vals: list[Val], axis: Axis, index: Mapping[str, list[tuple[Val, ...
             return reason
     for name, uses in index.items():
         met = [[(k, _key(p)) for k, p in enumerate(positions) if axis in p.axes] for positions in uses]
-        if any(met) and (any(len(one) != 1 for one in met) or len({tuple(one) for one in met}) > 1 or met[0][0][1] is None):
+        if any(met) and (
+            any(len(one) != 1 for one in met) or len({tuple(one) for one in met}) > 1 or met[0][0][1] is None
+        ):
             return f"{name} is kept at places that have no one owner"
     return ""
 
 
-def _owners(index: Mapping[str, list[tuple[Val, ...]]], chosen: set[Axis]) -> dict[str, tuple[int, str | None]]:
+def _owners(
+    index: Mapping[str, list[tuple[Val, ...]]], chosen: set[Axis]
+) -> dict[str, tuple[int, str | None]]:
     """Along which dim, and at which ids, estimates and centres are kept by their owners."""
     found: dict[str, tuple[int, str | None]] = {}
     for name, uses in index.items():
@@ -285,4 +376,6 @@ def _rank(axis: Axis, extent: int, block: bool) -> tuple[int, int]:
 
 def _length(axis: Axis) -> str:
     """The text of a rank's number of elements."""
-    return f"mine({axis.size})" if axis.kind == "all" else f"len(own_{axis.name})"
+    if axis.kind == "all":
+        return f"mine({axis.size})"
+    return f"len(own_{axis.name})"

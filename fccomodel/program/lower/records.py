@@ -15,7 +15,8 @@ from fccomodel.program.operations import Axis, Val
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Slot:
-    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's buffer of length ``n``.
+    """What a binder stands for: ``ids`` of its elements in the table or set, ``pos`` in an estimator's
+    buffer of length ``n``.
 
     members     ids that it takes
     selection   the conditions that these satisfy, where some are about other binders
@@ -43,9 +44,11 @@ class Segment:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """One binder of a reduction: its axis (None: along that of another), their number, and its segments if keyed.
+    """One binder of a reduction: its axis (None: along that of another), their number, and its
+    segments if keyed.
 
-    weight   per element, None: all alike          count     elements of the whole range (without a mask's effect)
+    weight   per element, None: all alike          count     elements of the whole range (without a
+             mask's effect)
     accept   share of the range that the mask lets through, None without a mask
     """
 
@@ -82,7 +85,8 @@ class Way:
 
     inner   drawn for a mean       chunk   the first binder goes through in slices (full pass)
     whole   no minibatch           dense   no rows laid out flat by their keys
-    total   it has a value over no elements      runs    rows of short runs may lie along an axis of places (full pass)
+    total   it has a value over no elements      runs    rows of short runs may lie along an axis of
+            places (full pass)
     """
 
     body: ir.Expr
@@ -101,7 +105,8 @@ class Way:
 
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
-    """An estimator's state: one tracked value per block, that of ``node`` (``log``: its logarithm) at elements of ``binders``."""
+    """An estimator's state: one tracked value per block, that of ``node`` (``log``: its logarithm) at
+    elements of ``binders``."""
 
     name: str
     shape: tuple[int, ...]
@@ -113,7 +118,8 @@ class Buffer:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What a rank has of an axis: the ``blocks`` that it owns, or samples; ``size``: of all ranks together."""
+    """What a rank has of an axis: the ``blocks`` that it owns, or samples; ``size``: of all ranks
+    together."""
 
     axis: Axis
     blocks: bool
@@ -126,8 +132,9 @@ class Share:
 
 @dataclass(frozen=True, kw_only=True)
 class Shares:
-    """Of the axes of a step: ``split`` over ranks; on every rank as a ``whole``, with the reason; and by the name of an estimate
-    or centre that is kept by owners, along which dim, and the array of their ids (None: all of them)."""
+    """Of the axes of a step: ``split`` over ranks; on every rank as a ``whole``, with the reason; and
+    by the name of an estimate or centre that is kept by owners, along which dim, and the array of
+    their ids (None: all of them)."""
 
     split: tuple[Share, ...]
     whole: Mapping[str, str]

@@ -24,7 +24,8 @@ from fccomodel.program.operations import Val
 from fccomodel.program.operations.sources import cell, take
 
 Env = Mapping[ir.Binder, Slot]
-#: how a value enters the expectation around it: linearly (True), as the logarithm of what enters linearly, or in another way
+#: how a value enters the expectation around it: linearly (True), as the logarithm of what enters
+#: linearly, or in another way
 Linear = bool | Literal["log"]
 
 
@@ -43,13 +44,16 @@ class State:
     sampling, inner_sampling   how elements are drawn (options of a plan)
     strata     rows that several expectations share in a step
     stable     expectations of exponentials by their logarithms (see ``logarithms``)
-    independent  gradients go through inner samples of their own       dual  outer functions keep a y for each block, not u
+    independent  gradients go through inner samples of their own       dual  outer functions keep a
+                 y for each block, not u
     coupled    the worst of a family is by weights of its members that move in each step
     separated  reductions over pairs of rows are taken by their separated forms (see ``separation``)
     enveloped  non-smooth functions are their envelopes in a full pass too
 
-    data       arrays that the program needs, by key            buffers, centres  what a step keeps for every block
-    draws      the samples of a step                            sampled  by the id of an innermost expectation: over how many
+    data       arrays that the program needs, by key            buffers, centres  what a step keeps
+               for every block
+    draws      the samples of a step                            sampled  by the id of an innermost
+               expectation: over how many
     spans      the expression that each value, by its id, is first the value of
     thinning   row sets that a quick evaluation takes in part
     again      while lowering: samples of their own, of values whose first ones serve the estimates
@@ -86,34 +90,50 @@ class State:
         """Raises the error that this part of a model cannot be in a solver."""
         refuse(error, source=self.bound.problem.source)
 
-    # -------------------------------------------------------------------------------------------------------- names, arrays
+    # -------------------------------------------------------------------------------- names, arrays
     def unique(self, stem: str) -> str:
         """A fresh Python name, free with ``r_`` before it too (a draw's uniform numbers)."""
         stem = "".join(c if c.isalnum() else "_" for c in stem).strip("_")
-        stem = stem if stem.isidentifier() else f"v{stem}"
+        if stem.isidentifier():
+            stem = stem
+        else:
+            stem = f"v{stem}"
         while True:
             count = self.names[stem] = self.names.get(stem, 0) + 1
-            name = stem if count == 1 else f"{stem}_{count}"
+            if count == 1:
+                name = stem
+            else:
+                name = f"{stem}_{count}"
             if (count == 1 or name not in self.names) and f"r_{name}" not in self.names:
                 self.names |= {f"r_{name}": 1, **({} if count == 1 else {name: 1})}
                 return name
 
     def ship(self, key: str, array: np.ndarray) -> str:
-        """Registers an array that the program needs, under its key, which no parameter that is a number has."""
+        """Registers an array that the program needs, under its key, which no parameter that is a
+        number has."""
         key = quoting.attribute(key)
         for count in itertools.count(1):
-            name = key if count == 1 else f"{key}_{count}"
+            if count == 1:
+                name = key
+            else:
+                name = f"{key}_{count}"
             if name in self.numbers:
                 continue
             held = self.data.setdefault(name, array)
-            if held is array or (held.shape == array.shape and held.dtype == array.dtype and np.array_equal(held, array)):
+            if held is array or (
+                held.shape == array.shape and held.dtype == array.dtype and np.array_equal(held, array)
+            ):
                 return name
         raise AssertionError
 
     @functools.cached_property
     def numbers(self) -> dict[str, float]:
         """The parameters that are numbers, by the attribute of ``data`` that holds each."""
-        return {quoting.attribute(n): float(value) for n, value in self.bound.params.items() if np.ndim(value) == 0}
+        return {
+            quoting.attribute(n): float(value)
+            for n, value in self.bound.params.items()
+            if np.ndim(value) == 0
+        }
 
     def take(self, key: str, ids: Val, event: tuple[int, ...]) -> Val:
         """Rows ``ids`` of a data array."""
@@ -123,7 +143,7 @@ class State:
         """A number per cell of the parents' ids."""
         return self.graph.make(cell, parents, key=self.ship(key, np.asarray(array)))
 
-    # ------------------------------------------------------------------------------------------------------ sizes, binders
+    # ------------------------------------------------------------------------------- sizes, binders
     def shape(self, shape: ir.Shape) -> tuple[int, ...]:
         """A shape as numbers."""
         return tuple(elements.size(self.bound, n) for n in shape)

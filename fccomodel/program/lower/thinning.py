@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-#: between stages, the exact problem is evaluated on at most so many pairs: of more, on some, and in single precision
+#: between stages, the exact problem is evaluated on at most so many pairs: of more, on some, and in
+#: single precision
 QUICK = 1 << 24
-#: seconds of a budget from which on these are so many; of a smaller one they are fewer in proportion, but at least
+#: seconds of a budget from which on these are so many; of a smaller one they are fewer in
+#: proportion, but at least
 FULL_BUDGET_S = 30.0
 FEWEST_PAIRS = 1 << 20
 #: rows of a set that are kept at least
@@ -42,7 +44,10 @@ class Thinning:
     @property
     def quick(self) -> float:
         """The pairs of an evaluation between stages, at most."""
-        share = 1.0 if self.seconds is None else min(self.seconds / FULL_BUDGET_S, 1.0)
+        if self.seconds is None:
+            share = 1.0
+        else:
+            share = min(self.seconds / FULL_BUDGET_S, 1.0)
         return max(QUICK * share, min(QUICK, FEWEST_PAIRS))
 
     @property
@@ -52,8 +57,8 @@ class Thinning:
 
     @property
     def thin(self) -> dict[str, int]:
-        """How many rows of each set a quick evaluation takes: of each pass the largest set is thinned first, until it takes at
-        most ``quick`` pairs."""
+        """How many rows of each set a quick evaluation takes: of each pass the largest set is thinned
+        first, until it takes at most ``quick`` pairs."""
         found: dict[str, int] = {}
         for axes, pairs in self.passes:
             sizes = {key: n for key, n in axes.items() if key not in self.whole}

@@ -1,8 +1,9 @@
 """The same steps with fewer operations, once derivatives are known.
 
-Rows of one table that several minibatches take are taken at once, so that one product gives their scores, or one call of a net
-its outputs. What an estimator asks for at two iterates is computed for both by the same operations, along an axis of these two.
-A square whose root is there is taken of it.
+Rows of one table that several minibatches take are taken at once, so that one product gives their
+scores, or one call of a net its outputs. What an estimator asks for at two iterates is computed for
+both by the same operations, along an axis of these two. A square whose root is there is taken of
+it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from fccomodel.program.operations.together import at, iterates, joined, part
 
 #: operations whose text takes one more axis as it takes others
 ALONG = (entrywise, mean_axes, sum_axes, log_mean_axes, shares)
-#: calls of torch in the text of an operation, where it has more than one; to stack two values costs one and a half, to take one
-#: of the two half of one
+#: calls of torch in the text of an operation, where it has more than one; to stack two values costs
+#: one and a half, to take one of the two half of one
 CALLS: Mapping[Op, int] = {log_mean_axes: 4}
 
 
@@ -48,9 +49,12 @@ class Rows:
 class Together:
     """Steps on their way.
 
-    rows    those that are taken together, by the id of each part    twins    values at the iterate before, by the ids of others
-    paired  values that are computed for both, by their ids          earlier  the same by the ids of their twins
-    atoms   those of scalar atoms, by the atom and its arguments     made, both   what comes of values, at one iterate, at both
+    rows    those that are taken together, by the id of each part    twins    values at the iterate
+            before, by the ids of others
+    paired  values that are computed for both, by their ids          earlier  the same by the ids of
+            their twins
+    atoms   those of scalar atoms, by the atom and its arguments     made, both   what comes of
+            values, at one iterate, at both
     """
 
     steps: BlockSteps
@@ -68,24 +72,35 @@ class Together:
         self.graph.axes, self.graph.wholes = old.axes, dict(old.wholes)
         self.iterate = Axis(name="both", order=0, size=2, kind="all")
         self.needed = below([*self.steps.roots, *self.steps.state.draws])
-        while extra := [v for i, v in self.steps.before.items() if i in self.needed and v.id not in self.needed]:
+        while extra := [
+            v for i, v in self.steps.before.items() if i in self.needed and v.id not in self.needed
+        ]:
             self.needed |= below(extra)
         self.atoms = {(v.attrs["atom"], v.args): v for v in self.needed.values() if v.op is entrywise}
         self.groups()
         self.pairs()
 
-    # ------------------------------------------------------------------------------------------------------------- choosing
+    # ------------------------------------------------------------------------------------- choosing
     def pairs(self) -> None:
-        """What is computed for both iterates: as much of the values at the one before as operations can, where that saves any."""
+        """What is computed for both iterates: as much of the values at the one before as operations
+        can, where that saves any."""
         for i, earlier in self.steps.before.items():
             if i in self.needed:
                 self.twins |= dict(twins(self.needed[i].args[0], earlier))
         paired = {i: self.needed[i] for i in self.twins if i in self.needed and self.along(self.needed[i])}
         squares = [root for v in paired.values() if (root := self.root(v)) is not None]
         paired |= {v.id: v for v in squares}
-        leaves = {self.leaf(a) for v in paired.values() for a in v.args if a.id in self.twins and a.id not in paired}
-        users = [v for i, v in self.needed.items() if i not in paired and i not in {t.id for t in self.twins.values()}]
-        asked = {a.id for v in users if v.op is not score for a in v.args} | {p.adjoint.id for p in self.steps.pulls}
+        leaves = {
+            self.leaf(a) for v in paired.values() for a in v.args if a.id in self.twins and a.id not in paired
+        }
+        users = [
+            v
+            for i, v in self.needed.items()
+            if i not in paired and i not in {t.id for t in self.twins.values()}
+        ]
+        asked = {a.id for v in users if v.op is not score for a in v.args} | {
+            p.adjoint.id for p in self.steps.pulls
+        }
         cuts = sum(i in asked for i in paired)
         saved = sum(CALLS.get(v.op, 1) for i, v in paired.items() if i in self.twins)
         if saved > 1.5 * len(leaves) + 0.5 * cuts:
@@ -94,12 +109,17 @@ class Together:
 
     def leaf(self, val: Val) -> Any:
         """What is stacked for a value: outputs of a net for rows that are taken together are one."""
-        rows = self.rows.get(met_by(val)[1].id) if val.op is net else None
+        if val.op is net:
+            rows = self.rows.get(met_by(val)[1].id)
+        else:
+            rows = None
         return val.id if rows is None else rows.axis
 
     def root(self, val: Val) -> Val | None:
         """A value that is there, of which another is the square."""
-        return self.atoms.get((roots().get(val.attrs["atom"]), val.args)) if val.op is entrywise else None
+        if val.op is entrywise:
+            return self.atoms.get((roots().get(val.attrs["atom"]), val.args))
+        return None
 
     def along(self, val: Val) -> bool:
         """One operation gives it at both iterates."""
@@ -108,8 +128,8 @@ class Together:
         return val.op in ALONG and all(len(a.event) == len(val.event) or not a.event for a in val.args)
 
     def groups(self) -> None:
-        """Which rows are taken together: of one table, each along an axis of its own, known from the draws, and met by the same
-        weights or nets."""
+        """Which rows are taken together: of one table, each along an axis of its own, known from the
+        draws, and met by the same weights or nets."""
         users: dict[int, list[Val]] = {}
         for v in self.needed.values():
             for arg in v.args:
@@ -117,12 +137,18 @@ class Together:
         found: dict[Any, list[Val]] = {}
         for v in sorted(self.needed.values(), key=lambda v: v.id):
             if v.op is take and v.event and not v.static and len(v.axes) == 1 and sampled(v.args[0]):
-                met = frozenset((u.op, u.args[0 if u.op is net else 1].id) for u in users.get(v.id, ()) if u.op in (score, net))
+                met = frozenset(
+                    (u.op, u.args[0 if u.op is net else 1].id)
+                    for u in users.get(v.id, ())
+                    if u.op in (score, net)
+                )
                 if met and len(met) == len(users[v.id]):
                     found.setdefault((v.attrs["key"], v.event, met), []).append(v)
         for parts in found.values():
             if len(parts) > 1 and len({v.axes for v in parts}) == len(parts) and self.pulled(parts):
-                axis = self.graph.axis(self.steps.state.unique("rows"), sum(v.axes[0].size for v in parts), "sample")
+                axis = self.graph.axis(
+                    self.steps.state.unique("rows"), sum(v.axes[0].size for v in parts), "sample"
+                )
                 self.rows |= {v.id: Rows(tuple(parts), axis) for v in parts}
 
     def pulled(self, parts: list[Val]) -> bool:
@@ -135,22 +161,28 @@ class Together:
         ids = {v.id for v in parts}
         return all(ids <= found or not ids & found for found in met.values())
 
-    # --------------------------------------------------------------------------------------------------------------- making
+    # --------------------------------------------------------------------------------------- making
     def run(self) -> BlockSteps:
         """The steps of the new graph."""
         for val in self.ordered():
             self.make(val)
         state = replace(
-            self.steps.state, graph=self.graph, draws=[self.made[v.id] for v in self.steps.state.draws],
+            self.steps.state,
+            graph=self.graph,
+            draws=[self.made[v.id] for v in self.steps.state.draws],
             spans={self.held(i).id: node for i, node in self.steps.state.spans.items() if i in self.made},
-            sampled={self.made[i].id: count for i, count in self.steps.state.sampled.items() if i in self.made},
-        )  # fmt: skip
+            sampled={
+                self.made[i].id: count for i, count in self.steps.state.sampled.items() if i in self.made
+            },
+        )
         before = {self.made[i].id: self.made[v.id] for i, v in self.steps.before.items() if i in self.made}
         return replace(self.steps, state=state, pulls=[*self.pulls()], before=before)
 
     def held(self, i: int) -> Val:
         """The value that a comment stands beside."""
-        return self.both.get(i, self.made[i]) if i in self.paired else self.made[i]
+        if i in self.paired:
+            return self.both.get(i, self.made[i])
+        return self.made[i]
 
     def ordered(self) -> list[Val]:
         """All that is needed, each after what it is made of."""
@@ -183,7 +215,9 @@ class Together:
     def make(self, val: Val) -> None:
         """A value of the new graph for one of the old."""
         if val.id in self.earlier:
-            self.made[val.id] = self.graph.make(at, [self.both[self.earlier[val.id].id]], axis=self.iterate, place=1)
+            self.made[val.id] = self.graph.make(
+                at, [self.both[self.earlier[val.id].id]], axis=self.iterate, place=1
+            )
         elif val.id in self.paired:
             self.both[val.id] = self.built(val, [self.pair(a) for a in val.args])
             self.made[val.id] = self.graph.make(at, [self.both[val.id]], axis=self.iterate, place=0)
@@ -221,7 +255,9 @@ class Together:
         ids = [self.made[p.args[0].id] for p in rows.parts]
         axes = tuple(p.axes[0] for p in rows.parts)
         one = rows.parts[0]
-        return self.graph.make(take, [self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())], **one.attrs)
+        return self.graph.make(
+            take, [self.graph.make(joined, ids, parts=axes, onto=rows.axis, event=())], **one.attrs
+        )
 
     def cut(self, whole: Val, rows: Rows, axis: Axis) -> Val:
         """Those of one of the axes."""
@@ -231,7 +267,10 @@ class Together:
         """Contributions to the gradient, those of rows that are taken together as one."""
         groups: dict[Any, list[Pull]] = {}
         for pull in self.steps.pulls:
-            rows = self.rows.get(met_by(pull.source)[1].id) if pull.source.op in (score, net) else None
+            if pull.source.op in (score, net):
+                rows = self.rows.get(met_by(pull.source)[1].id)
+            else:
+                rows = None
             if rows is None:
                 source, adjoint = pull.source, self.made[pull.adjoint.id]
                 yield replace(pull, source=self.alone(source), adjoint=adjoint)
@@ -243,16 +282,23 @@ class Together:
             by_axis: dict[Axis, Val] = {}
             for pull in group:
                 axis, adjoint = met_by(pull.source)[1].axes[0], self.made[pull.adjoint.id]
-                by_axis[axis] = self.graph.apply("add", by_axis[axis], adjoint) if axis in by_axis else adjoint
+                if axis in by_axis:
+                    by_axis[axis] = self.graph.apply("add", by_axis[axis], adjoint)
+                else:
+                    by_axis[axis] = adjoint
             axes = tuple(p.axes[0] for p in rows.parts)
-            adjoint = self.graph.make(joined, [by_axis[a] for a in axes], parts=axes, onto=rows.axis, event=one.event)
+            adjoint = self.graph.make(
+                joined, [by_axis[a] for a in axes], parts=axes, onto=rows.axis, event=one.event
+            )
             source = self.whole(one, rows, [self.made[a.id] for a in one.args])
             yield replace(group[0], source=source, adjoint=adjoint)
 
     def alone(self, source: Val) -> Val:
         """What met a variable, at w alone: its text is that of its arguments."""
         args = [self.made[a.id] for a in source.args]
-        return self.built(source, args) if source.id in self.paired else self.made[source.id]
+        if source.id in self.paired:
+            return self.built(source, args)
+        return self.made[source.id]
 
 
 def together(steps: BlockSteps) -> BlockSteps:
@@ -263,7 +309,9 @@ def together(steps: BlockSteps) -> BlockSteps:
 
 def met_by(val: Val) -> tuple[Val, Val]:
     """The weights of a score, or the parameters of a net, and its rows."""
-    return (val.args[0], val.args[1]) if val.op is net else (val.args[1], val.args[0])
+    if val.op is net:
+        return (val.args[0], val.args[1])
+    return (val.args[1], val.args[0])
 
 
 def sampled(ids: Val) -> bool:

@@ -28,7 +28,8 @@ from fccomodel.program.operations.sources import arange, chunk, component, take
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Component:
-    """Entries ``start .. stop`` of F: the expectation ``node`` at every element of the binders around it, along ``axes``."""
+    """Entries ``start .. stop`` of F: the expectation ``node`` at every element of the binders around
+    it, along ``axes``."""
 
     node: ir.Reduce
     slots: Mapping[ir.Binder, Slot]
@@ -62,7 +63,9 @@ class Components(Reductions):
         key = (node, *(s.ids.id for s in slots.values()))
         if key not in self.components:
             axes, event = union(s.ids for s in slots.values()), state.shape(node.shape)
-            self.components[key] = Component(node=node, slots=slots, axes=axes, event=event, start=self.length)
+            self.components[key] = Component(
+                node=node, slots=slots, axes=axes, event=event, start=self.length
+            )
         entries = self.components[key]
         return state.graph.make(component, axes=entries.axes, event=entries.event, start=entries.start)
 
@@ -73,8 +76,9 @@ class Components(Reductions):
 
 
 class SampledComponents(Reductions):
-    """Reductions of phi by samples where it is linear in them, by all elements elsewhere; topmost expectations are entries of u,
-    those of the elements at hand. ``components`` are those of the whole phi."""
+    """Reductions of phi by samples where it is linear in them, by all elements elsewhere; topmost
+    expectations are entries of u, those of the elements at hand. ``components`` are those of the
+    whole phi."""
 
     components: Sequence[Component] = ()
 
@@ -109,7 +113,9 @@ class SampledComponents(Reductions):
 
 def _ids(slot: Slot) -> np.ndarray:
     """The elements that a slot's binder may stand for."""
-    return np.arange(slot.n) if slot.members is None else slot.members
+    if slot.members is None:
+        return np.arange(slot.n)
+    return slot.members
 
 
 def _places(ids: np.ndarray) -> np.ndarray:
@@ -130,7 +136,12 @@ class Shared(Batches):
         if sel.parents:
             return super().slot(sel, env, way)
         rows = self.slots.members(sel)
-        key = (set_key(sel.binder.domain), self.state.batch(sel.binder, len(rows), way.inner), len(rows), rows.tobytes())
+        key = (
+            set_key(sel.binder.domain),
+            self.state.batch(sel.binder, len(rows), way.inner),
+            len(rows),
+            rows.tobytes(),
+        )
         if key in self.drawn:
             slot, part = self.drawn[key]
             if not any(a in s.ids.axes for a in slot.ids.axes for s in env.values()):
@@ -184,16 +195,24 @@ class Entries:
         self.axes = {axis: state.graph.axis(state.unique(axis.name), axis.size, "all") for axis in axes}
 
     def value(self, part: Component) -> Val:
-        """The expectation at every element of the binders around it; where pairs are many, by slices of the first one."""
+        """The expectation at every element of the binders around it; where pairs are many, by slices
+        of the first one."""
         pairs = math.prod(part.shape) * (self.lowering.sizes.pairs(part.node) if self.state.full else 0)
-        chunked = part.axes[0] if part.axes and pairs > DENSE else None
+        if part.axes and pairs > DENSE:
+            chunked = part.axes[0]
+        else:
+            chunked = None
         ids = self.phi.ids(part)
-        env = {b: self.met(slot, rows, chunked) for (b, slot), rows in zip(part.slots.items(), ids, strict=True)}
+        env = {
+            b: self.met(slot, rows, chunked) for (b, slot), rows in zip(part.slots.items(), ids, strict=True)
+        }
         value = self.lowering.expr(part.node, env, True)
         if chunked is not None:
             value = gathered(self.state.graph, value, self.sliced(chunked), self.axes[chunked])
         axes = tuple(self.axes[a] for a in part.axes)
-        return value if value.axes == axes else self.state.graph.make(spread, [value], axes=axes)
+        if value.axes == axes:
+            return value
+        return self.state.graph.make(spread, [value], axes=axes)
 
     def sliced(self, axis: Axis) -> Axis:
         """One of phi's axes here, slice by slice."""
@@ -206,5 +225,8 @@ class Entries:
         (outer,) = slot.ids.axes
         axis, op = (self.sliced(outer), chunk) if outer is chunked else (self.axes[outer], arange)
         pos = self.state.graph.make(op, axis=axis)
-        taken = self.state.take(self.state.ship(slot.ids.attrs["key"], ids), pos, ()) if slot.ids.op is take else pos
+        if slot.ids.op is take:
+            taken = self.state.take(self.state.ship(slot.ids.attrs["key"], ids), pos, ())
+        else:
+            taken = pos
         return replace(slot, ids=taken, pos=pos, members=ids)

@@ -1,7 +1,7 @@
 """What an operation of the target program is, and the values with named axes that operations make.
 
-A value is laid out as ``[axes in order ..., event dims ...]``. An axis is one binder made concrete: every element, a minibatch of
-them, or a chunk of a full pass.
+A value is laid out as ``[axes in order ..., event dims ...]``. An axis is one binder made concrete:
+every element, a minibatch of them, or a chunk of a full pass.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Kind = Any
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Axis:
-    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass); ``order`` fixes layout."""
+    """``kind``: ``all`` (every element), ``sample`` (a minibatch), ``chunk`` (a slice of a full pass);
+    ``order`` fixes layout."""
 
     name: str
     order: int
@@ -144,16 +145,24 @@ class Op:
     @property
     def signature(self) -> str:
         """The name with its arguments."""
-        return f"{self.name}({', '.join(self.arguments)})" if self.arguments else self.name
+        if self.arguments:
+            return f"{self.name}({', '.join(self.arguments)})"
+        return self.name
 
-    # -------------------------------------------------------------------------------------------------------------- shape
+    # ---------------------------------------------------------------------------------------- shape
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         """The axes of the value: ``axes`` among its attributes, or those of its arguments."""
-        return attrs["axes"] if "axes" in self.attributes else union(args)
+        if "axes" in self.attributes:
+            return attrs["axes"]
+        return union(args)
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
         """The event dims of the value: ``event`` among its attributes, or those of the first argument."""
-        return attrs["event"] if "event" in self.attributes else args[0].event if args else ()
+        if "event" in self.attributes:
+            return attrs["event"]
+        if args:
+            return args[0].event
+        return ()
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
         """The value depends on a variable in a way that has a derivative."""
@@ -167,7 +176,7 @@ class Op:
         """What is wrong with a value that its arguments and attributes' types do not say, or nothing."""
         return ""
 
-    # --------------------------------------------------------------------------------------------------------------- text
+    # ----------------------------------------------------------------------------------------- text
     def text(self, writer: Writer, val: Val) -> str:
         """The torch expression."""
         raise AssertionError(self.silent)
@@ -180,7 +189,7 @@ class Op:
         """What a value's name begins with."""
         return "t1"
 
-    # --------------------------------------------------------------------------------------------------------- derivative
+    # ----------------------------------------------------------------------------------- derivative
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Gives arguments that vary their part of the adjoint of ``val``."""
         raise AssertionError(f"{self.name}: {self.constant}")
@@ -199,19 +208,24 @@ class Op:
 
 
 def python(val: Val) -> bool:
-    """The text of a value is a Python number: one of the model's, or the sum, product, ... of such numbers alone."""
+    """The text of a value is a Python number: one of the model's, or the sum, product, ... of such
+    numbers alone."""
     return val.op.python or val.op.combines(val) and all(map(python, val.args))
 
 
 def along(axes: Axes) -> str:
     """A name's end that says which axes."""
-    return "_" + "_".join(a.name for a in axes) if axes else ""
+    if axes:
+        return "_" + "_".join(a.name for a in axes)
+    return ""
 
 
 def dims(val: Val, over: Iterable[Axis]) -> str:
     """Where some axes of a value lie, as a torch ``dim``."""
     places = sorted(val.axes.index(a) for a in over)
-    return str(places[0]) if len(places) == 1 else str(tuple(places))
+    if len(places) == 1:
+        return str(places[0])
+    return str(tuple(places))
 
 
 def einsum(writer: Writer, args: Sequence[Val], events: Sequence[str], axes: Axes, event: str) -> str:
@@ -238,8 +252,12 @@ def number(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         return f"float('{value}')"
     if value == int(value) and abs(value) < 1e15:
-        return f"{int(value)}" if value >= 0 else f"({int(value)})"
-    return repr(value) if value >= 0 else f"({value!r})"
+        if value >= 0:
+            return f"{int(value)}"
+        return f"({int(value)})"
+    if value >= 0:
+        return repr(value)
+    return f"({value!r})"
 
 
 def bare(text: str) -> str:

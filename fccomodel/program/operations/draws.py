@@ -27,8 +27,8 @@ class Draw(Op):
 
 
 class DrawStrata(Op):
-    """Places of rows that lie stratum by stratum, so many (``counts``) among the ``sizes`` of each; ``how``: ``epochs`` or
-    ``iid``."""
+    """Places of rows that lie stratum by stratum, so many (``counts``) among the ``sizes`` of each;
+    ``how``: ``epochs`` or ``iid``."""
 
     name = "draw_strata"
     attributes = {"axis": Axis, "sizes": tuple[int, ...], "counts": tuple[int, ...], "how": str}
@@ -49,8 +49,8 @@ class DrawStrata(Op):
 
 
 class DrawRange(Op):
-    """Numbers of the ranges ``start .. start + size``, less one number perhaps, independent along ``axes``; ``most``: the longest
-    range."""
+    """Numbers of the ranges ``start .. start + size``, less one number perhaps, independent along
+    ``axes``; ``most``: the longest range."""
 
     name, arguments = "draw_range", ("start", "size", "skip...")
     attributes = {"axis": Axis, "axes": tuple[Axis, ...], "most": int}
@@ -79,7 +79,9 @@ class FixedNoise(Op):
     constant = RANDOM
 
     def text(self, writer: Writer, val: Val) -> str:
-        return f"fixed_noise({val.attrs['standard']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
+        return (
+            f"fixed_noise({val.attrs['standard']!r}, {sizes(val.axes, val.event)}, {val.attrs['seed']}, data)"
+        )
 
 
 class GivenSample(Op):
@@ -95,8 +97,8 @@ class GivenSample(Op):
 
 
 class Noise(Op):
-    """Draws of a distribution with these parameters: of standard ones that the step is given by ``name``, or in a full pass of
-    those in the last argument."""
+    """Draws of a distribution with these parameters: of standard ones that the step is given by
+    ``name``, or in a full pass of those in the last argument."""
 
     name, arguments = "noise", ("parameters...",)
     attributes, defaults = {"family": str, "axis": Axis, "event": Event, "name": str}, {"name": ""}
@@ -108,7 +110,10 @@ class Noise(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         args = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
-        base = f"r_{val.attrs['name']}" if val.attrs["name"] else args.pop()
+        if val.attrs["name"]:
+            base = f"r_{val.attrs['name']}"
+        else:
+            base = args.pop()
         return distributions.all()[val.attrs["family"]].torch.format(*args, z=base)
 
 

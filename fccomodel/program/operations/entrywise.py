@@ -9,7 +9,19 @@ from typing import Any
 
 from fccomodel.library import atoms
 from fccomodel.library.formulas import atom_of
-from fccomodel.program.operations.base import Axis, Builder, Event, Op, Reverse, Val, Writer, bare, einsum, python, sizes
+from fccomodel.program.operations.base import (
+    Axis,
+    Builder,
+    Event,
+    Op,
+    Reverse,
+    Val,
+    Writer,
+    bare,
+    einsum,
+    python,
+    sizes,
+)
 from fccomodel.program.operations.indexing import entry
 
 
@@ -20,7 +32,11 @@ def broadcast(events: Iterable[Event]) -> Event:
 
 def differentiable(atom: atoms.Atom, val: Val) -> list[Val]:
     """The arguments that have a derivative: all but the atom's parameters."""
-    return [arg for name, arg in zip(atom.names(len(val.args)), val.args, strict=True) if name not in atom.parameters]
+    return [
+        arg
+        for name, arg in zip(atom.names(len(val.args)), val.args, strict=True)
+        if name not in atom.parameters
+    ]
 
 
 def truth(val: Val) -> bool:
@@ -38,7 +54,9 @@ def as_tensor(text: str) -> str:
 def site(val: Val, tensors: Sequence[bool] = ()) -> atoms.Site:
     """How the atom of a value is used; ``tensors``: the arguments that are made tensors."""
     numbers = tuple(a.attrs["value"] if a.op.name == "const" else None for a in val.args)
-    plain = tuple(python(a) and not made for a, made in zip(val.args, tensors or [False] * len(val.args), strict=True))
+    plain = tuple(
+        python(a) and not made for a, made in zip(val.args, tensors or [False] * len(val.args), strict=True)
+    )
     return atoms.Site(shapes=tuple(a.event for a in val.args), numbers=numbers, python=plain)
 
 
@@ -59,7 +77,9 @@ class Entrywise(Op):
         return bool(atom.symbol) and not atom.boolean
 
     def fault(self, val: Val) -> str:
-        return "" if all(a.event in ((), val.event) for a in val.args) else "its arguments' shapes do not fit"
+        if all(a.event in ((), val.event) for a in val.args):
+            return ""
+        return "its arguments' shapes do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
         texts = [writer.ref(a, val.axes, len(val.event)) for a in val.args]
@@ -82,7 +102,10 @@ class Entrywise(Op):
 
     def chosen(self, g: Builder, val: Val, extreme: int) -> Iterable[tuple[Val, Val]]:
         """Weights of the largest or smallest argument: the first one that is it."""
-        attains, fails = ("ge", "lt") if extreme > 0 else ("le", "gt")
+        if extreme > 0:
+            attains, fails = ("ge", "lt")
+        else:
+            attains, fails = ("le", "gt")
         before: Val = g.const(1.0)
         for arg in val.args:
             yield arg, g.apply("mul", before, g.apply(attains, arg, val))
@@ -98,19 +121,32 @@ class ArrayAtom(Op):
     def text(self, writer: Writer, val: Val) -> str:
         atom = atom_of(val.attrs["atom"])
         if atom.variadic and val.axes:  # arrays side by side: each on all axes
-            return atom.lower(tuple(f"({writer.expanded(a, val.axes, a.event)})" for a in val.args), site(val))
-        if val.attrs["atom"] == "dot" and all(a.axes for a in val.args) and not {*val.args[0].axes} & {*val.args[1].axes}:
-            return einsum(writer, val.args, ("y", "y"), val.axes, "")  # of all pairs, without the products of their entries
+            return atom.lower(
+                tuple(f"({writer.expanded(a, val.axes, a.event)})" for a in val.args), site(val)
+            )
+        if (
+            val.attrs["atom"] == "dot"
+            and all(a.axes for a in val.args)
+            and not {*val.args[0].axes} & {*val.args[1].axes}
+        ):
+            return einsum(
+                writer, val.args, ("y", "y"), val.axes, ""
+            )  # of all pairs, without the products of their entries
         deepest = max((len(a.event) for a in val.args), default=0)
         texts = [writer.ref(a, val.axes, len(a.event) if a.event else deepest) for a in val.args]
-        tensors = [python(a) and name not in atom.parameters for name, a in zip(atom.names(len(texts)), val.args, strict=True)]
+        tensors = [
+            python(a) and name not in atom.parameters
+            for name, a in zip(atom.names(len(texts)), val.args, strict=True)
+        ]
         texts = [as_tensor(text) if made else text for text, made in zip(texts, tensors, strict=True)]
         return atom.lower(tuple(texts), site(val, tensors))
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         g, atom = to.graph, atom_of(val.attrs["atom"])
         names = dict(zip(atom.names(len(val.args)), val.args, strict=True)) | {"y": val, "dy": adjoint}
-        whole = names | {"dy": adjoint if adjoint.event == val.event else g.make(fill, [adjoint], event=val.event)}
+        whole = names | {
+            "dy": adjoint if adjoint.event == val.event else g.make(fill, [adjoint], event=val.event)
+        }
         for arg, formula in zip(differentiable(atom, val), atom.derivatives(site(val)), strict=True):
             if arg.varying:
                 to.give(arg, g.evaluate(formula, whole if "(" in formula or "@" in formula else names))
@@ -125,7 +161,9 @@ class Number(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         text = writer.ref(val.args[0])
-        return as_tensor(text) if python(val.args[0]) else f"{text}.to(data.dtype)"
+        if python(val.args[0]):
+            return as_tensor(text)
+        return f"{text}.to(data.dtype)"
 
 
 class Fill(Op):
@@ -137,7 +175,10 @@ class Fill(Op):
     def text(self, writer: Writer, val: Val) -> str:
         (arg,) = val.args
         if python(arg):
-            return f"torch.full({sizes(val.axes, val.event)}, {writer.ref(arg)}, dtype=data.dtype, device=data.device)"
+            return (
+                f"torch.full({sizes(val.axes, val.event)}, {writer.ref(arg)}, dtype=data.dtype, "
+                "device=data.device)"
+            )
         wider = ", ".join(["...", *["None"] * len(val.event)])
         return f"{writer.ref(arg, val.axes, 0)}[{wider}].expand({sizes(val.axes, val.event)})"
 
@@ -157,7 +198,9 @@ class Spread(Op):
     spreads = True
 
     def fault(self, val: Val) -> str:
-        return "" if {*val.args[0].axes} <= {*val.axes} else "its argument has axes that it lacks"
+        if {*val.args[0].axes} <= {*val.axes}:
+            return ""
+        return "its argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
         (arg,) = val.args
@@ -202,7 +245,9 @@ class Stack(Op):
         return "" if not any(a.event for a in val.args) else "it stacks arrays"
 
     def text(self, writer: Writer, val: Val) -> str:
-        parts = [writer.filled((), writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args]
+        parts = [
+            writer.filled((), writer.ref(a)) if python(a) else writer.ref(a, val.axes, 0) for a in val.args
+        ]
         return f"torch.stack(torch.broadcast_tensors({', '.join(parts)}), -1)"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:

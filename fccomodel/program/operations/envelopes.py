@@ -9,12 +9,16 @@ from fccomodel.program.operations.base import bare
 
 
 def lam_text(function: Proximal, lam: str) -> str:
-    """The smoothing parameter, for a weakly convex function at most half of the smallest that is too large."""
-    return f"min({lam}, {function.largest() / 2:.6g})" if function.weak else lam
+    """The smoothing parameter, for a weakly convex function at most half of the smallest that is too
+    large."""
+    if function.weak:
+        return f"min({lam}, {function.largest() / 2:.6g})"
+    return lam
 
 
 def slope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-    """argmax over y of y.t - f*(y) - lam/2 |y - c|^2 for f = scale * function: a point of the dual domain, the multiplier."""
+    """argmax over y of y.t - f*(y) - lam/2 |y - c|^2 for f = scale * function: a point of the dual
+    domain, the multiplier."""
     if scale is not None:
         return f"h.{scale} * ({function.slope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', dims)})"
     text = function.slope_text("x", "lam", dims)
@@ -23,13 +27,22 @@ def slope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, 
     return f"(lambda x, lam: {text})({bare(_moved(t, lam, c))}, {lam})"
 
 
-def envelope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+def envelope_text(
+    function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]
+) -> str:
     """The maximum itself: the Moreau envelope, with a centre."""
     if scale is None:
         return f"({function.envelope_text(t, lam, c, dims)})"
-    less = f" - {lam} / 2 * {c}.square()" + (f".sum({dims})" if dims else "") if c else ""
-    return f"(h.{scale} * ({function.envelope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', '', dims)}){less})"
+    if c:
+        less = f" - {lam} / 2 * {c}.square()" + (f".sum({dims})" if dims else "")
+    else:
+        less = ""
+    return (
+        f"(h.{scale} * ({function.envelope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', '', dims)}){less})"
+    )
 
 
 def _moved(t: str, lam: str, c: str) -> str:
-    return f"({t} + {lam} * {c})" if c else t
+    if c:
+        return f"({t} + {lam} * {c})"
+    return t

@@ -1,4 +1,5 @@
-"""What a step keeps from one to the next: estimates, centres of smoothing, weights of the worst members of a family."""
+"""What a step keeps from one to the next: estimates, centres of smoothing, weights of the worst
+members of a family."""
 
 from __future__ import annotations
 
@@ -12,8 +13,9 @@ from fccomodel.program.operations.reductions import merged
 
 
 class Track(Op):
-    """The estimate u that a minibatch value moves, of the blocks at some positions (``log``: both by their logarithms); without a
-    ``name``, what is extrapolated from the value. Its derivative is that of ``through``, or else of the value itself."""
+    """The estimate u that a minibatch value moves, of the blocks at some positions (``log``: both by
+    their logarithms); without a ``name``, what is extrapolated from the value. Its derivative is
+    that of ``through``, or else of the value itself."""
 
     name, arguments = "track", ("value", "positions...")
     attributes, defaults = {"name": str, "through": Val | None, "log": bool}, {"through": None, "log": False}
@@ -26,7 +28,8 @@ class Track(Op):
         return val.attrs["name"] or "g1"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
-        """By their logarithms, d log u is g/u d log g; the weight of an estimate that was left far behind is at most e^30."""
+        """By their logarithms, d log u is g/u d log g; the weight of an estimate that was left far
+        behind is at most e^30."""
         g, through = to.graph, val.attrs["through"] or val.args[0]
         if val.attrs["log"]:
             ratio = g.apply("min", g.apply("sub", through, val), g.const(30.0))
@@ -43,7 +46,9 @@ class Centre(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         index = ", ".join(writer.ref(p, val.axes, 0) for p in val.args)
-        return f"c.{val.attrs['name']}[{index}]" if index else f"c.{val.attrs['name']}"
+        if index:
+            return f"c.{val.attrs['name']}[{index}]"
+        return f"c.{val.attrs['name']}"
 
     def stem(self, val: Val) -> str:
         return f"c_{val.attrs['name']}"
@@ -71,21 +76,33 @@ class Envelope(Op):
         return tuple(a for a in union(args) if a not in attrs["over"])
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
-        return () if attrs["function"].rank else args[0].event
+        if attrs["function"].rank:
+            return ()
+        return args[0].event
 
     def fault(self, val: Val) -> str:
-        return "" if {*val.attrs["over"]} <= {*val.args[0].axes} else "its argument does not lie along its axes"
+        if {*val.attrs["over"]} <= {*val.args[0].axes}:
+            return ""
+        return "its argument does not lie along its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         return envelope_text(*self.parts(writer, val, merged(val, val.attrs["over"])))
 
-    def parts(self, writer: Writer, val: Val, axes: Axes) -> tuple[Proximal, str | None, str, str, str, tuple[int, ...]]:
-        """The function and its scale; the texts of argument, smoothing parameter and centre; the dims that it takes."""
+    def parts(
+        self, writer: Writer, val: Val, axes: Axes
+    ) -> tuple[Proximal, str | None, str, str, str, tuple[int, ...]]:
+        """The function and its scale; the texts of argument, smoothing parameter and centre; the dims
+        that it takes."""
         function, event = val.attrs["function"], len(val.args[0].event)
         t, *c = (writer.ref(arg, axes, event) for arg in val.args)
         lam = f"h.lam_{val.attrs['name']}"
-        lam = f"(h.tau * {lam})" if writer.dual and c else lam
-        dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(range(-event, 0) if function.rank else ())
+        if writer.dual and c:
+            lam = f"(h.tau * {lam})"
+        else:
+            lam = lam
+        dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(
+            range(-event, 0) if function.rank else ()
+        )
         return function, val.attrs["scale"], t, lam_text(function, lam), c[0] if c else "", dims
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
@@ -115,7 +132,8 @@ class EnvelopeSlope(Op):
 
 
 class Couple(Op):
-    """The worst of a family as the risks of sampled members, weighted by their q; ``share``: members for each that is sampled."""
+    """The worst of a family as the risks of sampled members, weighted by their q; ``share``: members
+    for each that is sampled."""
 
     name, arguments = "couple", ("risks", "members", "everyone", "alpha")
     attributes = {"name": str, "share": float}
@@ -146,7 +164,10 @@ class Weights(Op):
     def text(self, writer: Writer, val: Val) -> str:
         body, index, everyone, alpha = val.args
         t = writer.ref(body, val.axes, 0)
-        return f"couple(c.{val.attrs['name']}, {writer.ref(everyone)}, {writer.ref(index)}, {t}, h.tau, {writer.ref(alpha)})"
+        return (
+            f"couple(c.{val.attrs['name']}, {writer.ref(everyone)}, {writer.ref(index)}, {t}, h.tau, "
+            f"{writer.ref(alpha)})"
+        )
 
     def stem(self, val: Val) -> str:
         return val.attrs["name"]

@@ -33,7 +33,8 @@ def keys(writer: Writer, fixed: Iterable[int | None], moving: Iterable[Val], axe
 
 
 class Entry(Op):
-    """Entries of an array: at known positions, and where ``fixed`` has None at those of the further arguments."""
+    """Entries of an array: at known positions, and where ``fixed`` has None at those of the further
+    arguments."""
 
     name, arguments, attributes = "entry", ("array", "positions..."), {"fixed": tuple[int | None, ...]}
 
@@ -43,7 +44,9 @@ class Entry(Op):
     def fault(self, val: Val) -> str:
         if len(val.attrs["fixed"]) > len(val.args[0].event):
             return "more positions than dims"
-        return "" if val.attrs["fixed"].count(None) == len(val.args) - 1 else "its positions are not as many as its arguments"
+        if val.attrs["fixed"].count(None) == len(val.args) - 1:
+            return ""
+        return "its positions are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
         base, *moving = val.args
@@ -60,7 +63,10 @@ class Entry(Op):
             to.pull(base.attrs["name"], val, adjoint)
             return
         axes = in_order([*base.axes, *union([adjoint, *moving])])
-        to.give(base, to.graph.make(entry_t, [adjoint, *moving], axes=axes, event=base.event, fixed=val.attrs["fixed"]))
+        to.give(
+            base,
+            to.graph.make(entry_t, [adjoint, *moving], axes=axes, event=base.event, fixed=val.attrs["fixed"]),
+        )
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
         return source.args[1:]
@@ -69,11 +75,19 @@ class Entry(Op):
         start, stop, shape = writer.layout[pull.variable]
         source, axes = pull.source, pull.source.axes
         index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
-        whole = not source.event or pull.adjoint.event != source.event  # of a sum of entries the adjoint is one number
-        adjoint = writer.expanded(pull.adjoint, axes, source.event) if axes and whole else writer.ref(pull.adjoint)
+        whole = (
+            not source.event or pull.adjoint.event != source.event
+        )  # of a sum of entries the adjoint is one number
+        if axes and whole:
+            adjoint = writer.expanded(pull.adjoint, axes, source.event)
+        else:
+            adjoint = writer.ref(pull.adjoint)
         if python(pull.adjoint) and not axes:
             adjoint = f"w.new_full((), {writer.ref(pull.adjoint)})"
-        flat = "" if len(shape) == 1 else f".reshape({stop - start})"
+        if len(shape) == 1:
+            flat = ""
+        else:
+            flat = f".reshape({stop - start})"
         return f"spread({shape}, ({', '.join(index)},), {adjoint}){flat}"
 
 
@@ -95,7 +109,8 @@ class EntryT(Op):
 
 
 class Pick(Op):
-    """Members of a family that lies along the axes ``over``: known ones, and where ``fixed`` has None those of the arguments."""
+    """Members of a family that lies along the axes ``over``: known ones, and where ``fixed`` has None
+    those of the arguments."""
 
     name, arguments = "pick", ("family", "members...")
     attributes = {"over": tuple[Axis, ...], "fixed": tuple[int | None, ...]}
@@ -107,7 +122,9 @@ class Pick(Op):
     def fault(self, val: Val) -> str:
         if not {*val.attrs["over"]} <= {*val.args[0].axes}:
             return "the family does not lie along its axes"
-        return "" if val.attrs["fixed"].count(None) == len(val.args) - 1 else "its members are not as many as its arguments"
+        if val.attrs["fixed"].count(None) == len(val.args) - 1:
+            return ""
+        return "its members are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
         base, *moving = val.args
@@ -121,7 +138,8 @@ class Pick(Op):
 
 
 class Unpick(Op):
-    """The family that is zero but for some members, which are the adjoint; ``extra``: the axes of the adjoint."""
+    """The family that is zero but for some members, which are the adjoint; ``extra``: the axes of the
+    adjoint."""
 
     name, arguments = "unpick", ("adjoint", "members...")
     attributes = {**Pick.attributes, "axes": tuple[Axis, ...], "event": Event, "extra": tuple[Axis, ...]}
@@ -134,7 +152,9 @@ class Unpick(Op):
         return spread_text(writer, val, index, adjoint, val.attrs["extra"], len(val.event))
 
 
-def chosen(writer: Writer, base: Axes, attrs: Mapping[str, Any], moving: list[Val], target: Axes) -> list[str]:
+def chosen(
+    writer: Writer, base: Axes, attrs: Mapping[str, Any], moving: list[Val], target: Axes
+) -> list[str]:
     """Index texts for every axis of a family: its members, and everything along other axes."""
     members = dict(zip(attrs["over"], keys(writer, attrs["fixed"], moving, target), strict=True))
     return [members[a] if a in members else grid(a, target) for a in base]
@@ -142,7 +162,10 @@ def chosen(writer: Writer, base: Axes, attrs: Mapping[str, Any], moving: list[Va
 
 def spread_text(writer: Writer, val: Val, index: list[str], adjoint: Val, axes: Axes, event: int) -> str:
     """An adjoint at these places of an array of zeros."""
-    text = f"w.new_full((), {writer.ref(adjoint)})" if python(adjoint) else writer.ref(adjoint, axes, event)
+    if python(adjoint):
+        text = f"w.new_full((), {writer.ref(adjoint)})"
+    else:
+        text = writer.ref(adjoint, axes, event)
     return f"spread({sizes(val.axes, val.event)}, ({', '.join(index)},), {text})"
 
 
@@ -158,7 +181,9 @@ class TakeValue(Op):
         return args[0].event[1:]
 
     def fault(self, val: Val) -> str:
-        return "it takes rows of a number, or of what has axes" if val.args[0].axes or not val.args[0].event else ""
+        if val.args[0].axes or not val.args[0].event:
+            return "it takes rows of a number, or of what has axes"
+        return ""
 
     def text(self, writer: Writer, val: Val) -> str:
         whole, index = val.args
@@ -176,7 +201,11 @@ class TakeValue(Op):
 class ScatterValue(Op):
     """Sums of adjoints, that lie along ``onto``, at the rows they belong to."""
 
-    name, arguments, attributes = "scatter_val", ("adjoint", "rows"), {"event": Event, "onto": tuple[Axis, ...]}
+    name, arguments, attributes = (
+        "scatter_val",
+        ("adjoint", "rows"),
+        {"event": Event, "onto": tuple[Axis, ...]},
+    )
     changing = True
     constant = ADJOINT
 
@@ -189,12 +218,19 @@ class ScatterValue(Op):
         values = writer.expanded(adjoint, axes, event)
         if index.op is arange and index.axes[0].size == n:
             return values
-        flat, rows = ("", "") if len(axes) == 1 else (".reshape(-1)", f".reshape({', '.join(map(str, (-1, *event)))})")
-        return f"w.new_zeros({', '.join(map(str, val.event))}).index_add_(0, {writer.ref(index)}{flat}, {values}{rows})"
+        if len(axes) == 1:
+            flat, rows = ("", "")
+        else:
+            flat, rows = (".reshape(-1)", f".reshape({', '.join(map(str, (-1, *event)))})")
+        return (
+            f"w.new_zeros({', '.join(map(str, val.event))}).index_add_(0, {writer.ref(index)}{flat}, "
+            f"{values}{rows})"
+        )
 
 
 class Within(Op):
-    """The part along ``axis`` of a value along ``whole``: at known ``places``, which may be a run, in an array of the data."""
+    """The part along ``axis`` of a value along ``whole``: at known ``places``, which may be a run, in
+    an array of the data."""
 
     name, arguments = "within", ("whole",)
     attributes = {"whole": Axis, "axis": Axis, "start": int, "places": str}
@@ -204,7 +240,9 @@ class Within(Op):
         return in_order(attrs["axis"] if a is attrs["whole"] else a for a in args[0].axes)
 
     def fault(self, val: Val) -> str:
-        return "" if val.args[0].axes == (val.attrs["whole"],) else "its argument lies along other axes"
+        if val.args[0].axes == (val.attrs["whole"],):
+            return ""
+        return "its argument lies along other axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         return f"{writer.ref(val.args[0])}[{places(val.attrs)}]"
@@ -239,7 +277,9 @@ class Beyond(Op):
 def places(attrs: Mapping[str, Any]) -> str:
     """The index text of a part of an axis."""
     start, stop = attrs["start"], attrs["start"] + attrs["axis"].size
-    return f"data.{attrs['places']}" if attrs["places"] else f"{start or ''}:{stop if stop < attrs['whole'].size else ''}"
+    if attrs["places"]:
+        return f"data.{attrs['places']}"
+    return f"{start or ''}:{stop if stop < attrs['whole'].size else ''}"
 
 
 entry = Entry()

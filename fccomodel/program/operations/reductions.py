@@ -1,11 +1,24 @@
-"""Maxima, products, tails and the like over complete axes; full passes over pairs of rows that form no pairs."""
+"""Maxima, products, tails and the like over complete axes; full passes over pairs of rows that form no
+pairs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from fccomodel.program.operations.base import Axes, Axis, Event, Op, Reverse, Val, Writer, dims, in_order, number, union
+from fccomodel.program.operations.base import (
+    Axes,
+    Axis,
+    Event,
+    Op,
+    Reverse,
+    Val,
+    Writer,
+    dims,
+    in_order,
+    number,
+    union,
+)
 from fccomodel.program.operations.sums import FULL_PASS
 
 Pieces = tuple[tuple[float, ...], ...]
@@ -17,7 +30,8 @@ def merged(val: Val, over: Axes) -> Axes:
 
 
 class Reduce(Op):
-    """A reduction of one of the language's kinds over axes, of what a mask, the last argument, lets through."""
+    """A reduction of one of the language's kinds over axes, of what a mask, the last argument, lets
+    through."""
 
     name, arguments = "reduce", ("elements", "options...")
     attributes = {"kind": str, "over": tuple[Axis, ...], "masked": bool}
@@ -28,13 +42,18 @@ class Reduce(Op):
         return tuple(a for a in kept if a not in attrs["over"])
 
     def fault(self, val: Val) -> str:
-        return "" if {*val.attrs["over"]} <= {*val.args[0].axes} else "its elements do not lie along its axes"
+        if {*val.attrs["over"]} <= {*val.args[0].axes}:
+            return ""
+        return "its elements do not lie along its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         body, *options = val.args
         axes, event = merged(val, val.attrs["over"]), len(body.event)
         places = [axes.index(a) for a in val.attrs["over"]]
-        where = str(places[0]) if len(places) == 1 else str(tuple(places))
+        if len(places) == 1:
+            where = str(places[0])
+        else:
+            where = str(tuple(places))
         rest = rest_text(writer, options, axes, event, val.attrs["masked"])
         return f"reduce_{val.attrs['kind']}({writer.ref(body, axes, event)}, {where}{rest})"
 
@@ -60,12 +79,17 @@ class ReduceSlope(Op):
         body, *options, whole = val.args
         rest = rest_text(writer, options, body.axes, len(body.event), val.attrs["masked"])
         value = writer.ref(whole, body.axes, len(body.event))
-        return f"slope_{val.attrs['kind']}({writer.ref(body)}, {value}, {dims(body, val.attrs['over'])}{rest})"
+        return (
+            f"slope_{val.attrs['kind']}({writer.ref(body)}, {value}, {dims(body, val.attrs['over'])}{rest})"
+        )
 
 
 def rest_text(writer: Writer, options: list[Val], axes: Axes, event: int, masked: bool) -> str:
     """The options of a reduction, and its mask."""
-    mask = f", mask={writer.ref(options[-1], axes, event)}" if masked else ""
+    if masked:
+        mask = f", mask={writer.ref(options[-1], axes, event)}"
+    else:
+        mask = ""
     return "".join(f", {writer.ref(o)}" for o in options[: len(options) - masked]) + mask
 
 
@@ -83,7 +107,8 @@ class PiecewiseMean(Op):
 
 
 class PiecewiseRuns(Op):
-    """For every a the sum of a piecewise quadratic function of a + b over a run of the sorted b: its start and its length."""
+    """For every a the sum of a piecewise quadratic function of a + b over a run of the sorted b: its
+    start and its length."""
 
     name, arguments, attributes = "piecewise_runs", ("a", "b", "start", "size"), {"pieces": Pieces}
     constant = FULL_PASS
@@ -93,13 +118,19 @@ class PiecewiseRuns(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         a, b, start, size = val.args
-        texts = writer.ref(a, val.axes), writer.ref(b), writer.ref(start, val.axes), writer.ref(size, val.axes)
+        texts = (
+            writer.ref(a, val.axes),
+            writer.ref(b),
+            writer.ref(start, val.axes),
+            writer.ref(size, val.axes),
+        )
         return f"sum_of_pieces_in_runs({', '.join(texts)}, {pieces_text(val)})"
 
 
 class Cumulated(Op):
-    """Cumulative sums of rows (``log``: of exponentials, by their logarithms), of those up to each or ``after`` it, in ``groups``
-    (their rows as an array of the data) if it is named; then that of no row."""
+    """Cumulative sums of rows (``log``: of exponentials, by their logarithms), of those up to each or
+    ``after`` it, in ``groups`` (their rows as an array of the data) if it is named; then that of no
+    row."""
 
     name, arguments = "cumulated", ("rows",)
     attributes = {"event": Event, "log": bool, "after": bool, "groups": str | None}
@@ -109,8 +140,14 @@ class Cumulated(Op):
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
-        groups = f", data.{val.attrs['groups']}" if val.attrs["groups"] else ""
-        return f"{'log_' if val.attrs['log'] else ''}cumulated({writer.ref(val.args[0])}, {val.attrs['after']}{groups})"
+        if val.attrs["groups"]:
+            groups = f", data.{val.attrs['groups']}"
+        else:
+            groups = ""
+        return (
+            f"{'log_' if val.attrs['log'] else ''}cumulated({writer.ref(val.args[0])}, "
+            f"{val.attrs['after']}{groups})"
+        )
 
 
 def pieces_text(val: Val) -> str:

@@ -1,4 +1,5 @@
-"""Rows of runs along an axis of places: each combination of elements around has a run of its own, of its own length."""
+"""Rows of runs along an axis of places: each combination of elements around has a run of its own, of
+its own length."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ DATA = "it is known from the data"
 
 
 class RunPlaces(Op):
-    """The place in its run of each of the rows along an axis; rows at equal distances of a run that has more."""
+    """The place in its run of each of the rows along an axis; rows at equal distances of a run that
+    has more."""
 
     name, arguments = "run_places", ("places", "sizes")
     constant = DATA
@@ -25,7 +27,8 @@ class RunPlaces(Op):
 
 
 class RunWeights(RunPlaces):
-    """For how many rows of its run a place stands: 0 behind its end, 1, or more of a run that has more rows than places."""
+    """For how many rows of its run a place stands: 0 behind its end, 1, or more of a run that has more
+    rows than places."""
 
     name = "run_weights"
 

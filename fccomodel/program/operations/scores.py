@@ -15,7 +15,10 @@ def pull_rows(writer: Writer, rows: Val, adjoint: Val) -> str:
     """``X[rows]ᵀ adjoint``."""
     if len(rows.axes) == 1:
         return f"{writer.expanded(adjoint, rows.axes)} @ {writer.ref(rows)}"
-    return f"{writer.expanded(adjoint, rows.axes)}.reshape(-1) @ {writer.ref(rows)}.reshape(-1, {rows.event[-1]})"
+    return (
+        f"{writer.expanded(adjoint, rows.axes)}.reshape(-1) @ {writer.ref(rows)}.reshape(-1, "
+        f"{rows.event[-1]})"
+    )
 
 
 class Score(Op):
@@ -29,12 +32,16 @@ class Score(Op):
 
     def fault(self, val: Val) -> str:
         rows, weights = val.args
-        fits = len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
+        fits = (
+            len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
+        )
         return "" if fits else "its rows and weights do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
         rows, weights = map(writer.ref, val.args)
-        return f"{weights} @ {rows}.t()" if val.args[1].axes else f"{rows} @ {weights}"
+        if val.args[1].axes:
+            return f"{weights} @ {rows}.t()"
+        return f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
         return f"s{along(val.axes) or '_'}"
@@ -73,11 +80,15 @@ class TableScore(Op):
     name, arguments, attributes = "table_score", ("weights",), {"key": str, "event": Event}
 
     def fault(self, val: Val) -> str:
-        return "" if len(val.args[0].event) == 1 and not val.args[0].axes else "its weights are no vector"
+        if len(val.args[0].event) == 1 and not val.args[0].axes:
+            return ""
+        return "its weights are no vector"
 
     def text(self, writer: Writer, val: Val) -> str:
         rows, weights = f"data.{val.attrs['key']}", writer.ref(val.args[0])
-        return f"scored({rows}, {weights})" if writer.shared else f"{rows} @ {weights}"
+        if writer.shared:
+            return f"scored({rows}, {weights})"
+        return f"{rows} @ {weights}"
 
     def stem(self, val: Val) -> str:
         return "scores"
@@ -87,7 +98,9 @@ class TableScore(Op):
         if weights.op is variable:
             to.pull(weights.attrs["name"], val, adjoint)
         else:
-            to.give(weights, to.graph.make(table_score_t, [adjoint], key=val.attrs["key"], event=weights.event))
+            to.give(
+                weights, to.graph.make(table_score_t, [adjoint], key=val.attrs["key"], event=weights.event)
+            )
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
         return f"{writer.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
@@ -124,7 +137,8 @@ class Middle(Op):
 
 
 class Beside(Op):
-    """Vectors along an axis, from their middle, with what else distances to them need: once for all slices of a full pass."""
+    """Vectors along an axis, from their middle, with what else distances to them need: once for all
+    slices of a full pass."""
 
     name, arguments = "beside", ("v", "centre")
     constant = FULL_PASS
@@ -175,7 +189,8 @@ class Net(Op):
 
 
 class TableNet(Op):
-    """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are computed again there."""
+    """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are
+    computed again there."""
 
     name, arguments = "table_net", ("parameters",)
     attributes = {"net": str, "variable": str, "key": str, "event": Event}
@@ -185,7 +200,12 @@ class TableNet(Op):
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
-        way = "net_in_slices" if writer.autograd else "net_scored" if writer.shared else "net_in_parts"
+        if writer.autograd:
+            way = "net_in_slices"
+        elif writer.shared:
+            way = "net_scored"
+        else:
+            way = "net_in_parts"
         return f"{way}(net_{val.attrs['net']}, {writer.ref(val.args[0])}, data.{val.attrs['key']})"
 
     def stem(self, val: Val) -> str:

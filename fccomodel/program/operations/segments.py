@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fccomodel.program.operations.base import Axes, Axis, Event, Op, Reverse, Val, Writer, in_order, python, sizes
+from fccomodel.program.operations.base import (
+    Axes,
+    Axis,
+    Event,
+    Op,
+    Reverse,
+    Val,
+    Writer,
+    in_order,
+    python,
+    sizes,
+)
 from fccomodel.program.operations.sources import array_data
 
 
@@ -18,8 +29,8 @@ def permuted(order: Axes, wanted: Axes, event: int) -> str:
 
 
 class Segment(Op):
-    """The mean or sum (``how``) of the rows along ``axis`` in each cell of ``parents``; arrays of the data: the rows' ``cells``,
-    and how many rows a cell has, ``sizes``."""
+    """The mean or sum (``how``) of the rows along ``axis`` in each cell of ``parents``; arrays of the
+    data: the rows' ``cells``, and how many rows a cell has, ``sizes``."""
 
     name, arguments = "segment", ("rows",)
     attributes = {"axis": Axis, "how": str, "cells": str, "sizes": str, "parents": tuple[Axis, ...]}
@@ -44,7 +55,9 @@ class Segment(Op):
     def alike(self, writer: Writer, val: Val) -> str:
         """All rows of a cell are alike."""
         text = writer.ref(val.args[0])
-        return text if val.attrs["how"] == "mean" else f"{text} * data.{val.attrs['sizes']}"
+        if val.attrs["how"] == "mean":
+            return text
+        return f"{text} * data.{val.attrs['sizes']}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Rows get the adjoint of their segment."""
@@ -70,7 +83,9 @@ class LogSegment(Segment):
 
     def alike(self, writer: Writer, val: Val) -> str:
         text = writer.ref(val.args[0])
-        return text if val.attrs["how"] == "mean" else f"{text} + data.{val.attrs['sizes']}.to(data.dtype).log()"
+        if val.attrs["how"] == "mean":
+            return text
+        return f"{text} + data.{val.attrs['sizes']}.to(data.dtype).log()"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """Rows by their share in their segment."""
@@ -84,7 +99,8 @@ class LogSegment(Segment):
 
 
 class Unsegment(Op):
-    """Every row gets the value of its segment, which lies along ``onto``: divided by their number for a mean."""
+    """Every row gets the value of its segment, which lies along ``onto``: divided by their number for
+    a mean."""
 
     name, arguments = "unsegment", ("adjoint",)
     attributes = {**Segment.attributes, "axes": tuple[Axis, ...], "event": Event, "onto": tuple[Axis, ...]}

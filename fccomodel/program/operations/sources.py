@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from fccomodel.core.quoting import attribute
-from fccomodel.program.operations.base import Axes, Axis, Event, Op, Pull, Reverse, Val, Writer, along, number, python
+from fccomodel.program.operations.base import (
+    Axes,
+    Axis,
+    Event,
+    Op,
+    Pull,
+    Reverse,
+    Val,
+    Writer,
+    along,
+    number,
+    python,
+)
 
 DATA = "it is known from the data"
 
@@ -34,7 +46,8 @@ class Param(Op):
 
 
 class KeptShare(Op):
-    """The share of an array of the data that a pass takes: 1, but less in an evaluation of some rows alone."""
+    """The share of an array of the data that a pass takes: 1, but less in an evaluation of some rows
+    alone."""
 
     name, attributes = "kept_share", {"key": str, "size": int}
     source = python = True
@@ -69,8 +82,13 @@ class Variable(Op):
         whole = len(writer.layout) == 1
         if shape == ():
             return f"{vector}[{start}]"
-        text = vector if whole else f"{vector}[{start}:{stop}]"
-        return text if len(shape) == 1 else f"{text}.view({', '.join(map(str, shape))})"
+        if whole:
+            text = vector
+        else:
+            text = f"{vector}[{start}:{stop}]"
+        if len(shape) == 1:
+            return text
+        return f"{text}.view({', '.join(map(str, shape))})"
 
     def stem(self, val: Val) -> str:
         return val.attrs["name"] + ("_prev" if val.attrs["previous"] else "")
@@ -85,7 +103,9 @@ class Variable(Op):
             return f"w.new_full(({stop - start},), {text})"
         if pull.adjoint.event != shape:
             return f"{text}.expand({stop - start})"
-        return text if len(shape) == 1 else f"{text}.reshape({stop - start})"
+        if len(shape) == 1:
+            return text
+        return f"{text}.reshape({stop - start})"
 
 
 class Component(Op):
@@ -105,7 +125,9 @@ class Component(Op):
         for size in shape:
             length *= size
         piece = f"u[{start}:{start + length}]"
-        return piece if len(shape) == 1 else f"{piece}.view({', '.join(map(str, shape))})"
+        if len(shape) == 1:
+            return piece
+        return f"{piece}.view({', '.join(map(str, shape))})"
 
 
 class Array(Op):
@@ -146,7 +168,8 @@ class Arange(Along):
 
 
 class Chunk(Along):
-    """Positions along a slice of an axis; ``key``: of the array that is read at them, whose length is theirs."""
+    """Positions along a slice of an axis; ``key``: of the array that is read at them, whose length is
+    theirs."""
 
     name = "chunk"
     silent = "it is the argument of a function of the slice"
@@ -160,10 +183,14 @@ class Take(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         array, (rows,) = f"data.{val.attrs['key']}", val.args
-        return f"{array}.index_select(0, {writer.ref(rows)})" if len(rows.axes) == 1 else f"{array}[{writer.ref(rows)}]"
+        if len(rows.axes) == 1:
+            return f"{array}.index_select(0, {writer.ref(rows)})"
+        return f"{array}[{writer.ref(rows)}]"
 
     def kept(self, val: Val) -> str:
-        return f"data.{val.attrs['key']}" if val.args[0].op is arange else ""
+        if val.args[0].op is arange:
+            return f"data.{val.attrs['key']}"
+        return ""
 
     def stem(self, val: Val) -> str:
         stem = val.attrs["key"].split("_", 1)[-1]

@@ -6,7 +6,20 @@ import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from fccomodel.program.operations.base import Axes, Axis, Builder, Event, Op, Reverse, Val, Writer, dims, einsum, in_order, union
+from fccomodel.program.operations.base import (
+    Axes,
+    Axis,
+    Builder,
+    Event,
+    Op,
+    Reverse,
+    Val,
+    Writer,
+    dims,
+    einsum,
+    in_order,
+    union,
+)
 
 FULL_PASS = "autograd goes through full passes, or nothing does"
 
@@ -27,7 +40,9 @@ class Over(Op):
 
     def fault(self, val: Val) -> str:
         over = val.attrs["over"]
-        return "" if over and {*over} <= {*union(val.args)} else "its arguments do not lie along its axes"
+        if over and {*over} <= {*union(val.args)}:
+            return ""
+        return "its arguments do not lie along its axes"
 
     def stem(self, val: Val) -> str:
         return "g1"
@@ -35,7 +50,9 @@ class Over(Op):
     def places(self, val: Val) -> str:
         """The dims that go; all of them without a name."""
         (arg,) = val.args
-        return "" if len(val.attrs["over"]) == len(arg.axes) and not arg.event else dims(arg, val.attrs["over"])
+        if len(val.attrs["over"]) == len(arg.axes) and not arg.event:
+            return ""
+        return dims(arg, val.attrs["over"])
 
 
 class Mean(Over):
@@ -72,7 +89,9 @@ class Shares(Over):
         return args[0].axes
 
     def fault(self, val: Val) -> str:
-        return "it is of several axes" if len(val.attrs["over"]) != 1 else super().fault(val)
+        if len(val.attrs["over"]) != 1:
+            return "it is of several axes"
+        return super().fault(val)
 
     def stem(self, val: Val) -> str:
         return "p1"
@@ -101,8 +120,8 @@ class LogMean(Over):
 
 
 class Raised(Op):
-    """Exponentials along an axis, with what they belong to: means of them under different masks share these. ``skips``: places
-    along the axis that no mean has."""
+    """Exponentials along an axis, with what they belong to: means of them under different masks share
+    these. ``skips``: places along the axis that no mean has."""
 
     name, arguments, attributes = "raised", ("exponents", "skips..."), {"over": tuple[Axis, ...]}
     constant = FULL_PASS
@@ -114,21 +133,33 @@ class Raised(Op):
 
     def text(self, writer: Writer, val: Val) -> str:
         values, *skips = val.args
-        parts = [writer.ref(values), dims(values, val.attrs["over"]), *(writer.ref(skip, values.axes, 0) for skip in skips)]
+        parts = [
+            writer.ref(values),
+            dims(values, val.attrs["over"]),
+            *(writer.ref(skip, values.axes, 0) for skip in skips),
+        ]
         return f"raised({', '.join(parts)})"
 
 
 class LogMeanRaised(Over):
-    """log mean exp over an axis of what masks let through, over the number of all; ``alike``: the first two of them are values
-    that are equal there."""
+    """log mean exp over an axis of what masks let through, over the number of all; ``alike``: the
+    first two of them are values that are equal there."""
 
-    name, arguments, attributes = "log_mean_raised", ("raised", "masks..."), {"over": tuple[Axis, ...], "alike": bool}
+    name, arguments, attributes = (
+        "log_mean_raised",
+        ("raised", "masks..."),
+        {"over": tuple[Axis, ...], "alike": bool},
+    )
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
         values, *masks = val.args
-        fits = all({*mask.axes} <= {*values.axes} for mask in masks) and len(masks) <= (3 if val.attrs["alike"] else 1)
-        return "" if values.op is raised and fits else "its masks do not lie on its exponentials"
+        fits = all({*mask.axes} <= {*values.axes} for mask in masks) and len(masks) <= (
+            3 if val.attrs["alike"] else 1
+        )
+        if values.op is raised and fits:
+            return ""
+        return "its masks do not lie on its exponentials"
 
     def text(self, writer: Writer, val: Val) -> str:
         values, *masks = val.args
@@ -198,7 +229,9 @@ class Swept(Op):
 
     def fault(self, val: Val) -> str:
         (arg,) = val.args
-        return "" if arg.axes == (val.attrs["axis"],) and not arg.event else "its slices are not of numbers along its axis"
+        if arg.axes == (val.attrs["axis"],) and not arg.event:
+            return ""
+        return "its slices are not of numbers along its axis"
 
 
 def total(g: Builder, val: Val, axes: Axes) -> Val:
@@ -218,7 +251,8 @@ def total(g: Builder, val: Val, axes: Axes) -> Val:
 
 
 def weighed(g: Builder, val: Val, axes: Axes) -> Val | None:
-    """``total`` of vectors times numbers that have more axes, without the products; None for another value."""
+    """``total`` of vectors times numbers that have more axes, without the products; None for another
+    value."""
     if not {*axes} <= {*val.axes} or val.op.name != "ew" or val.attrs["atom"] != "mul" or len(val.event) != 1:
         return None
     number, vector = sorted(val.args, key=lambda arg: len(arg.event))
@@ -230,7 +264,9 @@ def weighed(g: Builder, val: Val, axes: Axes) -> Val | None:
 def average(g: Builder, val: Val, axes: Axes) -> Val:
     """The mean over axes."""
     have = tuple(a for a in val.axes if a in axes)
-    return g.make(mean_axes, [val], over=have) if have else val
+    if have:
+        return g.make(mean_axes, [val], over=have)
+    return val
 
 
 mean_axes = Mean()

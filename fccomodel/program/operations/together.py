@@ -11,7 +11,8 @@ DERIVED = "it is made once derivatives are known"
 
 
 class Iterates(Op):
-    """A value at w and one at the iterate before, along an axis of these two, which lies before all others."""
+    """A value at w and one at the iterate before, along an axis of these two, which lies before all
+    others."""
 
     name, arguments, attributes = "iterates", ("now", "before"), {"axis": Axis}
     constant = DERIVED
@@ -21,7 +22,9 @@ class Iterates(Op):
 
     def fault(self, val: Val) -> str:
         now, before = val.args
-        return "" if now.axes == before.axes and now.event == before.event else "they lie along different axes"
+        if now.axes == before.axes and now.event == before.event:
+            return ""
+        return "they lie along different axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         return f"torch.stack([{', '.join(map(writer.ref, val.args))}])"
@@ -41,7 +44,9 @@ class At(Op):
         return tuple(a for a in args[0].axes if a is not attrs["axis"])
 
     def fault(self, val: Val) -> str:
-        return "" if val.args[0].axes[:1] == (val.attrs["axis"],) else "its argument is of one iterate"
+        if val.args[0].axes[:1] == (val.attrs["axis"],):
+            return ""
+        return "its argument is of one iterate"
 
     def text(self, writer: Writer, val: Val) -> str:
         return f"{writer.ref(val.args[0])}[{val.attrs['place']}]"
@@ -62,7 +67,9 @@ class Joined(Op):
 
     def fault(self, val: Val) -> str:
         each = zip(val.args, val.attrs["parts"], strict=True)
-        return "" if all({*arg.axes} <= {axis} for arg, axis in each) else "its values lie along other axes"
+        if all({*arg.axes} <= {axis} for arg, axis in each):
+            return ""
+        return "its values lie along other axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         each = zip(val.args, val.attrs["parts"], strict=True)
@@ -71,7 +78,9 @@ class Joined(Op):
     def stem(self, val: Val) -> str:
         """Positions by their axis, adjoints as sums are called."""
         name = val.attrs["onto"].name
-        return f"g_{name}" if any(a.varying for a in val.args) else name
+        if any(a.varying for a in val.args):
+            return f"g_{name}"
+        return name
 
 
 class Part(Op):
@@ -86,7 +95,9 @@ class Part(Op):
     def fault(self, val: Val) -> str:
         (whole,), axes = val.args, [a for a in val.axes if a is not val.attrs["onto"]]
         left = [a for a in whole.axes if a is not val.attrs["axis"]]
-        return "" if val.attrs["axis"] in whole.axes and axes == left else "its argument does not lie along its axis"
+        if val.attrs["axis"] in whole.axes and axes == left:
+            return ""
+        return "its argument does not lie along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
         start, axis, (whole,) = val.attrs["start"], val.attrs["axis"], val.args
@@ -95,7 +106,10 @@ class Part(Op):
         return f"{writer.ref(whole)}[{', '.join([*[':'] * whole.axes.index(axis), place])}]"
 
     def stem(self, val: Val) -> str:
-        return val.args[0].op.stem(val.args[0]).removesuffix(f"_{val.attrs['axis'].name}") + f"_{val.attrs['onto'].name}"
+        return (
+            val.args[0].op.stem(val.args[0]).removesuffix(f"_{val.attrs['axis'].name}")
+            + f"_{val.attrs['onto'].name}"
+        )
 
 
 iterates = Iterates()

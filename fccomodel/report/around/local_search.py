@@ -1,9 +1,10 @@
-"""Is there a better point where the conditions cannot tell? A few steps are tried, each with its value and its constraints.
+"""Is there a better point where the conditions cannot tell? A few steps are tried, each with its value
+and its constraints.
 
-A step along a direction of descent that promises a gain to first order, and makes half of it, was worth taking; where it does
-not, curvature leaves less than that on the line (for a quadratic function, gain/2 at most). Steps go along the gradient and, of
-few entries, along each by itself, so that the variables' scales do not matter; and to the origin, whose value is among the
-scales.
+A step along a direction of descent that promises a gain to first order, and makes half of it, was
+worth taking; where it does not, curvature leaves less than that on the line (for a quadratic
+function, gain/2 at most). Steps go along the gradient and, of few entries, along each by itself, so
+that the variables' scales do not matter; and to the origin, whose value is among the scales.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from fccomodel.report.point.system import Array, System, functions, norm
 ENTRIES = 50
 #: How far from the origin a feasible point is looked for, each distance thrice.
 FAR = (0.0, 0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0)
-#: So many kinks are left to either side, by steps of these lengths relative to 1 + |w|, of which the shorter gains this share of
-#: the longer's at least where the slope is not 0, and the longer that share of a gain that counts; how near to its kink a
-#: function is, relative to its terms; a longer step that gains more is doubled so often.
+#: So many kinks are left to either side, by steps of these lengths relative to 1 + |w|, of which
+#: the shorter gains this share of the longer's at least where the slope is not 0, and the longer
+#: that share of a gain that counts; how near to its kink a function is, relative to its terms; a
+#: longer step that gains more is doubled so often.
 KINKS, LENGTHS, LINEAR, FALL, TIED, DOUBLED = 40, (1e-3, 1e-4), 0.05, 1e-2, 1e-6, 10
-#: The share of a promised gain that a step must make; the violation that its end may have where the point has less.
+#: The share of a promised gain that a step must make; the violation that its end may have where the
+#: point has less.
 SHARE, ALLOWED = 0.5, 1e-9
 
 
@@ -53,8 +56,8 @@ class Better:
 
 
 def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | None:
-    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient ``slope``; None where none is
-    found with the work left."""
+    """A point that is better by at least half of ``gain``, by steps along the Lagrangian's gradient
+    ``slope``; None where none is found with the work left."""
     for step, where, promised in _steps(system, system.tangent(slope), gain):
         if 2 * system.forward_s > meter.left:
             return None
@@ -66,7 +69,8 @@ def better(system: System, slope: Array, gain: float, meter: Meter) -> Better | 
 
 
 def _beside_kinks(system: System, gain: float, meter: Meter) -> Better | None:
-    """A step to a side of a kink that is bent downwards: along it the objective falls at once, whatever cancels at the kink."""
+    """A step to a side of a kink that is bent downwards: along it the objective falls at once,
+    whatever cancels at the kink."""
     size = norm(torch.cat([value.reshape(-1) for value in system.point.values()]).numpy())
     for way in _ways(system):
         if 2 * len(LENGTHS) * system.forward_s > meter.left:
@@ -95,8 +99,8 @@ def _extended(system: System, step: Array, gain: float, meter: Meter) -> tuple[f
 
 
 def _ways(system: System) -> Iterator[Array]:
-    """Of each kink that is bent downwards, and at which the point is: the direction in which two of its terms part, less what the
-    variables' sets hold."""
+    """Of each kink that is bent downwards, and at which the point is: the direction in which two of
+    its terms part, less what the variables' sets hold."""
     tried = 0
     for k, instance in system.concave():
         record = system.records[k]
@@ -119,7 +123,8 @@ def _ways(system: System) -> Iterator[Array]:
 
 
 def somewhere_feasible(bound: Bound, seed: int = 0) -> bool:
-    """A point that meets all constraints is among a few: the origin and random points around it, in the variables' sets."""
+    """A point that meets all constraints is among a few: the origin and random points around it, in
+    the variables' sets."""
     random = np.random.default_rng(seed)
     for far in FAR:
         point = {}
@@ -153,14 +158,23 @@ def _steps(system: System, slope: Array, gain: float) -> Iterator[tuple[Array, s
             step[k] = -gain / slope[k]
             yield step, f"along {entry(system, int(k))}", gain
     if any(value.any() for value in system.point.values()):
-        yield -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(), "at the origin", gain
+        yield (
+            -torch.cat([value.reshape(-1) for value in system.point.values()]).numpy(),
+            "at the origin",
+            gain,
+        )
 
 
 def entry(system: System, k: int) -> str:
     for name, value in system.point.items():
         if k < value.numel():
-            places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))] if value.dim() else []
-            return f"`{name}[{', '.join(places)}]`" if places else f"`{name}`"
+            if value.dim():
+                places = [str(int(i) + 1) for i in np.unravel_index(k, tuple(value.shape))]
+            else:
+                places = []
+            if places:
+                return f"`{name}[{', '.join(places)}]`"
+            return f"`{name}`"
         k -= value.numel()
     raise AssertionError(k)
 
@@ -189,6 +203,10 @@ def gain_of(system: System, step: Array) -> float | None:
         return None
     values = c.numpy()
     allowed = max([ALLOWED, *system.violations])
-    if not np.isfinite(float(f)) or not np.isfinite(values).all() or violation(values, system.equal) > allowed:
+    if (
+        not np.isfinite(float(f))
+        or not np.isfinite(values).all()
+        or violation(values, system.equal) > allowed
+    ):
         return None
     return system.sign * system.objective - float(f)

@@ -33,7 +33,12 @@ from fccomodel.report.point.system import Array, System
 #: argument that is.
 POLES = {"div": 1, "log": 0, "inv": 0, "pow": 0}
 #: What the verdict calls these arguments.
-CALLED = {"div": "a divisor", "log": "the argument of a logarithm", "inv": "a divisor", "pow": "the base of a power"}
+CALLED = {
+    "div": "a divisor",
+    "log": "the argument of a logarithm",
+    "inv": "a divisor",
+    "pow": "the base of a power",
+}
 #: How near the zero is approached, relative to the way there.
 NEAR = (1e-2, 1e-4, 1e-6)
 #: How much of its first fall a function must fall again, each time that the zero is 100 times
@@ -75,9 +80,12 @@ def beside(system: System, gain: float, meter: Meter) -> Better | None:
                 continue
             endless = len(found) == len(NEAR) and _lasting([fall for fall, _ in found])
             return Better(
-                gain=best[0], where=f"where {CALLED[argument.owner]} is nearly 0", point=arrays(moved(system, best[1])),
-                pole=argument.expr, endless=endless,
-            )  # fmt: skip
+                gain=best[0],
+                where=f"where {CALLED[argument.owner]} is nearly 0",
+                point=arrays(moved(system, best[1])),
+                pole=argument.expr,
+                endless=endless,
+            )
     return None
 
 
@@ -130,7 +138,9 @@ def _nearest(system: System, owner: str, expr: ir.Expr, place: Place) -> Iterato
             yield _Argument(owner=owner, expr=expr, place=place, at=at, number=number)
 
 
-def _values(system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place: Place, at: Members) -> torch.Tensor:
+def _values(
+    system: System, point: dict[str, torch.Tensor], expr: ir.Expr, place: Place, at: Members
+) -> torch.Tensor:
     """The values of an expression at the members of its place."""
     evaluator, env = Evaluator(system.bound, point, seed=system.seed), dict(at.env)
     for binder, e in place.stand_for.items():

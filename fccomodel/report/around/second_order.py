@@ -129,7 +129,10 @@ class _Search:
         self.fine = ACCURATE * counts
         if system.evaluator.sampled:  # other draws have another optimum
             self.fine = counts
-        self.rows = np.zeros((0, system.d)) if rows is None else rows
+        if rows is None:
+            self.rows = np.zeros((0, system.d))
+        else:
+            self.rows = rows
         self.multipliers = np.abs(optimal.multipliers)
         self.at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
         self.size = 1.0 + norm(self.at)
@@ -154,7 +157,10 @@ class _Search:
         found = [better for spectrum in spectra for better in self._newton(spectrum)]
         if not convex:
             down = next(self._down(spectra), None)
-            found += [] if down is None else [down]
+            if down is None:
+                found += []
+            else:
+                found += [down]
         return Examined(better=max(found, key=lambda better: better.gain, default=None))
 
     def _down(self, spectra: list[_Spectrum]) -> Iterator[Better]:
@@ -163,7 +169,7 @@ class _Search:
             yield from self._negative(spectrum)
         yield from self._degenerate(spectra)
 
-    # ---------------------------------------------------------------------------------------------------------- curvature
+    # ------------------------------------------------------------------------------------ curvature
     def _whole(self) -> _Spectrum:
         basis = self.tangent.basis()
         columns = np.stack([self.tangent.project(self.product(direction)) for direction in basis.T], axis=1)
@@ -172,14 +178,17 @@ class _Search:
     def _lanczos(self, *, convex: bool) -> Iterator[_Spectrum]:
         """From the gradient, whose Krylov space has the steps of conjugate gradients, and from a
         random direction."""
-        starts = [self.slope] if convex else [self.slope, self.random.standard_normal(self.system.d)]
+        if convex:
+            starts = [self.slope]
+        else:
+            starts = [self.slope, self.random.standard_normal(self.system.d)]
         kept = [start for start in map(self.tangent.project, starts) if norm(start) > 0]
         for k, start in enumerate(kept):
             count = min(self.tangent.dimension, MOST_PRODUCTS, self.product.most(1 / (len(kept) - k)))
             if count >= 1:
                 yield _krylov(lambda v: self.tangent.project(self.product(v)), start / norm(start), count)
 
-    # -------------------------------------------------------------------------------------------------------------- steps
+    # ---------------------------------------------------------------------------------------- steps
     def _newton(self, spectrum: _Spectrum) -> Iterator[Better]:
         """The best of Newton's steps on the eigenvectors of positive eigenvalues, if they promise enough."""
         steps = [step for cut in NEWTON_CUTS for step in self._newton_steps(spectrum, cut)]
@@ -269,7 +278,9 @@ class _Search:
         largest = largest[np.abs(direction[largest]) >= 0.1 * np.abs(direction).max()]
         sign = math.copysign(1.0, direction[largest[0]])
         shown = ", ".join(f"{entry(self.system, int(k))} {sign * direction[k]:+.2f}" for k in largest)
-        return shown if len(largest) == np.count_nonzero(np.abs(direction) >= 0.01) else f"{shown}, ..."
+        if len(largest) == np.count_nonzero(np.abs(direction) >= 0.01):
+            return shown
+        return f"{shown}, ..."
 
     def _gain(self, step: Array) -> tuple[float, dict[str, Array]] | None:
         """What a step gains, less what violations at its end are worth, and the point there; None
@@ -376,7 +387,9 @@ def _free(system: System, slope: Array, held: float) -> Array:
                 free = free * ~(steep[name] & (normals.low | normals.high))
             free = free * ~(normals.low & (part > held)) * ~(normals.high & (part < -held))
         parts.append(free.reshape(-1))
-    return torch.cat(parts).numpy() if parts else np.zeros(0)
+    if parts:
+        return torch.cat(parts).numpy()
+    return np.zeros(0)
 
 
 def _bounds(system: System) -> tuple[Array, Array]:

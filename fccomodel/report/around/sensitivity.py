@@ -1,5 +1,6 @@
-"""How fast the optimal value changes with a param: the derivative of the Lagrangian by it, at the optimum and its multipliers
-(the envelope theorem: P. Milgrom, I. Segal, Envelope theorems for arbitrary choice sets, Econometrica 70, 2002)."""
+"""How fast the optimal value changes with a param: the derivative of the Lagrangian by it, at the
+optimum and its multipliers (the envelope theorem: P. Milgrom, I. Segal, Envelope theorems for
+arbitrary choice sets, Econometrica 70, 2002)."""
 
 from __future__ import annotations
 
@@ -17,11 +18,14 @@ from fccomodel.report.new_rows.intervals import values
 BOTH, ONE = 1e-5, 1e-7
 
 
-def slope(bound: Bound, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float], name: str) -> float | None:
-    """d/dp of f(w; p) + sum of nu_k c_k(w; p), in the model's sense (of a maximum: f - ...), for the scalar param p of that name.
+def slope(
+    bound: Bound, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float], name: str
+) -> float | None:
+    """d/dp of f(w; p) + sum of nu_k c_k(w; p), in the model's sense (of a maximum: f - ...), for the
+    scalar param p of that name.
 
-    multipliers   of the minimised problem, by label
-    None where it decides sizes, sets of variables or which rows are taken, where p is no scalar, or the value is not finite.
+    multipliers   of the minimised problem, by label None where it decides sizes, sets of variables
+                  or which rows are taken, where p is no scalar, or the value is not finite.
     """
     value = bound.params.get(name)
     if value is None or np.ndim(value) or _decides(bound.problem, name):
@@ -53,10 +57,16 @@ def slope(bound: Bound, point: Mapping[str, np.ndarray], multipliers: Mapping[st
 
 
 def _decides(problem: ir.Problem, name: str) -> bool:
-    """The param is part of a variable's set, or of a condition on rows: then the Lagrangian alone does not tell."""
+    """The param is part of a variable's set, or of a condition on rows: then the Lagrangian alone does
+    not tell."""
 
     def within(*parts: ir.Expr | None) -> bool:
-        return any(isinstance(n, ir.Param) and n.name == name for part in parts if part is not None for n in ir.walk(part))
+        return any(
+            isinstance(n, ir.Param) and n.name == name
+            for part in parts
+            if part is not None
+            for n in ir.walk(part)
+        )
 
     sets = (s for variable in problem.variables.values() for s in variable.sets)
     conditions = (node.condition for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))

@@ -1,7 +1,8 @@
-"""What a reader should know of the data and the options before trusting an answer, one file per caution, found by itself.
+"""What a reader should know of the data and the options before trusting an answer, one file per
+caution, found by itself.
 
-A caution is no error: the problem that was solved is the one that was asked for. It stands beside the verdict, and it is silent
-on data that are as they are expected to be.
+A caution is no error: the problem that was solved is the one that was asked for. It stands beside
+the verdict, and it is silent on data that are as they are expected to be.
 """
 
 from __future__ import annotations

@@ -45,7 +45,8 @@ class Subject:
 class Caution:
     """Something that may have gone wrong in silence.
 
-    name  identifier                                       find  the sentences about a subject, none if all is well
+    name  identifier                                       find  the sentences about a subject, none
+          if all is well
     rank  cautions of a lower rank are said first
     """
 
@@ -63,7 +64,8 @@ class Feature(NamedTuple):
 
 
 def vectors(bound: Bound) -> Iterator[tuple[BoundTable, str, np.ndarray, list[str]]]:
-    """Each column of vectors that is in memory: its table, its name, (rows, entries), and what the entries are called."""
+    """Each column of vectors that is in memory: its table, its name, (rows, entries), and what the
+    entries are called."""
     for table in bound.tables.values():
         for name, values in table.columns.items():
             if values.ndim != 2 or mapped(values) or values.dtype.kind != "f" or not values.size:
@@ -76,13 +78,17 @@ def names(table: BoundTable, column: str, count: int) -> list[str]:
     """What the entries of a vector column are called in the source, or by their positions."""
     encoding = table.encoding.get(column) or {}
     known = encoding.get("names") or encoding.get("columns") or encoding.get("numbers") or ()
-    return list(map(str, known)) if len(known) == count else [f"{column}[{k + 1}]" for k in range(count)]
+    if len(known) == count:
+        return list(map(str, known))
+    return [f"{column}[{k + 1}]" for k in range(count)]
 
 
 def listed(things: Sequence[str]) -> str:
     """The first few names in backticks, and how many more there are."""
     few = ", ".join(f"`{thing}`" for thing in things[:LISTED])
-    return few if len(things) <= LISTED else f"{few} and {len(things) - LISTED} more"
+    if len(things) <= LISTED:
+        return few
+    return f"{few} and {len(things) - LISTED} more"
 
 
 def counted(count: int, noun: str) -> str:

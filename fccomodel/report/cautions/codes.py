@@ -19,21 +19,27 @@ ROWS = 2
 def find(subject: Subject) -> Iterator[str]:
     """Entries of vector columns with such a number, far from all others, in several rows."""
     for table, column, values, names in vectors(subject.bound):
-        for k in np.flatnonzero(np.isin(_raw(table.encoding.get(column), values.min(0)), CODES)
-                                | np.isin(_raw(table.encoding.get(column), values.max(0)), CODES)):  # fmt: skip
+        for k in np.flatnonzero(
+            np.isin(_raw(table.encoding.get(column), values.min(0)), CODES)
+            | np.isin(_raw(table.encoding.get(column), values.max(0)), CODES)
+        ):
             found = _code(np.sort(values[:, k]))
             if found is None:
                 continue
             value = float(_raw(table.encoding.get(column), np.full(values.shape[1], found[0]))[k])
             yield (
-                f"{table.name}.{column}: `{names[k]}` is {value:g} in {counted(found[1], 'row')}, far from all other values: "
+                f"{table.name}.{column}: `{names[k]}` is {value:g} in {counted(found[1], 'row')}, far "
+                "from all other values: "
                 "it may stand for a missing value."
             )
 
 
 def _raw(encoding: object, entries: np.ndarray) -> np.ndarray:
     """Values of the entries before they were scaled."""
-    scale = encoding.get("scale") if isinstance(encoding, dict) else None
+    if isinstance(encoding, dict):
+        scale = encoding.get("scale")
+    else:
+        scale = None
     if not isinstance(scale, dict):
         return entries
     mean, divisor = (np.asarray(scale[name], float) for name in ("mean", "divisor"))

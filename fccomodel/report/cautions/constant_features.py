@@ -19,7 +19,10 @@ def find(subject: Subject) -> Iterator[str]:
         constant[intercepts] = False
         if constant.any():
             called = [name for name, still in zip(names, constant, strict=True) if still]
-            yield f"{table.name}.{column}: {listed(called)} {'has' if len(called) == 1 else 'have'} the same value in every row."
+            yield (
+                f"{table.name}.{column}: {listed(called)} {'has' if len(called) == 1 else 'have'} the "
+                "same value in every row."
+            )
 
 
 caution = Caution(name="constant features", find=find)

@@ -8,11 +8,15 @@ from fccomodel.report.cautions._base import Caution, Subject, counted
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """For each label column, how many of its groups are left, where rows with missing values took some away."""
+    """For each label column, how many of its groups are left, where rows with missing values took some
+    away."""
     for name, source in subject.bound.sources.items():
         for column, (before, after) in source.get("groups", {}).items():
             if after < before:
-                yield f"Only {after:,} of {counted(before, 'group')} of {name}.{column} are left: the others have no row in use."
+                yield (
+                    f"Only {after:,} of {counted(before, 'group')} of {name}.{column} are left: the "
+                    "others have no row in use."
+                )
 
 
 caution = Caution(name="groups left out", find=find, rank=0)

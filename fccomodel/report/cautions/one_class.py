@@ -16,10 +16,18 @@ def find(subject: Subject) -> Iterator[str]:
         declared = subject.bound.problem.tables[name].columns
         for column, kind in declared.items():
             values = table.columns.get(column)
-            if values is None or values.ndim != 1 or table.n < 2 or not isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
+            if (
+                values is None
+                or values.ndim != 1
+                or table.n < 2
+                or not isinstance(kind.domain, ir.LabelSet | ir.ValueSet)
+            ):
                 continue
             if np.all(values == values[0]):
-                yield f"{name}.{column} is {_word(subject, kind.domain, values[0])} in all {counted(table.n, 'row')}."
+                yield (
+                    f"{name}.{column} is {_word(subject, kind.domain, values[0])} in all "
+                    f"{counted(table.n, 'row')}."
+                )
 
 
 def _word(subject: Subject, domain: ir.LabelSet | ir.ValueSet, value: float) -> str:

@@ -1,4 +1,5 @@
-"""Options that the user's own defaults have and this solve does not use, and options that look like params of the model."""
+"""Options that the user's own defaults have and this solve does not use, and options that look like
+params of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +17,10 @@ def not_used(subject: Subject) -> Iterator[str]:
 def same_name(subject: Subject) -> Iterator[str]:
     """Options given that have the name of a param: the param keeps its value."""
     for name, value in subject.named.items():
-        yield f"{name} = {value} was given as an option of the algorithm; the model's param `{name}` keeps its own value."
+        yield (
+            f"{name} = {value} was given as an option of the algorithm; the model's param `{name}` "
+            "keeps its own value."
+        )
 
 
 unused = Caution(name="options not used", find=not_used)

@@ -8,12 +8,14 @@ import numpy as np
 
 from fccomodel.report.cautions._base import Caution, Subject, listed, vectors
 
-#: standard deviations that the mean of a feature may be from the mean of the rows that the answer was found on
+#: standard deviations that the mean of a feature may be from the mean of the rows that the answer
+#: was found on
 FAR = 20.0
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """Standardised features, by the scales of the rows that an answer was found on, whose mean is that far away."""
+    """Standardised features, by the scales of the rows that an answer was found on, whose mean is that
+    far away."""
     for table, column, values, names in vectors(subject.bound):
         scale = (table.encoding.get(column) or {}).get("scale")
         if not isinstance(scale, dict):
@@ -24,7 +26,8 @@ def find(subject: Subject) -> Iterator[str]:
             called = [names[k] for k in far]
             verb = "is" if len(far) == 1 else "are"
             yield (
-                f"{table.name}.{column}: {listed(called)} {verb} on average more than {FAR:g} standard deviations from the rows "
+                f"{table.name}.{column}: {listed(called)} {verb} on average more than {FAR:g} standard "
+                "deviations from the rows "
                 "that the answer was found on: are they in other units?"
             )
 

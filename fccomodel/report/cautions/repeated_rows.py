@@ -20,16 +20,27 @@ def find(subject: Subject) -> Iterator[str]:
     for name, table in subject.bound.tables.items():
         repeats = _repeats(table)
         if repeats > SHARE * table.n:
-            yield f"{counted(repeats, 'row')} of {name} repeat{'s' if repeats == 1 else ''} another exactly ({table.n:,} in all)."
+            yield (
+                f"{counted(repeats, 'row')} of {name} repeat{'s' if repeats == 1 else ''} another "
+                f"exactly ({table.n:,} in all)."
+            )
 
 
 def _repeats(table: BoundTable) -> int:
-    """How many rows are equal to an earlier one in every column; 0 where the rows are whole numbers, or too many to compare."""
+    """How many rows are equal to an earlier one in every column; 0 where the rows are whole numbers,
+    or too many to compare."""
     columns = list(table.columns.values())
     size = sum(values.size for values in columns)
-    if not size or size > COMPARED or any(mapped(values) for values in columns) or not any(map(_real, columns)):
+    if (
+        not size
+        or size > COMPARED
+        or any(mapped(values) for values in columns)
+        or not any(map(_real, columns))
+    ):
         return 0
-    whole = np.ascontiguousarray(np.column_stack([values.reshape(table.n, -1).astype(np.float64) for values in columns]))
+    whole = np.ascontiguousarray(
+        np.column_stack([values.reshape(table.n, -1).astype(np.float64) for values in columns])
+    )
     rows = whole.view([("", whole.dtype)] * whole.shape[1]).ravel()
     return int(table.n - len(np.unique(rows)))
 

@@ -10,7 +10,10 @@ from fccomodel.report.cautions._base import Caution, Subject, vectors
 
 #: how many times the spread of another feature a feature's may be
 APART = 1e5
-MENDING = 'Steps and regularisers treat them very differently; scale = "standard" in the binding brings them together.'
+MENDING = (
+    'Steps and regularisers treat them very differently; scale = "standard" in the binding brings '
+    "them together."
+)
 
 
 def find(subject: Subject) -> Iterator[str]:
@@ -25,7 +28,6 @@ def find(subject: Subject) -> Iterator[str]:
         if ratio >= APART:
             both = f"`{names[large]}` varies {ratio:.0e} times as much as `{names[small]}`"
             yield f"{table.name}.{column}: {both}. {MENDING}"
-
 
 
 caution = Caution(name="scales", find=find)

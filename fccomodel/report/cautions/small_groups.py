@@ -16,7 +16,8 @@ BESIDE = 0.1
 
 
 def find(subject: Subject) -> Iterator[str]:
-    """Label columns, and columns of a few values, with groups of fewer than ``FEW`` rows where others have many more."""
+    """Label columns, and columns of a few values, with groups of fewer than ``FEW`` rows where others
+    have many more."""
     for name, table in subject.bound.tables.items():
         for column, kind in subject.bound.problem.tables[name].columns.items():
             values = table.columns.get(column)
@@ -30,14 +31,17 @@ def find(subject: Subject) -> Iterator[str]:
             least, middling = counted(int(counts.min()), "row"), int(np.median(counts))
             verb = "has" if len(called) == 1 else "have"
             yield (
-                f"{name}.{column}: {listed(called)} {verb} fewer than {FEW} rows ({least} at least; a middling group has "
+                f"{name}.{column}: {listed(called)} {verb} fewer than {FEW} rows ({least} at least; a "
+                "middling group has "
                 f"{middling:,}): what is said of so few is mostly chance."
             )
 
 
 def _called(subject: Subject, domain: ir.LabelSet | ir.ValueSet, value: float) -> str:
     """The group's name in the data."""
-    return subject.bound.labels[domain.name][int(value)] if isinstance(domain, ir.LabelSet) else f"{value:g}"
+    if isinstance(domain, ir.LabelSet):
+        return subject.bound.labels[domain.name][int(value)]
+    return f"{value:g}"
 
 
 caution = Caution(name="small groups", find=find)

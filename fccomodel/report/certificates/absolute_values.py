@@ -14,12 +14,14 @@ from fccomodel.report.quadratic_parts import slope_of
 from fccomodel.structure import Analyser
 from fccomodel.structure.facts import Standing
 
-#: How far two coefficients may be from multiples of two others, relative; what counts as zero of a difference.
+#: How far two coefficients may be from multiples of two others, relative; what counts as zero of a
+#: difference.
 ALIKE = 1e-14
 
 
 class Vee(NamedTuple):
-    """``f >= least + slope |u - u_0|`` everywhere, u_0 and ``least`` without variables, u affine with this Lipschitz constant."""
+    """``f >= least + slope |u - u_0|`` everywhere, u_0 and ``least`` without variables, u affine with
+    this Lipschitz constant."""
 
     u: ir.Expr
     slope: float
@@ -29,7 +31,8 @@ class Vee(NamedTuple):
 
 @dataclass
 class _Line:
-    """An affine function: coefficients, with what they are of by key, of what variables are in and of what they are not in."""
+    """An affine function: coefficients, with what they are of by key, of what variables are in and of
+    what they are not in."""
 
     varying: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
     fixed: dict[int, tuple[ir.Expr, float]] = field(default_factory=dict)
@@ -39,10 +42,14 @@ class _Line:
 def vee(node: ir.Expr, see: Analyser) -> Vee | None:
     """A function of this kind; None where it is not seen to be one.
 
-    Of lines l u + m, one rises and one falls: where they meet they are ``(l m' - l' m) / (l - l')`` for slopes l > 0 > l', and
-    away from there the larger of both is larger by the lesser of l and -l', times the distance.
+    Of lines l u + m, one rises and one falls: where they meet they are ``(l m' - l' m) / (l - l')``
+    for slopes l > 0 > l', and away from there the larger of both is larger by the lesser of l and
+    -l', times the distance.
     """
-    pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see)) if not node.shape else []
+    if not node.shape:
+        pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see))
+    else:
+        pieces = []
     if not 2 <= len(pieces) <= maxima.MOST:
         return None
     lines = [_line(piece, see) for piece in pieces]
@@ -67,7 +74,9 @@ def _number(node: ir.Expr, see: Analyser) -> float | None:
     if node.shape or ir.variables_of(node):
         return None
     known, (low, high, *_) = see(node).interval.standing <= Standing.BOUNDED, see(node).interval.value
-    return float(low) if known and low == high and math.isfinite(low) else None
+    if known and low == high and math.isfinite(low):
+        return float(low)
+    return None
 
 
 def _line(node: ir.Expr, see: Analyser) -> _Line | None:
@@ -79,7 +88,9 @@ def _line(node: ir.Expr, see: Analyser) -> _Line | None:
 def _add(line: _Line, node: ir.Expr, factor: float, see: Analyser) -> bool:
     """``factor * node`` added to a line; False where it is not affine."""
     if isinstance(node, ir.LetRef):
-        return _add(line, substitute(node.let.body, dict(zip(node.let.binders, node.args, strict=True))), factor, see)
+        return _add(
+            line, substitute(node.let.body, dict(zip(node.let.binders, node.args, strict=True))), factor, see
+        )
     if (terms := atoms.signed(node)) is not None:
         return all([_add(line, term, sign * factor, see) for sign, term in terms])
     if (known := _number(node, see)) is not None:
@@ -105,11 +116,14 @@ def _ratio(one: dict[int, tuple[ir.Expr, float]], other: dict[int, tuple[ir.Expr
     ratios = [one[key][1] / other[key][1] for key in one if other[key][1]]
     if len(ratios) < len(one) or not all(math.isfinite(ratio) for ratio in ratios):
         return None
-    return ratios[0] if max(ratios) - min(ratios) <= ALIKE * abs(ratios[0]) else None
+    if max(ratios) - min(ratios) <= ALIKE * abs(ratios[0]):
+        return ratios[0]
+    return None
 
 
 def _met(up: _Line, down: _Line, share: float) -> ir.Expr:
-    """What both lines are where they meet: ``share`` of the falling one's numbers, and the rest of the rising one's."""
+    """What both lines are where they meet: ``share`` of the falling one's numbers, and the rest of the
+    rising one's."""
     kept = []
     for key in {**up.fixed, **down.fixed}:
         (node, above), (_, below) = (line.fixed.get(key, (None, 0.0)) for line in (up, down))
@@ -121,5 +135,10 @@ def _met(up: _Line, down: _Line, share: float) -> ir.Expr:
 
 def _sum(terms: Iterable[tuple[ir.Expr, float]], constant: float) -> ir.Expr:
     scaled = [node if factor == 1 else apply("mul", const(factor), node) for node, factor in terms if factor]
-    scaled += [const(constant)] if constant or not scaled else []
-    return scaled[0] if len(scaled) == 1 else apply("add", *scaled)
+    if constant or not scaled:
+        scaled += [const(constant)]
+    else:
+        scaled += []
+    if len(scaled) == 1:
+        return scaled[0]
+    return apply("add", *scaled)

@@ -34,21 +34,28 @@ def constant_hessian(
     meter: Meter,
     known: Hessians,
 ) -> Array | None:
-    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for squares of whole variables.
-    ``known`` has those found already, which other multipliers do not change where no quadratic part is theirs."""
+    """The Hessian of the quadratic parts: a matrix, or where that is much work its diagonal for
+    squares of whole variables. ``known`` has those found already, which other multipliers do not
+    change where no quadratic part is theirs."""
     work = 3 * system.forward_s * system.d
     dense = system.d <= DENSE and work < meter.left
     if not dense:
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
     terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
-    weights = _curving(system, optimal, analysis) if dense else []
+    if dense:
+        weights = _curving(system, optimal, analysis)
+    else:
+        weights = []
     if not terms and not weights:
         return None
     if not dense:
         ends = [lagrangian.gradient(system, terms, at) for at in (np.ones(system.d), np.zeros(system.d))]
         return np.maximum(ends[0] - ends[1], 0.0)
-    key = (*((id(root.expr), _bytes(root.weights)) for root, _ in terms), *((k, _bytes(factors)) for k, factors in weights))
+    key = (
+        *((id(root.expr), _bytes(root.weights)) for root, _ in terms),
+        *((k, _bytes(factors)) for k, factors in weights),
+    )
     if key not in known:
         meter.spend(work)
         known[key] = lagrangian.curvature(system, terms, weights)
@@ -59,7 +66,9 @@ def less(hessian: Array, concavity: float) -> Array:
     """The Hessian of the function less ``concavity``/2 |x|^2: a matrix, or a diagonal."""
     if not concavity:
         return hessian
-    return hessian - concavity if hessian.ndim == 1 else hessian - concavity * np.eye(len(hessian))
+    if hessian.ndim == 1:
+        return hessian - concavity
+    return hessian - concavity * np.eye(len(hessian))
 
 
 def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple[int, Array]]:
@@ -75,7 +84,9 @@ def _curving(system: System, optimal: Optimum, analysis: Analysis) -> list[tuple
 
 
 def _bytes(weights: Array | None) -> bytes:
-    return b"" if weights is None else weights.tobytes()
+    if weights is None:
+        return b""
+    return weights.tobytes()
 
 
 class Fall(NamedTuple):
@@ -93,7 +104,8 @@ class Fall(NamedTuple):
 
 
 def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[str, list[Support]]) -> Fall:
-    """How far a function whose gradient at w is ``rest`` falls from there, by its Hessian and over the variables' sets."""
+    """How far a function whose gradient at w is ``rest`` falls from there, by its Hessian and over the
+    variables' sets."""
     if hessian is None:
         return Fall(reach(system, rest, supports), 0.0, True, False)
     if hessian.ndim == 1:
@@ -101,22 +113,41 @@ def fall(system: System, rest: Array, hessian: Array | None, supports: Mapping[s
         for name, at in system.split(np.arange(system.d, dtype=float)).items():
             places = at.long().numpy().ravel()
             alone = np.where(np.isin(np.arange(system.d), places), rest, 0.0)
-            curved = float((rest[places] ** 2 / (2 * values[places])).sum()) if (values[places] > 0).all() else math.inf
-            if reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name}) <= curved:
+            if (values[places] > 0).all():
+                curved = float((rest[places] ** 2 / (2 * values[places])).sum())
+            else:
+                curved = math.inf
+            if (
+                reach(system, alone, {name: supports[name]} | {n: [] for n in system.names if n != name})
+                <= curved
+            ):
                 tail += alone
             else:
                 total += curved
         used = values[(values > 0) & (tail == 0)]
-        least = float(used.min(initial=math.inf)) if len(used) else 0.0
-        return Fall(total + reach(system, tail, supports), least, bool(tail.any()), bool((values > 0).all()) and not tail.any())
-    unit = np.sqrt(np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0))  # of each entry, so that scales do not matter
+        if len(used):
+            least = float(used.min(initial=math.inf))
+        else:
+            least = 0.0
+        return Fall(
+            total + reach(system, tail, supports),
+            least,
+            bool(tail.any()),
+            bool((values > 0).all()) and not tail.any(),
+        )
+    unit = np.sqrt(
+        np.where(np.diag(hessian) > 0, np.diag(hessian), 1.0)
+    )  # of each entry, so that scales do not matter
     values, vectors = lagrangian.spectrum(hessian / np.outer(unit, unit), lagrangian.CONSTANT)
     values, vectors = values[::-1], vectors[:, ::-1]
     along = vectors.T @ (rest / unit)
     definite = int((values > 0).sum())
     best, used, tailed = reach(system, rest, supports), 0, True
     for count in sorted({definite, *np.linspace(1, definite, min(definite, 30), dtype=int)} - {0}):
-        tail = unit * (vectors[:, count:] @ along[count:]) if count < system.d else np.zeros(system.d)
+        if count < system.d:
+            tail = unit * (vectors[:, count:] @ along[count:])
+        else:
+            tail = np.zeros(system.d)
         size = float((along[:count] ** 2 / (2 * values[:count])).sum()) + reach(system, tail, supports)
         if size < best:
             best, used, tailed = size, count, bool(tail.any())

@@ -1,14 +1,17 @@
-"""How far a point's objective can be above the optimum of a convex problem: a lower bound from the Lagrangian, proved.
+"""How far a point's objective can be above the optimum of a convex problem: a lower bound from the
+Lagrangian, proved.
 
-With multipliers nu (>= 0 for inequalities), s a subgradient of ``L = f + nu.c`` at w up to ``missed``, H the constant Hessian of
-the quadratic parts of L, and n normals of the simple sets X at w, every feasible x has
+With multipliers nu (>= 0 for inequalities), s a subgradient of ``L = f + nu.c`` at w up to
+``missed``, H the constant Hessian of the quadratic parts of L, and n normals of the simple sets X
+at w, every feasible x has
 
     f(x) >= L(x) >= f(w) + nu.c(w) - missed + s.(x - w) + (x - w)'H(x - w)/2,      n.x <= support of X at n.
 
-The right side is minimised over all x where H is definite (strong convexity), and over the sets, norms and level sets that bound
-the variables in the other directions (Nesterov, Lectures on Convex Optimization, 2018, sections 2.1.3 and 3.1.2). The level set
-of the objective at w holds every optimum only if w is feasible: elsewhere a bound from it says no more than that the gap is at
-most the larger of it and 0. Where that proves little, curvature near w may prove more (``nearby``).
+The right side is minimised over all x where H is definite (strong convexity), and over the sets,
+norms and level sets that bound the variables in the other directions (Nesterov, Lectures on Convex
+Optimization, 2018, sections 2.1.3 and 3.1.2). The level set of the objective at w holds every
+optimum only if w is feasible: elsewhere a bound from it says no more than that the gap is at most
+the larger of it and 0. Where that proves little, curvature near w may prove more (``nearby``).
 """
 
 from __future__ import annotations
@@ -25,7 +28,15 @@ from fccomodel.core.work import Meter
 from fccomodel.evaluation.sets import members
 from fccomodel.report.certificates import curvature, cutting_planes, growth, local_curvature
 from fccomodel.report.certificates.rounding import Rounding
-from fccomodel.report.certificates.support_functions import Support, around, furthest, past, reach, spans, supports_of
+from fccomodel.report.certificates.support_functions import (
+    Support,
+    around,
+    furthest,
+    past,
+    reach,
+    spans,
+    supports_of,
+)
 from fccomodel.report.kinks.kinks import Kink
 from fccomodel.report.kkt.lagrangian import CONSTANT, Root, roots, spectrum
 from fccomodel.report.kkt.optimality import Optimum, optimum
@@ -43,11 +54,13 @@ ALLOWED = 1e-3
 PRECISION = 1e-14
 #: The rounding of the end of an interval, relative to itself.
 RANGE_ROUNDING = 4e-15
-#: How far entries that nothing bounds are taken to be from the optimum, relative to themselves, for the rounding of their slopes.
+#: How far entries that nothing bounds are taken to be from the optimum, relative to themselves, for
+#: the rounding of their slopes.
 FAR = 1e3
 #: The share of a gap from which on its text says how much of it may be rounding.
 MUCH = 0.1
-#: A gap by bounds of the variables that curvature need not make smaller: relative to the objective, or to this size of one.
+#: A gap by bounds of the variables that curvature need not make smaller: relative to the objective,
+#: or to this size of one.
 NEGLIGIBLE, LEAST = 1e-8, 1e-2
 BEYOND = "numbers at this point are beyond those of double precision"
 
@@ -56,12 +69,15 @@ BEYOND = "numbers at this point are beyond those of double precision"
 class Gap:
     """How far a point's objective can be from the optimum.
 
-    value   an upper bound of the minimised objective less its optimum; None where nothing is proved, ``why`` says what is missing
+    value   an upper bound of the minimised objective less its optimum; None where nothing is
+            proved, ``why`` says what is missing
     bound   what the optimum, in the model's own sense, cannot pass
     how     what proves it
-    loose   by the range of the objective alone, or with subgradients other than the best: no evidence against the point
+    loose   by the range of the objective alone, or with subgradients other than the best: no
+            evidence against the point
     excess  the largest violation of a constraint at the point
-    draws   how many of a distribution it is from: it is an estimate then, and there is no bound; 0 where nothing is drawn
+    draws   how many of a distribution it is from: it is an estimate then, and there is no bound; 0
+            where nothing is drawn
     error   the objective's standard error, by the draws
     rounding  how much of the value stands for rounding of numbers that cancel
     """
@@ -80,14 +96,29 @@ class Gap:
         if self.value is None:
             return f"no gap is certified: {self.why}"
         if self.draws:
-            size = "0" if self.value <= 0 else f"{_up(self.value)} at most"
-            return f"gap about {size}, estimated on {self.draws:,} draws, the objective with a standard error of {self.error:.1e}"
+            if self.value <= 0:
+                size = "0"
+            else:
+                size = f"{_up(self.value)} at most"
+            return (
+                f"gap about {size}, estimated on {self.draws:,} draws, the objective with a standard "
+                f"error of {self.error:.1e}"
+            )
         if self.value < 0 and self.excess <= ALLOWED:
-            worth = f"a violation of {self.excess:.1e} makes the objective {-self.value:.1e} better than the optimum's or more"
+            worth = (
+                f"a violation of {self.excess:.1e} makes the objective {-self.value:.1e} better than "
+                "the optimum's or more"
+            )
             return f"gap <= 0, proved ({self.how}); {worth}"
         if self.value < 0:
-            return f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): constraints are violated"
-        cancels = f"; {_up(self.rounding)} of it for rounding" if self.rounding > MUCH * self.value > 0 else ""
+            return (
+                f"the optimum is worse than this by at least {-self.value:.1e}, proved ({self.how}): "
+                "constraints are violated"
+            )
+        if self.rounding > MUCH * self.value > 0:
+            cancels = f"; {_up(self.rounding)} of it for rounding"
+        else:
+            cancels = ""
         return f"gap <= {_up(self.value)}, proved ({self.how}{cancels})"
 
 
@@ -101,8 +132,8 @@ def _up(value: float) -> str:
 
 @dataclass
 class Known:
-    """What several candidates share: Hessians, intervals of the variables, without the objective's level set and with it, and the
-    radius of a ball around w that holds that set; the least gap."""
+    """What several candidates share: Hessians, intervals of the variables, without the objective's
+    level set and with it, and the radius of a ball around w that holds that set; the least gap."""
 
     hessians: curvature.Hessians = field(default_factory=dict)
     boxes: dict[bool, dict[str, list[Support]]] = field(default_factory=dict)
@@ -115,9 +146,14 @@ class _Refused(Exception):
 
 
 def certify(
-    system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter, noise: Noise | None = None,
+    system: System,
+    shared: Gradients,
+    analysis: Analysis,
+    candidates: list[Optimum],
+    meter: Meter,
+    noise: Noise | None = None,
     rounded: Rounding | None = None,
-) -> Gap:  # fmt: skip
+) -> Gap:
     """The least gap that some of the candidates' multipliers prove, or the range of the objective.
 
     None where something that the variables do not decide is perhaps not defined.
@@ -132,7 +168,12 @@ def certify(
 
 
 def _certified(
-    system: System, shared: Gradients, analysis: Analysis, candidates: list[Optimum], meter: Meter, rounded: Rounding | None
+    system: System,
+    shared: Gradients,
+    analysis: Analysis,
+    candidates: list[Optimum],
+    meter: Meter,
+    rounded: Rounding | None,
 ) -> Gap:
     if doubt := _doubt(analysis):
         return Gap(why=doubt)
@@ -148,7 +189,9 @@ def _certified(
     known, gaps, why = Known(), list[Gap](), "no multipliers"
     for candidate in admissible:
         try:
-            gaps.append(replace(_with(system, analysis, candidate, meter, known, rounded), loose=bool(composed)))
+            gaps.append(
+                replace(_with(system, analysis, candidate, meter, known, rounded), loose=bool(composed))
+            )
             known.least = min(known.least, gaps[-1].value or 0.0)
         except _Refused as refusal:
             why = str(refusal)
@@ -165,7 +208,8 @@ def _known(gap: Gap) -> bool:
 
 
 def _doubt(analysis: Analysis) -> str:
-    """What is not proved to be defined whatever the variables are: of draws, or of data that could not be tried."""
+    """What is not proved to be defined whatever the variables are: of draws, or of data that could not
+    be tried."""
     for facts in (analysis.objective, *analysis.constraints.values()):
         for condition in facts.domain:
             if not ir.variables_of(condition.subject):
@@ -179,7 +223,9 @@ def _by_range(system: System, analysis: Analysis, why: str) -> Gap:
     if fact.value.lo == -math.inf or fact.standing > Standing.BOUNDED:
         return Gap(why=why)
     end = "least" if system.sign > 0 else "most"
-    how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (f"; nothing closer: {why}" if why else "")
+    how = f"the objective is at {end} {system.sign * fact.value.lo:.3g}" + (
+        f"; nothing closer: {why}" if why else ""
+    )
     low = fact.value.lo - RANGE_ROUNDING * abs(fact.value.lo)
     value = system.level - low
     bound, excess = system.sign * low, _excess(system)
@@ -192,7 +238,9 @@ def _excess(system: System) -> float:
 
 def _convex(analysis: Analysis) -> None:
     facts = {"the objective": (analysis.minimised, False)}
-    facts |= {f"`{c.label}`": (analysis.constraints[c.label], c.kind == "eq") for c in analysis.problem.constraints}
+    facts |= {
+        f"`{c.label}`": (analysis.constraints[c.label], c.kind == "eq") for c in analysis.problem.constraints
+    }
     for name, (fact, equation) in facts.items():
         if not (fact.affine if equation else fact.convex):
             raise _Refused(f"{name} is not proved to be {'affine' if equation else 'convex'}")
@@ -213,15 +261,25 @@ def _with(
     _kinks(system, optimal.multipliers, analysis, parts)
     base = optimal.missed - float(optimal.multipliers @ system.values)
     base += PRECISION * (abs(system.objective) + float(np.abs(optimal.multipliers * system.values).sum()))
-    lost = 0.0 if rounded is None else rounded.lost(optimal.multipliers)
+    if rounded is None:
+        lost = 0.0
+    else:
+        lost = rounded.lost(optimal.multipliers)
     base += lost
     feasible = _excess(system) <= 0
     bent, alone, forgiven = None, math.inf, _forgiven(system, analysis, optimal)
     if system.projected:
-        alone = _bounded(system, optimal, None, supports_of(system, analysis, level=feasible), base, forgiven).value
+        alone = _bounded(
+            system, optimal, None, supports_of(system, analysis, level=feasible), base, forgiven
+        ).value
     if parts.convex and alone > NEGLIGIBLE * max(abs(system.objective), LEAST):
-        bent = curvature.constant_hessian(system, functions, quadratics, analysis, optimal, meter, known.hessians)
-        bent = None if bent is None else curvature.less(bent, forgiven)
+        bent = curvature.constant_hessian(
+            system, functions, quadratics, analysis, optimal, meter, known.hessians
+        )
+        if bent is None:
+            bent = None
+        else:
+            bent = curvature.less(bent, forgiven)
 
     def within(level: bool) -> tuple[_Bound, dict[str, list[Support]]]:
         supports = supports_of(system, analysis, level=level)
@@ -229,7 +287,9 @@ def _with(
         if found.value < math.inf or forgiven:
             return found, supports
         if level not in known.boxes:
-            known.boxes[level] = cutting_planes.boxes(system, supports, meter, level=level, affine=_affine(system, analysis))
+            known.boxes[level] = cutting_planes.boxes(
+                system, supports, meter, level=level, affine=_affine(system, analysis)
+            )
         supports |= known.boxes[level]
         found = _bounded(system, optimal, bent, supports, base, forgiven)
         if found.value == math.inf and level:
@@ -248,34 +308,63 @@ def _with(
     if parts.convex and not forgiven and best.value - base > enough and not 0 <= known.least <= enough:
         best = min(best, _near(system, functions, optimal, analysis, meter, base))
     if best.value == math.inf:
-        names = ", ".join(f"`{name}`" for name in system.names if not cutting_planes.bounded(system.point[name], supports[name]))
-        raise _Refused(f"the Lagrangian is not proved to be strongly convex, and no bound on {names or 'the variables'} is known")
+        names = ", ".join(
+            f"`{name}`"
+            for name in system.names
+            if not cutting_planes.bounded(system.point[name], supports[name])
+        )
+        raise _Refused(
+            "the Lagrangian is not proved to be strongly convex, and no bound on "
+            f"{names or 'the variables'} is known"
+        )
     if rounded is not None:
-        tilted = _tilted(system, optimal.lagrangian, rounded.slope(optimal.multipliers), supports, bent, best.value)
+        tilted = _tilted(
+            system, optimal.lagrangian, rounded.slope(optimal.multipliers), supports, bent, best.value
+        )
         lost, best = lost + tilted, best._replace(value=best.value + tilted)
     bound = system.objective - system.sign * best.value
     return Gap(value=best.value, bound=bound, how=best.words, excess=_excess(system), rounding=lost)
 
 
 def _tilted(
-    system: System, gradient: Array, slope: Array, supports: Mapping[str, list[Support]], hessian: Array | None, gap: float
+    system: System,
+    gradient: Array,
+    slope: Array,
+    supports: Mapping[str, list[Support]],
+    hessian: Array | None,
+    gap: float,
 ) -> float:
     """What rounding of the Lagrangian's ``gradient``, at most ``slope`` by entry, adds to a gap.
 
     It is slope . |x - w| over the points x that are no worse than w.
 
-    These have |x - w| <= 2 sqrt(2 gap) in the norm of the Hessian. With M = D'HD, D the diagonal that makes the diagonal of M 1,
-    and mu its least eigenvalue, |D^-1 (x - w)| is at most that by sqrt(mu). An entry whose gradient has a sign in spite of
-    rounding costs only where it goes against it.
+    These have |x - w| <= 2 sqrt(2 gap) in the norm of the Hessian. With M = D'HD, D the diagonal
+    that makes the diagonal of M 1, and mu its least eigenvalue, |D^-1 (x - w)| is at most that by
+    sqrt(mu). An entry whose gradient has a sign in spite of rounding costs only where it goes
+    against it.
     """
     low, high = spans(system, supports)
     if hessian is not None:
-        diagonal = hessian if hessian.ndim == 1 else np.diag(hessian)
+        if hessian.ndim == 1:
+            diagonal = hessian
+        else:
+            diagonal = np.diag(hessian)
         curved = diagonal > 0
         unit = np.sqrt(diagonal[curved])
-        block = hessian[np.ix_(curved, curved)] / np.outer(unit, unit) if hessian.ndim == 2 else None
-        mu = 1.0 if block is None else float(spectrum(block, CONSTANT)[0][0]) if curved.any() else 0.0
-        near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit if mu > 0 else np.full(len(unit), math.inf)
+        if hessian.ndim == 2:
+            block = hessian[np.ix_(curved, curved)] / np.outer(unit, unit)
+        else:
+            block = None
+        if block is None:
+            mu = 1.0
+        elif curved.any():
+            mu = float(spectrum(block, CONSTANT)[0][0])
+        else:
+            mu = 0.0
+        if mu > 0:
+            near = 2 * math.sqrt(2 * max(gap, 0.0) / mu) / unit
+        else:
+            near = np.full(len(unit), math.inf)
         low[curved], high[curved] = np.minimum(low[curved], near), np.minimum(high[curved], near)
     else:
         curved = np.zeros(system.d, dtype=bool)
@@ -286,18 +375,24 @@ def _tilted(
 
 
 def _forgiven(system: System, analysis: Analysis, optimal: Optimum) -> float:
-    """delta such that the Lagrangian plus delta/2 |x|^2 is proved to be convex: what rounding of eigenvalues may hide."""
+    """delta such that the Lagrangian plus delta/2 |x|^2 is proved to be convex: what rounding of
+    eigenvalues may hide."""
     delta, start = analysis.minimised.below.value.rounding, 0
     for constraint in system.problem.constraints:
         facts, count = analysis.constraints[constraint.label], len(members.of(system.bound, constraint))
         weight = float(np.abs(optimal.multipliers[start : start + count]).sum())
         sides = (facts.below, facts.above) if constraint.kind == "eq" else (facts.below,)
-        delta += weight * max(side.value.rounding for side in sides) if weight else 0.0
+        if weight:
+            delta += weight * max(side.value.rounding for side in sides)
+        else:
+            delta += 0.0
         start += count
     return delta
 
 
-def _near(system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float) -> _Bound:
+def _near(
+    system: System, functions: list[Root], optimal: Optimum, analysis: Analysis, meter: Meter, base: float
+) -> _Bound:
     """``base`` and the most that the Lagrangian falls from w, by its curvature near w."""
     normals, rest = _normals(system, optimal.lagrangian)
     found = local_curvature.fall(system, functions, optimal, rest, analysis.see, meter, curvature.DENSE)
@@ -310,12 +405,17 @@ def _normals(system: System, lagrangian: Array) -> tuple[float, Array]:
     """By how much the normals of sets in a gradient miss to be normals, and the gradient without them."""
     if not system.projected:
         return 0.0, lagrangian
-    return sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(lagrangian)
+    return sum(past(system, name, normal) for name, _, normal in system.normals(lagrangian)), system.tangent(
+        lagrangian
+    )
 
 
 def _affine(system: System, analysis: Analysis) -> list[bool]:
     """Of the objective and of every constraint."""
-    families = [(analysis.constraints[c.label].affine, len(members.of(system.bound, c))) for c in system.problem.constraints]
+    families = [
+        (analysis.constraints[c.label].affine, len(members.of(system.bound, c)))
+        for c in system.problem.constraints
+    ]
     return [analysis.objective.affine, *(affine for affine, count in families for _ in range(count))]
 
 
@@ -327,24 +427,40 @@ class _Bound(NamedTuple):
 
 
 def _bounded(
-    system: System, optimal: Optimum, hessian: Array | None, supports: Mapping[str, list[Support]], base: float, forgiven: float
+    system: System,
+    optimal: Optimum,
+    hessian: Array | None,
+    supports: Mapping[str, list[Support]],
+    base: float,
+    forgiven: float,
 ) -> _Bound:
-    """``base`` and the most that the Lagrangian falls from w over what bounds the variables: curvature, and sets.
+    """``base`` and the most that the Lagrangian falls from w over what bounds the variables:
+    curvature, and sets.
 
-    ``forgiven`` is the concavity that rounding may hide: it adds that much times half the square of the distance to w. The
-    ``hessian`` is less it already, so that a fall by curvature alone does not pay twice.
+    ``forgiven`` is the concavity that rounding may hide: it adds that much times half the square of
+    the distance to w. The ``hessian`` is less it already, so that a fall by curvature alone does
+    not pay twice.
     """
-    concave = forgiven * furthest(system, supports) ** 2 / 2 if forgiven else 0.0
+    if forgiven:
+        concave = forgiven * furthest(system, supports) ** 2 / 2
+    else:
+        concave = 0.0
     direct = reach(system, optimal.lagrangian, supports) + concave
     normals, rest = _normals(system, optimal.lagrangian)
     fall, mu, tail, everywhere = curvature.fall(system, rest, hessian, supports)
-    curved = fall if everywhere else fall + concave
-    words = f"strong convexity {mu:.2g}" if mu and direct > curved + normals else "bounded variables"
+    if everywhere:
+        curved = fall
+    else:
+        curved = fall + concave
+    if mu and direct > curved + normals:
+        words = f"strong convexity {mu:.2g}"
+    else:
+        words = "bounded variables"
     words += " and bounded variables" if tail and not words.startswith("bounded") else ""
     return _Bound(base + min(direct, curved + normals), words)
 
 
-# ------------------------------------------------------------------------------------------------------------------- kinks
+# -------------------------------------------------------------------------------------------- kinks
 def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts) -> None:
     """Weights of a kink's terms give a subgradient of a sum of which the kink is a part."""
     used: set[int] = set()
@@ -357,8 +473,8 @@ def _kinks(system: System, multipliers: Array, analysis: Analysis, parts: Parts)
 
 
 def _composed(system: System, analysis: Analysis) -> frozenset[int]:
-    """The records of rows that are no part of the sum, and those inside other kinks: of them the chain rule takes weights that
-    attain the value."""
+    """The records of rows that are no part of the sum, and those inside other kinks: of them the chain
+    rule takes weights that attain the value."""
     parts = Parts(see=analysis.see)
     parts.quadratic(system.problem.objective.expr, system.sign)
     for constraint in system.problem.constraints:
@@ -376,4 +492,6 @@ def _part(kink: Kink, parts: Parts, analysis: Analysis) -> bool:
 def _sound(kink: Kink, analysis: Analysis) -> bool:
     """Every weighted sum of the terms is convex (concave for a minimum)."""
     facts = [analysis.see(term) for term in kink.weighed]
-    return not kink.smooth and all(f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts)
+    return not kink.smooth and all(
+        f.affine if kink.signed else f.convex if kink.sign > 0 else f.concave for f in facts
+    )

@@ -1,7 +1,8 @@
 """A ball around a point that holds all that are no worse, by how sums of absolute values grow.
 
-Where f is at least low + T(x), T(x) = E c |a.x + b|, and |a.v| <= L |v| in every row, the points no worse than w have
-T(x) <= f(w) - low and, with v = x - w and G = E c a a' / L, whose least eigenvalue is mu,
+Where f is at least low + T(x), T(x) = E c |a.x + b|, and |a.v| <= L |v| in every row, the points no
+worse than w have T(x) <= f(w) - low and, with v = x - w and G = E c a a' / L, whose least
+eigenvalue is mu,
 
     mu |v| <= v'Gv / |v| <= E c |a.v| <= T(x) + T(w) <= 2 (f(w) - low).
 """
@@ -27,8 +28,8 @@ PRICE = 3
 
 @dataclass(eq=False, kw_only=True)
 class _Grown(Parts):
-    """In place of parts that are ``least + c |u - u_0|`` or more, ``c u^2 / (2 L)``, curved as G is; or as the ``rest`` their
-    ``least``, with all other parts as they are."""
+    """In place of parts that are ``least + c |u - u_0|`` or more, ``c u^2 / (2 L)``, curved as G is;
+    or as the ``rest`` their ``least``, with all other parts as they are."""
 
     rest: bool = False
 
@@ -40,7 +41,10 @@ class _Grown(Parts):
         return super().quadratic(node, sign)
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
-        found = vee(node, self.see) if sign > 0 else None
+        if sign > 0:
+            found = vee(node, self.see)
+        else:
+            found = None
         if found is None:
             return node if self.rest else None
         curved = apply("mul", const(found.slope / (2 * found.lipschitz)), apply("square", found.u))
@@ -62,4 +66,6 @@ def radius(system: System, see: Analyser, meter: Meter, most: int) -> float:
         return math.inf
     meter.spend(work)
     mu = float(spectrum(curvature(system, [(Root(objective, system.sign), curved)]), AT_A_POINT)[0][0])
-    return 2 * max(system.level - low, 0.0) / mu if mu > 0 else math.inf
+    if mu > 0:
+        return 2 * max(system.level - low, 0.0) / mu
+    return math.inf

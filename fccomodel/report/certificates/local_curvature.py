@@ -1,11 +1,13 @@
 """How far a convex function falls from a point, by its curvature within a ball around it.
 
-Where M is convex, s is its gradient at w, and its Hessian is at least H at all points within a radius of w, with least eigenvalue
-mu of H and |s| <= mu radius / 2, M is no less than M(w) on the sphere, hence nowhere beyond it, and so
+Where M is convex, s is its gradient at w, and its Hessian is at least H at all points within a
+radius of w, with least eigenvalue mu of H and |s| <= mu radius / 2, M is no less than M(w) on the
+sphere, hence nowhere beyond it, and so
 
     M(x) >= M(w) - s'H^-1 s / 2      for all x.
 
-H is that of a function whose parts have no more curvature at w than M's have anywhere in the ball (``near`` of their atoms).
+H is that of a function whose parts have no more curvature at w than M's have anywhere in the ball
+(``near`` of their atoms).
 """
 
 from __future__ import annotations
@@ -26,13 +28,14 @@ from fccomodel.report.quadratic_parts import Parts
 from fccomodel.structure import Analyser
 
 Array = np.ndarray
-#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian takes beside its rows, and at
-#: least for each of these.
+#: How far arguments of atoms may move within the balls that are tried; evaluations that a Hessian
+#: takes beside its rows, and at least for each of these.
 MOVES, BESIDE, PRICE = (0.1, 1.0), 6, 0.5
 
 
 class _Model(NamedTuple):
-    """A function with the Lagrangian's curvature or less: its terms, those of kinks by record and in the place of what.
+    """A function with the Lagrangian's curvature or less: its terms, those of kinks by record and in
+    the place of what.
     ``steepest``: the largest Lipschitz constant of an atom's argument, 0 where none is used."""
 
     terms: list[Term]
@@ -42,10 +45,17 @@ class _Model(NamedTuple):
 
 
 def fall(
-    system: System, functions: list[Root], optimal: Optimum, rest: Array, see: Analyser, meter: Meter, most: int
+    system: System,
+    functions: list[Root],
+    optimal: Optimum,
+    rest: Array,
+    see: Analyser,
+    meter: Meter,
+    most: int,
 ) -> tuple[float, float] | None:
-    """The most that a Lagrangian whose gradient at w is ``rest`` falls from there, and the curvature that says so; None where
-    nothing does, where there are more than ``most`` variables, or no work is left."""
+    """The most that a Lagrangian whose gradient at w is ``rest`` falls from there, and the curvature
+    that says so; None where nothing does, where there are more than ``most`` variables, or no work
+    is left."""
     if system.d > most:
         return None
     steepest = _model(system, functions, optimal, see, 0.0).steepest
@@ -68,16 +78,22 @@ def fall(
 
 def _model(system: System, functions: list[Root], optimal: Optimum, see: Analyser, radius: float) -> _Model:
     parts = Parts(see=see, radius=radius)
-    terms = [(root, part) for root in functions if (part := parts.quadratic(root.expr, root.sign)) is not None]
+    terms = [
+        (root, part) for root in functions if (part := parts.quadratic(root.expr, root.sign)) is not None
+    ]
     weights, instead = [], dict[int, ir.Expr]()
     for k, factors in optimal.weights:
         kink = system.records[k].kink
-        if not factors.any() or not all(any(part is child for child in kink.node.children) for part in kink.weighed):
+        if not factors.any() or not all(
+            any(part is child for child in kink.node.children) for part in kink.weighed
+        ):
             continue
         curved = {id(part): parts.quadratic(part, kink.sign) or _nothing(part) for part in kink.weighed}
         if not all(isinstance(part, ir.Const) for part in curved.values()):
             weights.append((k, factors))
-            instead[id(kink.node)] = with_children(kink.node, tuple(curved.get(id(c), c) for c in kink.node.children))
+            instead[id(kink.node)] = with_children(
+                kink.node, tuple(curved.get(id(c), c) for c in kink.node.children)
+            )
     return _Model(terms, weights, instead, parts.steepest)
 
 

@@ -1,16 +1,19 @@
-"""How much of a value at a point may be rounding: a running error analysis, written as an expression of the model.
+"""How much of a value at a point may be rounding: a running error analysis, written as an expression
+of the model.
 
-Beside the value v of each node there is a bound e of the error with which it is computed (N. Higham, Accuracy and Stability of
-Numerical Algorithms, 2002, section 3.3). With the unit roundoff u and the errors of the arguments,
+Beside the value v of each node there is a bound e of the error with which it is computed (N.
+Higham, Accuracy and Stability of Numerical Algorithms, 2002, section 3.3). With the unit roundoff u
+and the errors of the arguments,
 
     a + b        e_a + e_b + u |a + b|                   f(a)        sup |f'| e_a within e_a of a, + u |f(a)|
-    a b          |a| e_b + |b| e_a + e_a e_b + u |a b|   sums        the sum of the terms' errors, + k u times that of their sizes
+    a b          |a| e_b + |b| e_a + e_a e_b + u |a b|   sums        the sum of the terms' errors, +
+                 k u times that of their sizes
     a . b        the same by entries, + k u |a| . |b|    maxima      the largest of the terms' errors
 
-The bounds are expressions themselves, which the evaluator takes the values of: with the sizes of the terms, not
-that of their sum, so that what cancels shows. A variable has the error r, a variable of its own that is 0: the
-derivative of e in r_j is the sum of the sizes of all terms of the gradient's entry j, by which the gradient's own
-rounding is bounded.
+The bounds are expressions themselves, which the evaluator takes the values of: with the sizes of
+the terms, not that of their sum, so that what cancels shows. A variable has the error r, a variable
+of its own that is 0: the derivative of e in r_j is the sum of the sizes of all terms of the
+gradient's entry j, by which the gradient's own rounding is bounded.
 """
 
 from __future__ import annotations
@@ -55,7 +58,8 @@ class Rounding:
 
     objective    in its value
     constraints  in the value of each
-    slopes       of multipliers nu >= 0, a bound by entry of the rounding in the gradient of the objective plus nu . constraints
+    slopes       of multipliers nu >= 0, a bound by entry of the rounding in the gradient of the
+                 objective plus nu . constraints
     """
 
     objective: float
@@ -65,8 +69,8 @@ class Rounding:
     def lost(self, multipliers: Array) -> float:
         """What rounding adds to a gap of these multipliers.
 
-        A gradient that is computed from inner values that are a little off is a subgradient up to the error of the
-        value; the value at the point has that error too.
+        A gradient that is computed from inner values that are a little off is a subgradient up to
+        the error of the value; the value at the point has that error too.
         """
         return 2 * (self.objective + float(np.abs(multipliers) @ self.constraints))
 
@@ -76,8 +80,8 @@ class Rounding:
 
 
 def rounding(system: System, meter: Meter) -> Rounding | None:
-    """The bounds at the system's point; None where none is known, where they are no numbers, or where they take more work than is
-    left."""
+    """The bounds at the system's point; None where none is known, where they are no numbers, or where
+    they take more work than is left."""
     if PASSES * system.forward_s > meter.left:
         return None
     meter.spend(PASSES * system.forward_s)
@@ -102,7 +106,11 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
             return np.zeros(system.d)
         found = torch.autograd.grad(total, list(own.values()), allow_unused=True, retain_graph=True)
         pairs = zip(found, own.values(), strict=True)
-        sizes = torch.cat([(torch.zeros_like(r) if g is None else g).reshape(-1) for g, r in pairs]).abs().nan_to_num(0.0)
+        sizes = (
+            torch.cat([(torch.zeros_like(r) if g is None else g).reshape(-1) for g, r in pairs])
+            .abs()
+            .nan_to_num(0.0)
+        )
         return UNIT * (SUM_ROUNDINGS + 8 * math.sqrt(amount(system.bound))) * sizes.numpy()
 
     return Rounding(objective=float(f.detach()), constraints=c.detach().numpy(), slopes=slopes)
@@ -118,7 +126,9 @@ class _Errors:
 
     def value(self, evaluator: Evaluator, expr: ir.Expr, env: Mapping) -> torch.Tensor:
         error = self.of(expr)
-        return torch.zeros((), dtype=torch.float64) if error is None else evaluator.value(error, env).data
+        if error is None:
+            return torch.zeros((), dtype=torch.float64)
+        return evaluator.value(error, env).data
 
     def of_members(self, evaluator: Evaluator, body: ir.Expr, family: members.Members) -> torch.Tensor:
         error = self.of(body)
@@ -135,7 +145,9 @@ class _Errors:
 
     def _of(self, node: ir.Expr) -> ir.Expr | None:
         if not ir.variables_of(node):
-            return None if isinstance(node, LEAVES) else _units(ATOM_ROUNDINGS, node)
+            if isinstance(node, LEAVES):
+                return None
+            return _units(ATOM_ROUNDINGS, node)
         stable = self.evaluator.logarithms.stable(node)
         if stable is not None:
             return self.of(stable)
@@ -144,7 +156,9 @@ class _Errors:
                 return replace(node, name=MARK + name)
             case ir.Item(base=base):
                 error = self.known[id(base)][1]
-                return None if error is None else replace(node, base=error)
+                if error is None:
+                    return None
+                return replace(node, base=error)
             case ir.LetRef():
                 return self._let(node)
             case ir.Reduce():
@@ -161,10 +175,14 @@ class _Errors:
             self.lets[id(let)] = replace(let, name=MARK + let.name, body=error)
         return replace(node, let=self.lets[id(let)])
 
-    # ------------------------------------------------------------------------------------------------------- reductions
+    # ----------------------------------------------------------------------------------- reductions
     def _reduced(self, node: ir.Reduce) -> ir.Expr:
         kind, body = reductions.of(node), node.body
-        varying = [part for part in (node.condition, *node.options.values()) if part is not None and ir.variables_of(part)]
+        varying = [
+            part
+            for part in (node.condition, *node.options.values())
+            if part is not None and ir.variables_of(part)
+        ]
         if varying or any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders):
             raise _Unknown
         error = self.known[id(body)][1]
@@ -172,7 +190,10 @@ class _Errors:
             return replace(node, body=_sum(error, _units(SUM_ROUNDINGS, body)))
         if kind.name == "variance":
             square = apply("square", body)
-            moved = None if error is None else _sum(_product(const(2.0), _size(body), error), apply("square", error))
+            if error is None:
+                moved = None
+            else:
+                moved = _sum(_product(const(2.0), _size(body), error), apply("square", error))
             both = _sum(moved, _units(SUM_ROUNDINGS, square))
             return replace(node, kind="mean", body=_product(const(2.0), both), options={})
         if not (kind.extreme or kind.logarithmic or kind.name == "cvar"):
@@ -180,7 +201,7 @@ class _Errors:
         worst = replace(node, kind="max", body=_sum(error, _units(SUM_ROUNDINGS, body)), options={})
         return _sum(worst, _units(SUM_ROUNDINGS, node))
 
-    # ------------------------------------------------------------------------------------------------------------- atoms
+    # ---------------------------------------------------------------------------------------- atoms
     def _applied(self, node: ir.Apply, errors: list[ir.Expr | None]) -> ir.Expr | None:
         atom = atoms.of(node)
         if atom is None or atom.boolean:
@@ -195,11 +216,17 @@ class _Errors:
             case "div", (a, b), [ea, eb]:
                 return _sum(_quotient(node, b, ea, eb), _units(ATOM_ROUNDINGS, node))
             case "sum" | "mean" | "norm1", (a,), [ea]:
-                moved = None if ea is None else replace(node, op="sum" if node.op == "norm1" else node.op, args=(ea,))
+                if ea is None:
+                    moved = None
+                else:
+                    moved = replace(node, op="sum" if node.op == "norm1" else node.op, args=(ea,))
                 added = replace(node, op="sum" if node.op == "norm1" else node.op, args=(_size(a),))
                 return _sum(moved, _scaled(SUM_ROUNDINGS, added))
             case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
-                shifted = None if ea is None else replace(node, args=(ea, *rest))
+                if ea is None:
+                    shifted = None
+                else:
+                    shifted = replace(node, args=(ea, *rest))
                 return _sum(shifted, _units(SUM_ROUNDINGS, node))
             case "sumsq", (a,), [ea]:
                 return _sum(None if ea is None else _squares(node, ea), _units(SUM_ROUNDINGS, node))
@@ -218,11 +245,22 @@ class _Errors:
         filled = [_none(arg, error) if k == 0 or not first else arg for k, (arg, error) in enumerate(pairs)]
         return replace(node, args=tuple(filled))
 
-    def _bilinear(self, node: ir.Apply, args: tuple[ir.Expr, ir.Expr], errors: tuple[ir.Expr | None, ir.Expr | None]) -> ir.Expr:
+    def _bilinear(
+        self, node: ir.Apply, args: tuple[ir.Expr, ir.Expr], errors: tuple[ir.Expr | None, ir.Expr | None]
+    ) -> ir.Expr:
         (a, b), (ea, eb) = args, errors
-        terms = [] if eb is None else [replace(node, args=(_size(a), eb))]
-        terms += [] if ea is None else [replace(node, args=(ea, _size(b)))]
-        terms += [] if ea is None or eb is None else [replace(node, args=(ea, eb))]
+        if eb is None:
+            terms = []
+        else:
+            terms = [replace(node, args=(_size(a), eb))]
+        if ea is None:
+            terms += []
+        else:
+            terms += [replace(node, args=(ea, _size(b)))]
+        if ea is None or eb is None:
+            terms += []
+        else:
+            terms += [replace(node, args=(ea, eb))]
         whole, steps = node, ATOM_ROUNDINGS
         if node.op in ("dot", "matmul"):
             whole, steps = replace(node, args=(_size(a), _size(b))), 2.0 + self._terms(a)
@@ -230,14 +268,19 @@ class _Errors:
 
     def _terms(self, a: ir.Expr) -> float:
         """Terms of an inner product with these rows."""
-        return float(elements.shape(self.bound, a.shape)[-1]) if a.shape else 1.0
+        if a.shape:
+            return float(elements.shape(self.bound, a.shape)[-1])
+        return 1.0
 
     def _entrywise(self, node: ir.Apply, atom: atoms.ScalarAtom, errors: list[ir.Expr | None]) -> ir.Expr:
         terms: list[ir.Expr | None] = []
         for k, error in enumerate(errors):
             if error is None:
                 continue
-            steep = math.inf if k not in atom.free and not atom.variadic else atom.lipschitz(*_anywhere(atom, node), argument=k)
+            if k not in atom.free and not atom.variadic:
+                steep = math.inf
+            else:
+                steep = atom.lipschitz(*_anywhere(atom, node), argument=k)
             if steep < math.inf:
                 terms.append(_product(const(steep), error))
             else:
@@ -245,7 +288,8 @@ class _Errors:
         return _sum(*terms, _units(ATOM_ROUNDINGS, node))
 
     def _steepest(self, node: ir.Apply, atom: atoms.ScalarAtom, k: int, error: ir.Expr) -> ir.Expr:
-        """The largest slope in one argument within its error, of an atom whose slope is monotone on either side of 0."""
+        """The largest slope in one argument within its error, of an atom whose slope is monotone on
+        either side of 0."""
         if atom.exponent == 0.5 or _is_number(node, atom, 0.5):
             return apply("inv", apply("sqrt", apply("max", node.args[0], error, const(LEAST))))
         numbers = tuple(arg.value if isinstance(arg, ir.Const) else None for arg in node.args)
@@ -272,7 +316,9 @@ LEAVES = ir.Const | ir.Param | ir.Column | ir.Size | ir.Element | ir.Label
 
 def _anywhere(atom: atoms.Atom, node: ir.Apply) -> tuple[atoms.Interval, ...]:
     """Where the arguments may lie: numbers at themselves."""
-    return tuple(atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval() for a in node.args)
+    return tuple(
+        atoms.Interval.point(a.value) if isinstance(a, ir.Const) else atoms.Interval() for a in node.args
+    )
 
 
 def _is_number(node: ir.Apply, atom: atoms.Atom, value: float) -> bool:
@@ -285,11 +331,17 @@ def _is_number(node: ir.Apply, atom: atoms.Atom, value: float) -> bool:
 
 def _quotient(node: ir.Apply, b: ir.Expr, ea: ir.Expr | None, eb: ir.Expr | None) -> ir.Expr | None:
     """The error of a / b: (e_a + |a / b| e_b) / (|b| - e_b)."""
-    moved = None if eb is None else _product(_size(node), eb)
+    if eb is None:
+        moved = None
+    else:
+        moved = _product(_size(node), eb)
     total = [term for term in (ea, moved) if term is not None]
     if not total:
         return None
-    below = _size(b) if eb is None else apply("max", apply("sub", _size(b), eb), const(LEAST))
+    if eb is None:
+        below = _size(b)
+    else:
+        below = apply("max", apply("sub", _size(b), eb), const(LEAST))
     return apply("div", _sum(*total), below)
 
 
@@ -306,7 +358,9 @@ def _size(node: ir.Expr) -> ir.Expr:
 
 def _none(arg: ir.Expr, error: ir.Expr | None) -> ir.Expr:
     """An error that is 0 in the shape of its argument."""
-    return apply("mul", const(0.0), arg) if error is None else error
+    if error is None:
+        return apply("mul", const(0.0), arg)
+    return error
 
 
 def _units(count: float, node: ir.Expr) -> ir.Expr:

@@ -29,15 +29,21 @@ SUPPORTS: Mapping[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def supports_of(system: System, analysis: Analysis, *, level: bool) -> dict[str, list[Support]]:
-    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with ``level``, the objective of
-    a point no worse than w bounds."""
+    """Of sets that each variable of an optimum lies in: its own, and norms that a constraint or, with
+    ``level``, the objective of a point no worse than w bounds."""
     supports: dict[str, list[Support]] = {name: [] for name in system.names}
     for name in system.names:
         for simple, args in system.sets_of(name):
             supports[name].append(partial(_support, simple, args))
-    levels = [(system.problem.objective.expr, system.sign, system.level)] if level else []
+    if level:
+        levels = [(system.problem.objective.expr, system.sign, system.level)]
+    else:
+        levels = []
     for c in system.problem.constraints:
-        levels += [] if c.binders else [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
+        if c.binders:
+            levels += []
+        else:
+            levels += [(c.body, sign, 0.0) for sign in ((1.0,) if c.kind == "le" else (1.0, -1.0))]
     for expr, sign, value in levels:
         for size in sizes(expr, sign, value, analysis.see):
             if size.radius < math.inf:
@@ -80,12 +86,15 @@ def furthest(system: System, supports: Mapping[str, list[Support]]) -> float:
 
 
 def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array, Array]:
-    """How far x_j may be below w_j and above it over all x in the sets, entry by entry; inf where no bound is known, and where
-    entries are many."""
+    """How far x_j may be below w_j and above it over all x in the sets, entry by entry; inf where no
+    bound is known, and where entries are many."""
     low, high = np.full(system.d, math.inf), np.full(system.d, math.inf)
     place = 0
     for name, value in system.point.items():
-        known = supports[name] if value.numel() <= ENTRIES else []
+        if value.numel() <= ENTRIES:
+            known = supports[name]
+        else:
+            known = []
         for k, here in enumerate(value.reshape(-1).tolist() if known else ()):
             unit = torch.zeros(value.numel(), dtype=torch.float64)
             unit[k] = 1.0
@@ -99,4 +108,7 @@ def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array,
 def past(system: System, name: str, normals: list[torch.Tensor]) -> float:
     """By how much normals at w miss to be normals: the largest n.(x - w) over the sets."""
     pairs = zip(system.sets_of(name), normals, strict=True)
-    return sum(max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum())) for (simple, args), n in pairs)
+    return sum(
+        max(0.0, float(simple.support(n, *args)) - float((n * system.point[name]).sum()))
+        for (simple, args), n in pairs
+    )

@@ -1,6 +1,8 @@
-"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q of q.t.
+"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q
+of q.t.
 
-The weights are what optimality conditions choose: a subgradient of phi at t, up to ``phi(t) - q.t``, is any q in Q.
+The weights are what optimality conditions choose: a subgradient of phi at t, up to ``phi(t) -
+q.t``, is any q in Q.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report.kinks import nested_maxima
 from fccomodel.report.kinks.weights import Weights
 
-#: Numbers that the terms of a kink may be; terms of a kink all of whose own kinks are weighed too, of others those near theirs.
+#: Numbers that the terms of a kink may be; terms of a kink all of whose own kinks are weighed too,
+#: of others those near theirs.
 MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lists:
-    """The elements of a reduction where a condition gives each cell a list of its own: by length, the cells with so many, and
-    their elements (axes kept, cells, elements); ``finish`` makes the axes of a result (axes kept, cells) again."""
+    """The elements of a reduction where a condition gives each cell a list of its own: by length, the
+    cells with so many, and their elements (axes kept, cells, elements); ``finish`` makes the axes
+    of a result (axes kept, cells) again."""
 
     shape: tuple[int, ...]
     parts: tuple[tuple[torch.Tensor, torch.Tensor], ...]
@@ -43,10 +47,11 @@ class Lists:
 Terms = Callable[[Evaluator, ir.Expr, Env], Named | Lists | None]
 
 
-# ------------------------------------------------------------------------------------------------------------------- kinks
+# -------------------------------------------------------------------------------------------- kinks
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kink:
-    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms); ``sign`` -1 for a minimum.
+    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms);
+    ``sign`` -1 for a minimum.
 
     ``signed``: weights may be negative.
     ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
@@ -75,16 +80,21 @@ class Kink:
         if isinstance(self.node, ir.Apply) and (root := _below_root(self.node)) is not None:
             return (root.u,)
         atom = atoms.of(self.node)
-        return self.node.children if atom is not None and atom.extreme else self.node.children[:1]
+        if atom is not None and atom.extreme:
+            return self.node.children
+        return self.node.children[:1]
 
 
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The kinks of some expressions by node id, outermost ones and those inside them, at any depth, where each is in one of the
-    outer ones' terms or in all, or these are few; and those that are too many or in many terms, with the reason."""
+    """The kinks of some expressions by node id, outermost ones and those inside them, at any depth,
+    where each is in one of the outer ones' terms or in all, or these are few; and those that are
+    too many or in many terms, with the reason."""
     kinks: dict[int, Kink] = {}
     left: dict[int, tuple[ir.Expr, str]] = {}
     seen: set[int] = set()
-    stack: list[tuple[ir.Expr, bool, bool, frozenset[ir.Binder] | None]] = [(root, False, False, None) for root in roots]
+    stack: list[tuple[ir.Expr, bool, bool, frozenset[ir.Binder] | None]] = [
+        (root, False, False, None) for root in roots
+    ]
     while stack:
         node, rows, nested, apart = stack.pop()
         if id(node) in seen or not ir.variables_of(node):
@@ -94,21 +104,36 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
         if kink is not None and rows and not _countable(bound, node):
             left[id(node)] = (node, "inside an expectation")
             _inside(_bodies(node), "inside an expectation", left)
-        elif kink is not None and apart is not None and (free := set(ir.free_binders(node))) and not apart <= free:
+        elif (
+            kink is not None
+            and apart is not None
+            and (free := set(ir.free_binders(node)))
+            and not apart <= free
+        ):
             left[id(node)] = (node, "inside many terms of another such function")
             _inside(_bodies(node), "inside another such function", left)
         elif kink is not None:
             many = apart is not None
             each = rows or (nested and bool(ir.free_binders(node)))
-            beside = None if kink.beside is None else replace(kink.beside, rows=each, nested=many)
+            if kink.beside is None:
+                beside = None
+            else:
+                beside = replace(kink.beside, rows=each, nested=many)
             kinks[id(node)] = replace(kink, rows=each, nested=many, beside=beside)
             if rows or many or not _few(bound, node):
-                own = node.binders if isinstance(node, ir.Reduce) else ()
-                stack.extend((body, True, True, frozenset((*ir.free_binders(node), *own))) for body in kink.weighed)
+                if isinstance(node, ir.Reduce):
+                    own = node.binders
+                else:
+                    own = ()
+                stack.extend(
+                    (body, True, True, frozenset((*ir.free_binders(node), *own))) for body in kink.weighed
+                )
             else:
                 stack.extend((body, False, True, None) for body in kink.weighed)
         elif isinstance(node, ir.Reduce):
-            stack.append((node.body, rows or any(binder.kind == "~" for binder in node.binders), nested, apart))
+            stack.append(
+                (node.body, rows or any(binder.kind == "~" for binder in node.binders), nested, apart)
+            )
         elif isinstance(node, ir.LetRef):
             stack.append((node.let.body, rows, nested, apart))
         else:
@@ -121,11 +146,16 @@ def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[
 def _few(bound: Bound, node: ir.Expr) -> bool:
     """Its terms are at most ``MOST_OUTER``."""
     if not isinstance(node, ir.Reduce):
-        return math.prod(elements.shape(bound, node.args[0].shape)) <= MOST_OUTER if isinstance(node, ir.Apply) else False
+        if isinstance(node, ir.Apply):
+            return math.prod(elements.shape(bound, node.args[0].shape)) <= MOST_OUTER
+        return False
     domains = [binder.domain for binder in (*node.binders, *ir.free_binders(node))]
     if any(isinstance(domain, ir.Distribution) for domain in domains):
         return False
-    sizes = [elements.shape(bound, d.shape)[0] if isinstance(d, ir.VectorSet) else elements.extent(bound, d) for d in domains]
+    sizes = [
+        elements.shape(bound, d.shape)[0] if isinstance(d, ir.VectorSet) else elements.extent(bound, d)
+        for d in domains
+    ]
     return math.prod(sizes) <= MOST_OUTER
 
 
@@ -138,7 +168,9 @@ def _countable(bound: Bound, node: ir.Expr) -> bool:
 
 
 def _bodies(node: ir.Expr) -> tuple[ir.Expr, ...]:
-    return (node.body,) if isinstance(node, ir.Reduce) else node.children
+    if isinstance(node, ir.Reduce):
+        return (node.body,)
+    return node.children
 
 
 def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr, str]]) -> None:
@@ -169,15 +201,19 @@ def of(node: ir.Expr) -> Kink | None:
 
 def _largest(node: ir.Expr, sign: float) -> Kink:
     terms = partial(nested_maxima.terms, sign=sign, most=MOST_NUMBERS)
-    return Kink(node=node, weights=_fixed(SIMPLEX), terms=terms, sign=sign, signed=nested_maxima.signed(node, sign))
+    return Kink(
+        node=node, weights=_fixed(SIMPLEX), terms=terms, sign=sign, signed=nested_maxima.signed(node, sign)
+    )
 
 
 def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
-    """The largest (least) of the arguments, a norm, a root of squares, a largest of affine functions of a number, or a function
-    whose slope jumps."""
+    """The largest (least) of the arguments, a norm, a root of squares, a largest of affine functions
+    of a number, or a function whose slope jumps."""
     if isinstance(atom, atoms.ArrayAtom):
         norm = atom.ball is not None
-        return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True) if norm else None
+        if norm:
+            return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True)
+        return None
     if not isinstance(atom, atoms.ScalarAtom):
         return None
     if nested_maxima.nested(node, float(atom.extreme or 1)):
@@ -188,7 +224,10 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
         weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
         return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
     if node.op == "clip":
-        one, other = (Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=k), sign=(1, -1)[k - 1]) for k in (1, 2))
+        one, other = (
+            Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=k), sign=(1, -1)[k - 1])
+            for k in (1, 2)
+        )
         return replace(one, signed=True, beside=other)
     pieces = () if atom.variadic else atom.affine_pieces(*atom.typical)
     if len(pieces) < 2:
@@ -203,8 +242,8 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """A root of squares of u, or of its positive part alone (then not ``signed``): of one of them, or of their sum or mean over
-    the elements of ``over``; of a variance less the ``mean``."""
+    """A root of squares of u, or of its positive part alone (then not ``signed``): of one of them, or
+    of their sum or mean over the elements of ``over``; of a variance less the ``mean``."""
 
     u: ir.Expr
     over: ir.Reduce | None = None
@@ -216,14 +255,19 @@ def _below_root(node: ir.Apply) -> Root | None:
     power = atoms.as_power(node)
     if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
         return None
-    over = power[0] if isinstance(power[0], ir.Reduce) else None
+    if isinstance(power[0], ir.Reduce):
+        over = power[0]
+    else:
+        over = None
     if over is None:
         return _square(power[0], None)
     if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in over.binders):
         return None
     if reductions.of(over) is VARIANCE:
         return Root(u=over.body, over=over, mean=True)
-    return _square(over.body, over) if reductions.of(over).additive else None
+    if reductions.of(over).additive:
+        return _square(over.body, over)
+    return None
 
 
 def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
@@ -231,7 +275,9 @@ def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
     u = atoms.squared(expr)
     atom = atoms.of(expr if u is None else u)
     if atom is None or "sqhinge" not in (atom.name, atom.squared):
-        return None if u is None else Root(u=u, over=over)
+        if u is None:
+            return None
+        return Root(u=u, over=over)
     return Root(u=(expr if u is None else u).children[0], over=over, signed=False)
 
 
@@ -239,7 +285,10 @@ def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
     """Of a largest of multiples of a number: between the least and the largest multiple."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ScalarAtom)
-    slopes = [slope for slope, _ in atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))]
+    slopes = [
+        slope
+        for slope, _ in atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
+    ]
     return Weights(kind="box", low=min(slopes), high=max(slopes))
 
 
@@ -247,7 +296,10 @@ def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
     """Of a norm: the unit ball of its dual."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
-    columns = elements.shape(evaluator.bound, node.args[0].shape)[-1] if atom.ball.matrix else 0
+    if atom.ball.matrix:
+        columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
+    else:
+        columns = 0
     if atom.in_groups:
         columns = int(evaluator.value(node.args[-1], {}).data)
     return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
@@ -260,7 +312,10 @@ def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
 def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
     cap = reductions.of(node).cap
     assert cap is not None
-    return Weights(kind="simplex", high=min(1.0, float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))))
+    return Weights(
+        kind="simplex",
+        high=min(1.0, float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))),
+    )
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
@@ -281,7 +336,7 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)
 
 
-# ------------------------------------------------------------------------------------------------------------------- terms
+# -------------------------------------------------------------------------------------------- terms
 def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     assert isinstance(node, ir.Apply)
     value = evaluator.value(node.args[0], env)
@@ -289,20 +344,26 @@ def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
 
 
 def _past(evaluator: Evaluator, node: ir.Expr, env: Env, end: int) -> Named:
-    """Of clip(u, lo, hi) = lo + pos(u - lo) - pos(u - hi): u - lo, and hi - u, of which the least multiple is -pos(u - hi)."""
+    """Of clip(u, lo, hi) = lo + pos(u - lo) - pos(u - hi): u - lo, and hi - u, of which the least
+    multiple is -pos(u - hi)."""
     assert isinstance(node, ir.Apply)
-    (u, limit), axes = align([evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True)
+    (u, limit), axes = align(
+        [evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True
+    )
     return Named((u - limit if end == 1 else limit - u).unsqueeze(-1), axes)
 
 
 def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """(u - x) J / 2 for each place x where the slope jumps by J: the rest has the mean of both slopes there."""
+    """(u - x) J / 2 for each place x where the slope jumps by J: the rest has the mean of both slopes
+    there."""
     atom = atoms.of(node)
     assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
     points, *_ = atom.subdifferential(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
     value = evaluator.value(node.args[0], env)
     rises = [(a[0], b[1] - a[1]) for a, b in itertools.pairwise(points) if a[0] == b[0] and a[1] != b[1]]
-    return Named(torch.stack([(value.data - x) * (rise / 2) for x, rise in rises], -1), value.axes) if rises else None
+    if rises:
+        return Named(torch.stack([(value.data - x) * (rise / 2) for x, rise in rises], -1), value.axes)
+    return None
 
 
 def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
@@ -314,7 +375,9 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
     if parameters:
         given = torch.stack([parameter.detach().reshape(-1) for parameter in parameters], -1)
         kinds, which = given.unique(dim=0, return_inverse=True)
-        pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[which]
+        pieces = torch.tensor([atom.affine_pieces(*kind) for kind in kinds.tolist()], dtype=torch.float64)[
+            which
+        ]
     else:
         pieces = torch.tensor(atom.affine_pieces(), dtype=torch.float64)
     slope, shift = (pieces[..., k].reshape(*(value.shape if parameters else ()), -1) for k in range(2))
@@ -332,7 +395,10 @@ def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named |
     evaluator.not_empty(root.over, space, space.count, inner)
     full = space.full(evaluator.value(root.u, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    share = 1.0 if reductions.of(root.over).total else float(space.count) ** -0.5
+    if reductions.of(root.over).total:
+        share = 1.0
+    else:
+        share = float(space.count) ** -0.5
     terms = full.permute(order).reshape((*space.shape, -1))
     return Named((terms - terms.mean(-1, keepdim=True) if root.mean else terms) * share, space.kept)
 

@@ -1,7 +1,8 @@
 """Largest of largest: the terms of a maximum, those of the maxima among them in their place.
 
-max(0, max_k t_k) is the largest of 0 and all t_k, so its subgradients are weighted means of theirs alone. A maximum absorbs the
-maxima that it is a nondecreasing affine function of; a minimum, minima.
+max(0, max_k t_k) is the largest of 0 and all t_k, so its subgradients are weighted means of theirs
+alone. A maximum absorbs the maxima that it is a nondecreasing affine function of; a minimum,
+minima.
 """
 
 from __future__ import annotations
@@ -22,12 +23,22 @@ Pieces = tuple[tuple[float, float], ...]
 
 
 def of(node: ir.Expr, sign: float) -> bool:
-    """It is the largest (``sign`` -1: least) of its arguments or elements, or the largest of affine functions of a number."""
+    """It is the largest (``sign`` -1: least) of its arguments or elements, or the largest of affine
+    functions of a number."""
     if isinstance(node, ir.Reduce):
         kind = reductions.of(node)
-        return kind.extreme and kind.sign == sign and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
-    atom = atoms.of(node) if isinstance(node, ir.Apply) else None
-    return isinstance(atom, atoms.ScalarAtom) and (atom.extreme == sign or sign > 0 and len(_typical(atom)) > 1)
+        return (
+            kind.extreme
+            and kind.sign == sign
+            and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
+        )
+    if isinstance(node, ir.Apply):
+        atom = atoms.of(node)
+    else:
+        atom = None
+    return isinstance(atom, atoms.ScalarAtom) and (
+        atom.extreme == sign or sign > 0 and len(_typical(atom)) > 1
+    )
 
 
 def nested(node: ir.Expr, sign: float) -> bool:
@@ -44,8 +55,12 @@ def absorbed(node: ir.Expr) -> tuple[ir.Expr, ...]:
         return ()
     if atom.extreme:
         return node.args
-    rises = all(slope >= 0 for slope, _ in _typical(atom)) and not any(ir.free_binders(arg) for arg in node.args[1:])
-    return node.args[:1] if rises else ()
+    rises = all(slope >= 0 for slope, _ in _typical(atom)) and not any(
+        ir.free_binders(arg) for arg in node.args[1:]
+    )
+    if rises:
+        return node.args[:1]
+    return ()
 
 
 def leaves(node: ir.Expr, sign: float) -> Iterator[ir.Expr]:
@@ -67,7 +82,10 @@ def signed(node: ir.Expr, sign: float) -> bool:
     if not _listed(node, sign):
         return False
     if summed := _summed(node):
-        return any(factor < 0 and bool(ir.variables_of(part)) or signed(part, sign * factor) for factor, part in summed)
+        return any(
+            factor < 0 and bool(ir.variables_of(part)) or signed(part, sign * factor)
+            for factor, part in summed
+        )
     atom = atoms.of(node)
     falls = isinstance(atom, atoms.ScalarAtom) and any(slope < 0 for slope, _ in _typical(atom))
     return falls or any(signed(child, sign) for child in absorbed(node))
@@ -81,7 +99,9 @@ def terms(evaluator: Evaluator, node: ir.Expr, env: Env, *, sign: float, most: i
     if isinstance(node, ir.Reduce):
         return _elements(evaluator, node, env, sign, most)
     if summed := _summed(node):
-        parts = [(factor, terms(evaluator, part, env, sign=sign * factor, most=most)) for factor, part in summed]
+        parts = [
+            (factor, terms(evaluator, part, env, sign=sign * factor, most=most)) for factor, part in summed
+        ]
         return _sums([(factor, part) for factor, part in parts if part is not None], len(parts), most)
     assert isinstance(node, ir.Apply)
     atom = atoms.of(node)
@@ -89,7 +109,9 @@ def terms(evaluator: Evaluator, node: ir.Expr, env: Env, *, sign: float, most: i
     if not atom.extreme:
         return _pieces(evaluator, node, atom, env, sign, most)
     among = [terms(evaluator, arg, env, sign=sign, most=most) for arg in node.args]
-    return None if any(part is None for part in among) else _side_by_side([part for part in among if part is not None])
+    if any(part is None for part in among):
+        return None
+    return _side_by_side([part for part in among if part is not None])
 
 
 def _listed(node: ir.Expr, sign: float) -> bool:
@@ -111,7 +133,10 @@ def _summed(node: ir.Expr) -> tuple[tuple[float, ir.Expr], ...]:
 
 def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | None:
     """Every sum of one term of each part."""
-    if len(parts) < wanted or math.prod(part.data.shape[-1] for _, part in parts) * max(p.data.numel() for _, p in parts) > most:
+    if (
+        len(parts) < wanted
+        or math.prod(part.data.shape[-1] for _, part in parts) * max(p.data.numel() for _, p in parts) > most
+    ):
         return None
     factor, total = parts[0]
     total = Named(factor * total.data, total.axes)
@@ -123,28 +148,43 @@ def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | N
 
 
 def _typical(atom: atoms.ScalarAtom) -> Pieces:
-    return () if atom.variadic else atom.affine_pieces(*atom.typical)
+    if atom.variadic:
+        return ()
+    return atom.affine_pieces(*atom.typical)
 
 
-def _pieces(evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int) -> Named | None:
+def _pieces(
+    evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int
+) -> Named | None:
     """The affine functions of an argument's terms; one that is constant is one term."""
     if any(ir.free_binders(arg) for arg in node.args[1:]):
         return None
     inside = absorbed(node)
-    argument = terms(evaluator, node.args[0], env, sign=sign, most=most) if inside else evaluator.value(node.args[0], env)
+    if inside:
+        argument = terms(evaluator, node.args[0], env, sign=sign, most=most)
+    else:
+        argument = evaluator.value(node.args[0], env)
     if argument is None:
         return None
-    data = argument.data if inside else argument.data.unsqueeze(-1)
+    if inside:
+        data = argument.data
+    else:
+        data = argument.data.unsqueeze(-1)
     pieces = atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
-    parts = [slope * data + shift if slope else torch.full_like(data[..., :1], shift) for slope, shift in pieces]
+    parts = [
+        slope * data + shift if slope else torch.full_like(data[..., :1], shift) for slope, shift in pieces
+    ]
     return Named(torch.cat(parts, -1), argument.axes)
 
 
 def _elements(evaluator: Evaluator, node: ir.Reduce, env: Env, sign: float, most: int) -> Named | None:
-    """The elements of a reduction; those of a list for each cell, the first of them again where a cell has fewer than others."""
+    """The elements of a reduction; those of a list for each cell, the first of them again where a cell
+    has fewer than others."""
     space, inner = ranging.space(evaluator, node, env)
     if isinstance(space, Listing):
-        return None if space.over or _listed(node.body, sign) else _runs(evaluator, node, space, inner, most)
+        if space.over or _listed(node.body, sign):
+            return None
+        return _runs(evaluator, node, space, inner, most)
     if not isinstance(space, Product) or math.prod(space.lengths.values()) > most:
         return None
     evaluator.not_empty(node, space, space.count, inner)

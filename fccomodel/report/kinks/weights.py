@@ -1,4 +1,5 @@
-"""Sets of weights: a function with a kink is phi(t) = max over q in Q of q.t, and its subgradients are the q that attain it."""
+"""Sets of weights: a function with a kink is phi(t) = max over q in Q of q.t, and its subgradients are
+the q that attain it."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ import torch
 
 from fccomodel.library.sets.capped_simplex import project_capped
 
-#: Terms this near to each other, relative to the largest, may have any weights among them; so many have weights of their own.
+#: Terms this near to each other, relative to the largest, may have any weights among them; so many
+#: have weights of their own.
 TIED, MOST_TIED = 1e-6, 600
 
 
@@ -17,9 +19,11 @@ TIED, MOST_TIED = 1e-6, 600
 class Weights:
     """Q, a convex set of weights over the last dim.
 
-    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2 <= 1 of every ``columns``
-           entries one after the other), ``positive`` (|q|_2 <= 1, q >= 0), ``cross`` (|q|_1 <= 1) or ``spectral`` (q is a matrix,
-           row after row of ``columns`` entries, with singular values of at most 1)
+    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2
+           <= 1 of every ``columns``
+           entries one after the other), ``positive`` (|q|_2 <= 1, q >= 0), ``cross`` (|q|_1 <= 1)
+           or ``spectral`` (q is a matrix, row after row of ``columns`` entries, with singular
+           values of at most 1)
     """
 
     kind: str
@@ -43,8 +47,12 @@ class Weights:
             return (groups / np.where(norm > 0, norm, 1)).reshape(t.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
-            return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(t.shape)
-        rank = np.argsort(np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1)
+            return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(
+                t.shape
+            )
+        rank = np.argsort(
+            np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1
+        )
         if self.kind == "cross":
             return np.where(rank == 0, np.sign(t), 0.0)
         return np.clip(self.total - self.high * rank, 0, self.high)
@@ -83,9 +91,9 @@ class Weights:
         return np.where(q > 0, t, np.inf).min(-1) - np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
 
     def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
-        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain, and those tied with them: their
-        own set of weights, their places (rows, terms), and the weights of all terms with 0 there: ``high`` for larger terms. Of
-        other sets all terms."""
+        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain, and
+        those tied with them: their own set of weights, their places (rows, terms), and the weights
+        of all terms with 0 there: ``high`` for larger terms. Of other sets all terms."""
         n = t.shape[-1]
         if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
@@ -101,7 +109,9 @@ class Weights:
 
     def _allowed(self, t: np.ndarray) -> np.ndarray:
         """Of weights at least 0, the part that is."""
-        return np.maximum(t, 0.0) if self.kind == "positive" else t
+        if self.kind == "positive":
+            return np.maximum(t, 0.0)
+        return t
 
     def _matrix(self, t: np.ndarray) -> np.ndarray:
         return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))
@@ -109,7 +119,9 @@ class Weights:
 
 def _second(t: np.ndarray) -> np.ndarray:
     """The second largest entry, -inf where there is one alone."""
-    return np.sort(t, axis=-1)[..., -2] if t.shape[-1] > 1 else np.full(t.shape[:-1], -np.inf)
+    if t.shape[-1] > 1:
+        return np.sort(t, axis=-1)[..., -2]
+    return np.full(t.shape[:-1], -np.inf)
 
 
 def _project_simplex(q: np.ndarray, cap: float) -> np.ndarray:

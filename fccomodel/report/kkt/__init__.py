@@ -1,1 +1,2 @@
-"""Multipliers and subgradients that bring a point nearest to stationarity, and the residuals that are left."""
+"""Multipliers and subgradients that bring a point nearest to stationarity, and the residuals that are
+left."""

@@ -1,8 +1,10 @@
-"""The active constraints at a point: whether their gradients are independent, and how the optimum moves with them.
+"""The active constraints at a point: whether their gradients are independent, and how the optimum
+moves with them.
 
-LICQ: the gradients of the active constraints are independent; then the multipliers are unique. MFCQ: some direction goes into
-every active inequality and along every equation; then the multipliers are bounded (J. Nocedal, S. Wright, Numerical Optimization,
-2006, sections 12.2 and 12.6). Variables at their bounds do not move; the sum of a simplex and the like are conditions too.
+LICQ: the gradients of the active constraints are independent; then the multipliers are unique.
+MFCQ: some direction goes into every active inequality and along every equation; then the
+multipliers are bounded (J. Nocedal, S. Wright, Numerical Optimization, 2006, sections 12.2 and
+12.6). Variables at their bounds do not move; the sum of a simplex and the like are conditions too.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import AT_BOUND, STEP, System
 
 Array = np.ndarray
-#: How near its boundary (in the variables) an inequality is active; the singular value at which gradients are dependent.
+#: How near its boundary (in the variables) an inequality is active; the singular value at which
+#: gradients are dependent.
 NEAR, DEPENDENT = 1e-4, 1e-6
 #: A multiplier of at least this share of the gradients' scale holds its constraint where it is.
 HELD = 1e-6
@@ -58,23 +61,34 @@ class Qualification:
         if not self.dependent:
             return f"regular: the active gradients are independent (smallest singular value {self.least:.1e})"
         names = _listed(self.dependent)
-        event = f"gradient of {names} vanishes" if len(self.dependent) == 1 else f"gradients of {names} are dependent"
+        if len(self.dependent) == 1:
+            event = f"gradient of {names} vanishes"
+        else:
+            event = f"gradients of {names} are dependent"
         words = f"degenerate (the {event}: multipliers are not unique)"
         if self.direction:
             return f"{words}; a direction leads into all of them, so multipliers exist and are bounded"
         why = "the kinks' stationarity" if self.nonsmooth else "stationarity"
-        return f"{words}; no direction leads into all of them: {why} need not hold at an optimum, nor tell one from other points"
+        return (
+            f"{words}; no direction leads into all of them: {why} need not hold at an optimum, nor "
+            "tell one from other points"
+        )
 
 
 def _listed(names: tuple[str, ...]) -> str:
     shown = [f"`{name}`" for name in names[:4]]
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return f"{', '.join(shown)}{more}" if more or len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    if len(names) > 4:
+        more = f" and {len(names) - 4} more"
+    else:
+        more = ""
+    if more or len(shown) == 1:
+        return f"{', '.join(shown)}{more}"
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def qualification(system: System, rows: Array | None, optimal: Optimum) -> Qualification | None:
-    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a bound, from the gradients of
-    those kept; None where they are too many to tell."""
+    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a
+    bound, from the gradients of those kept; None where they are too many to tell."""
     if rows is None:
         return None
     length, equal = np.linalg.norm(rows, axis=1), np.array(system.equal, dtype=bool)[system.kept]
@@ -85,24 +99,34 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
         return Qualification(nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[held]))
     moves = free(system)
     conditions = list(conditions_of_sets(system, moves))
-    unit = np.vstack([rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)])
+    unit = np.vstack(
+        [rows[at] / np.maximum(length[at], 1e-300)[:, None] * moves, *(row for _, row, _ in conditions)]
+    )
     labels = tuple(system.labels[k] for k in system.kept[at])
     names = [*labels, *(name for name, _, _ in conditions)]
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    least = float(singular[-1]) if len(singular) == len(unit) else 0.0
+    if len(singular) == len(unit):
+        least = float(singular[-1])
+    else:
+        least = 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
-        inside = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(axis=1)  # of each unit vector, the share in the null space
+        inside = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(
+            axis=1
+        )  # of each unit vector, the share in the null space
         dependent = tuple(names[k] for k in np.flatnonzero(inside > 1e-6))
     elif len(at) == len(system.kept) < len(system.values):
         return None
     equations = np.append(equal[at], [equation for _, _, equation in conditions]).astype(bool)
     direction = not dependent or _enters(unit, equations)
-    return Qualification(active=labels, least=least, dependent=dependent, direction=direction, nonsmooth=nonsmooth)
+    return Qualification(
+        active=labels, least=least, dependent=dependent, direction=direction, nonsmooth=nonsmooth
+    )
 
 
 def _enters(rows: Array, equal: Array) -> bool:
-    """The equations' gradients are independent, and 0 is no convex combination of the inequalities' off their span."""
+    """The equations' gradients are independent, and 0 is no convex combination of the inequalities'
+    off their span."""
     equations, rest = rows[equal], rows[~equal]
     if len(equations):
         _, singular, basis = np.linalg.svd(equations, full_matrices=False)
@@ -117,13 +141,16 @@ def _enters(rows: Array, equal: Array) -> bool:
         one[k] = 1.0
         return one
 
-    generators = min_norm.Generators(vertex=lambda slope: unit(int(np.argmin(slope))), rays=lambda slope: iter(()))
+    generators = min_norm.Generators(
+        vertex=lambda slope: unit(int(np.argmin(slope))), rays=lambda slope: iter(())
+    )
     nearest, _ = min_norm.nearest(rest.T, np.zeros(rest.shape[1]), generators, unit(0), Meter(ENTERS_S))
     return float(np.linalg.norm(rest.T @ nearest)) > DEPENDENT
 
 
 def conditions_of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
-    """The active conditions of simple sets beside bounds: name, gradient of length 1 over the entries that move, an equation."""
+    """The active conditions of simple sets beside bounds: name, gradient of length 1 over the entries
+    that move, an equation."""
     place = 0
     for name, value in system.point.items():
         for simple, args in system.sets_of(name):
@@ -146,16 +173,21 @@ def free(system: System) -> Array:
             normals = simple.normals(value, *args, tolerance=AT_BOUND)
             moves = moves * ~(normals.low | normals.high)
         parts.append(moves.reshape(-1))
-    return torch.cat(parts).numpy() if parts else np.zeros(0)
+    if parts:
+        return torch.cat(parts).numpy()
+    return np.zeros(0)
 
 
-# -------------------------------------------------------------------------------------------------------------- sensitivity
+# -------------------------------------------------------------------------------------- sensitivity
 @dataclass(frozen=True, kw_only=True)
 class Sensitivity:
-    """How the optimum moves when a constraint ``left - right <= 0`` (``== 0``) becomes ``<= t``, at t = 0.
+    """How the optimum moves when a constraint ``left - right <= 0`` (``== 0``) becomes ``<= t``, at
+    t = 0.
 
-    objective  by label, the derivative of the optimal objective, as the model states it: minus the multiplier of a ``minimize``
-    variables  by label, the derivative of the optimal variables by name (constraints that are held at their bound alone)
+    objective  by label, the derivative of the optimal objective, as the model states it: minus the
+               multiplier of a ``minimize``
+    variables  by label, the derivative of the optimal variables by name (constraints that are held
+               at their bound alone)
     why        why the latter are not known; '' where they are
     """
 
@@ -165,13 +197,19 @@ class Sensitivity:
 
 
 def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Meter) -> Sensitivity:
-    """From the multipliers, and from the KKT equations with the held constraints as equations (the implicit function theorem;
-    A. Fiacco, Introduction to Sensitivity and Stability Analysis in Nonlinear Programming, 1983, Theorem 3.2.2)."""
-    objective = {label: float(-system.sign * nu) + 0.0 for label, nu in zip(system.labels, optimal.multipliers, strict=True)}
+    """From the multipliers, and from the KKT equations with the held constraints as equations (the
+    implicit function theorem; A. Fiacco, Introduction to Sensitivity and Stability Analysis in
+    Nonlinear Programming, 1983, Theorem 3.2.2)."""
+    objective = {
+        label: float(-system.sign * nu) + 0.0
+        for label, nu in zip(system.labels, optimal.multipliers, strict=True)
+    }
     if rows is None:
         return Sensitivity(objective=objective, why="the constraints' gradients are too many to be held")
     strength = optimal.multipliers[system.kept] * np.linalg.norm(rows, axis=1)
-    held = np.flatnonzero(np.array(system.equal, dtype=bool)[system.kept] | (strength > HELD * max(1.0, optimal.plain)))
+    held = np.flatnonzero(
+        np.array(system.equal, dtype=bool)[system.kept] | (strength > HELD * max(1.0, optimal.plain))
+    )
     moves = np.flatnonzero(free(system))
     if not len(held):
         return Sensitivity(objective=objective, why="no constraint is held at its bound")
@@ -184,7 +222,9 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Met
     right = np.vstack([np.zeros((len(moves), len(held))), np.eye(len(held))])
     solved, _, rank, _ = np.linalg.lstsq(matrix, right, rcond=1e-12)
     if rank < len(matrix):
-        return Sensitivity(objective=objective, why="the optimum or its multipliers are not unique to second order")
+        return Sensitivity(
+            objective=objective, why="the optimum or its multipliers are not unique to second order"
+        )
     flat = np.zeros((system.d, len(held)))
     flat[moves] = solved[: len(moves)]
     split = [{name: part.numpy() for name, part in system.split(column).items()} for column in flat.T]

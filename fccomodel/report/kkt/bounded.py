@@ -1,12 +1,14 @@
 """Least squares under bounds, for many unknowns: a primal-dual interior-point method.
 
-    minimise the squares of z   subject to   G z <= h,   sums of simplexes,   each row of G with at most two entries
+    minimise the squares of z   subject to   G z <= h,   sums of simplexes,   each row of G with at
+                                most two entries
 
-S. Mehrotra's predictor and corrector (J. Nocedal, S. Wright, Numerical Optimization, 2006, Algorithm 16.4). The number of rounds
-hardly depends on the number of unknowns, which methods that move from vertex to vertex pay for. Bounds, sums and what the
-subgradients miss couple an unknown to its simplex, its function and its multiplier alone: that part of the equations is
-eliminated without fill, and the dense rows are a correction of their number's rank (Sherman, Morrison and Woodbury), so that a
-round is linear in the unknowns.
+S. Mehrotra's predictor and corrector (J. Nocedal, S. Wright, Numerical Optimization, 2006,
+Algorithm 16.4). The number of rounds hardly depends on the number of unknowns, which methods that
+move from vertex to vertex pay for. Bounds, sums and what the subgradients miss couple an unknown to
+its simplex, its function and its multiplier alone: that part of the equations is eliminated without
+fill, and the dense rows are a correction of their number's rank (Sherman, Morrison and Woodbury),
+so that a round is linear in the unknowns.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from fccomodel.report.kkt.elimination import NONE, Elimination
 from fccomodel.report.kkt.groups import Array, Cone, Group, Part, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
-#: Rounds at most; the complementarity at which it ends, relative to the first and to the squares; what is added to the diagonal.
+#: Rounds at most; the complementarity at which it ends, relative to the first and to the squares;
+#: what is added to the diagonal.
 ROUNDS, SMALL, EXACT, RIDGE = 60, 1e-19, 1e-11, 1e-15
 
 
@@ -34,7 +37,8 @@ class Limits:
     Row k of G z <= h:   near[k] z[at[k]] + far[k] z[beside[k]] <= h[k]  (``beside`` is ``at`` where ``far`` is 0).
     Simplex j: the z whose ``simplex`` is j sum to ``right[j] + share[j] z[of[j]]`` (``of`` is ``NONE`` for a number).
 
-    scaler   the unknown that scales each one's set, or ``NONE``;   depth   of a kink's weights inside other kinks
+    scaler   the unknown that scales each one's set, or ``NONE``;   depth   of a kink's weights
+             inside other kinks
     """
 
     at: Array
@@ -71,7 +75,9 @@ class Limits:
 
 def limits(groups: Sequence[Group], size: int) -> Limits:
     """Of the unknowns' sets."""
-    rows: list[tuple[Array, float, int, float, float]] = []  # places, entry there, another place, entry there, right side
+    rows: list[
+        tuple[Array, float, int, float, float]
+    ] = []  # places, entry there, another place, entry there, right side
     simplex, scaler, depth = np.full(size, NONE), np.full(size, NONE), np.zeros(size, dtype=int)
     sums: list[tuple[int, float, float]] = []
     for group in groups:
@@ -83,26 +89,48 @@ def limits(groups: Sequence[Group], size: int) -> Limits:
         w = part.weights
         scaler[part.at], depth[part.at] = place, below
         low = w.low if w.kind == "box" else 0.0
-        ends = [(1.0, w.high)] if w.kind == "box" or w.high < w.total else []
+        if w.kind == "box" or w.high < w.total:
+            ends = [(1.0, w.high)]
+        else:
+            ends = []
         for sign, end in [*ends, (-1.0, -low)]:
-            rows.append((part.at, sign, place, -end, 0.0) if place != NONE else (part.at, sign, NONE, 0.0, end * scale))
+            rows.append(
+                (part.at, sign, place, -end, 0.0)
+                if place != NONE
+                else (part.at, sign, NONE, 0.0, end * scale)
+            )
         if w.kind == "simplex" and part.at.size:
             simplex[part.at] = len(sums) + np.arange(len(part.at))[:, None]
-            right = (0.0, w.total) if place != NONE else (w.total * scale, 0.0)
+            if place != NONE:
+                right = (0.0, w.total)
+            else:
+                right = (w.total * scale, 0.0)
             sums += [(place, *right)] * len(part.at)
     counts = [places.size for places, *_ in rows]
     at = np.concatenate([np.zeros(0), *(places.ravel() for places, *_ in rows)]).astype(int)
-    near, beside, far, h = (np.repeat(column, counts) for column in zip(*(row[1:] for row in rows), strict=True))
+    near, beside, far, h = (
+        np.repeat(column, counts) for column in zip(*(row[1:] for row in rows), strict=True)
+    )
     used = (far != 0) & (beside != NONE)
     of, constants, share = np.reshape(np.array(sums, dtype=float), (-1, 3)).T
     return Limits(
-        at=at, near=near, beside=np.where(used, beside, at), far=np.where(used, far, 0.0), h=h,
-        simplex=simplex, of=of.astype(int), share=share, right=constants, scaler=scaler, depth=depth,
-    )  # fmt: skip
+        at=at,
+        near=near,
+        beside=np.where(used, beside, at),
+        far=np.where(used, far, 0.0),
+        h=h,
+        simplex=simplex,
+        of=of.astype(int),
+        share=share,
+        right=constants,
+        scaler=scaler,
+        depth=depth,
+    )
 
 
 def _parts(groups: Sequence[Group]) -> Iterator[tuple[Part, int, float, int]]:
-    """Every part with the place of what scales it and the scale there, or ``NONE`` and a number, and how many are around it."""
+    """Every part with the place of what scales it and the scale there, or ``NONE`` and a number, and
+    how many are around it."""
 
     def below(part: Part, place: int, scale: float, depth: int) -> Iterator[tuple[Part, int, float, int]]:
         yield part, place, scale, depth
@@ -119,10 +147,11 @@ def _parts(groups: Sequence[Group]) -> Iterator[tuple[Part, int, float, int]]:
 
 
 class Equations:
-    """Newton's equations of a round: (squares + G' diag(weight) G) dz + sums' dx = right, sums dz = missed.
+    """Newton's equations of a round: (squares + G' diag(weight) G) dz + sums' dx = right, sums dz =
+    missed.
 
-    Unknown beside dz and dx is what the subgradients of each function miss. Each has its neighbours in three slots: an unknown's
-    simplex, its function, and what scales its set.
+    Unknown beside dz and dx is what the subgradients of each function miss. Each has its neighbours
+    in three slots: an unknown's simplex, its function, and what scales its set.
     """
 
     def __init__(self, squares: Squares, limits: Limits):
@@ -146,7 +175,11 @@ class Equations:
         later[:size, 2] = limits.scaler
         inside = np.flatnonzero(limits.simplex != NONE)
         owner = size + limits.simplex[inside]
-        level[owner], later[owner, 1], later[owner, 2] = level[inside] + 1, later[inside, 1], limits.scaler[inside]
+        level[owner], later[owner, 1], later[owner, 2] = (
+            level[inside] + 1,
+            later[inside, 1],
+            limits.scaler[inside],
+        )
         later[size + sums :, 2] = heads
         self.heads = heads
         self.pattern = Elimination(later, level)
@@ -158,7 +191,9 @@ class Equations:
         squares, limits, (first, second) = self.squares, self.limits, self.ends
         own = squares.diagonal**2 + np.bincount(limits.at, weight * limits.near**2, first)
         own += np.bincount(limits.beside, weight * limits.far**2, first)
-        diagonal = np.concatenate([own + self.ridge, np.full(second - first, -1e-30), -np.ones(len(squares.constant))])
+        diagonal = np.concatenate(
+            [own + self.ridge, np.full(second - first, -1e-30), -np.ones(len(squares.constant))]
+        )
         beside = np.zeros((len(diagonal), 3))
         beside[:first, 0] = limits.simplex != NONE
         beside[:first, 1] = np.where(self.pattern.later[:first, 1] != NONE, squares.rate, 0.0)
@@ -177,14 +212,17 @@ class Equations:
     def solve(self, right: Array, missed: Array) -> tuple[Array, Array]:
         """(dz, dx)."""
         first, second = self.ends
-        whole = torch.from_numpy(np.concatenate([right, missed, np.zeros(len(self.squares.constant))])[:, None])
+        whole = torch.from_numpy(
+            np.concatenate([right, missed, np.zeros(len(self.squares.constant))])[:, None]
+        )
         found = self.sparse.solve(whole)
         found = found - self.across @ torch.cholesky_solve(self.matrix @ found[:first], self.lower)
         return found[:first, 0].numpy(), found[first:second, 0].numpy()
 
 
 def solve(squares: Squares, limits: Limits, meter: Meter) -> Array:
-    """The z with the least squares, which may miss the limits by rounding; the last one that the work left allows."""
+    """The z with the least squares, which may miss the limits by rounding; the last one that the work
+    left allows."""
     equations, size = Equations(squares, limits), squares.size
     z, x = np.zeros(size), np.zeros(len(limits.right))
     s = np.maximum(limits.h - limits.times(z), 1e-2)
@@ -192,7 +230,10 @@ def solve(squares: Squares, limits: Limits, meter: Meter) -> Array:
     first = float(s @ y) / max(len(s), 1)
     for _ in range(ROUNDS):
         rest = squares.residual(z)
-        dual, primal = squares.pulled(rest) + limits.transposed(y) + limits.pulled(x), limits.times(z) + s - limits.h
+        dual, primal = (
+            squares.pulled(rest) + limits.transposed(y) + limits.pulled(x),
+            limits.times(z) + s - limits.h,
+        )
         mean = float(s @ y) / max(len(s), 1)
         exact = float(s @ y) <= EXACT * float(rest @ rest) and np.abs(primal).max(initial=0.0) < 1e-12
         if mean <= SMALL * first or exact or meter.over:

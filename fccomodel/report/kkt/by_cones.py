@@ -1,5 +1,5 @@
-"""Least squares over the sets of multipliers and weights, by an interior-point method on their cones (Clarabel): for any sets,
-and for matrices of moderate size or sparse ones.
+"""Least squares over the sets of multipliers and weights, by an interior-point method on their cones
+(Clarabel): for any sets, and for matrices of moderate size or sparse ones.
 
     minimise t   subject to   t >= |M z + b|,   each row of weights in s Q, s a number or an unknown
 """
@@ -19,7 +19,8 @@ from fccomodel.numerics.cone_programs import ConeProgram, solved
 from fccomodel.report.kkt.groups import Array, Cone, Group, Part, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
-#: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of a semidefinite matrix.
+#: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of
+#: a semidefinite matrix.
 ACCURACY, MOST, MOST_TRIANGLE = 1e-12, 300_000, 1_500
 #: Time limit by the clock, in seconds, where hardly any is left.
 LEAST_S = 0.05
@@ -30,8 +31,9 @@ Rows = tuple[sparse.csr_matrix, Array]
 
 
 def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
-    """The z with the least residual, which the groups' projections may still move a little, and whether the method came to its
-    end there or was cut short; None where the sets are none that are known, or too large, or too little work is left for it."""
+    """The z with the least residual, which the groups' projections may still move a little, and
+    whether the method came to its end there or was cut short; None where the sets are none that are
+    known, or too large, or too little work is left for it."""
     if squares.tangent is not None or not isinstance(squares.matrix, np.ndarray):
         return None
     program = _Program(squares.size)
@@ -41,7 +43,10 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     n = squares.size + program.more
     length = sparse.csr_matrix((np.array([-1.0]), (np.array([0]), np.array([n]))), shape=(1, n + 1))
     blocks = [length, -_wide(M, n + 1), *(-_wide(rows, n + 1) for rows, _ in program.rows)]
-    A, right = sparse.vstack(blocks, format="csc"), np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)])
+    A, right = (
+        sparse.vstack(blocks, format="csc"),
+        np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)]),
+    )
     if A.nnz > MOST or program.triangle > MOST_TRIANGLE:
         return None
     iterations = int(meter.left / (price := _price(A)))
@@ -56,7 +61,9 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     result = solved(numbers, accuracy=ACCURACY, iterations=iterations, seconds=seconds)
     meter.spend(price * result.iterations)
     z = np.asarray(result.x)[: squares.size]
-    return (z, str(result.status) in ENDED) if len(z) and np.isfinite(z).all() else None
+    if len(z) and np.isfinite(z).all():
+        return (z, str(result.status) in ENDED)
+    return None
 
 
 def _price(A: sparse.csc_matrix) -> float:
@@ -66,11 +73,16 @@ def _price(A: sparse.csc_matrix) -> float:
 
 
 def _stacked(squares: Squares) -> Rows:
-    """What is squared as rows: the gradient, what each function's subgradients miss, multipliers times values."""
+    """What is squared as rows: the gradient, what each function's subgradients miss, multipliers times
+    values."""
     size = squares.size
-    missed = sparse.csr_matrix((squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size))
+    missed = sparse.csr_matrix(
+        (squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size)
+    )
     kept = np.flatnonzero(squares.diagonal)
-    products = sparse.csr_matrix((squares.diagonal[kept], (np.arange(len(kept)), kept)), shape=(len(kept), size))
+    products = sparse.csr_matrix(
+        (squares.diagonal[kept], (np.arange(len(kept)), kept)), shape=(len(kept), size)
+    )
     matrix = sparse.csr_matrix(np.asarray(squares.matrix))
     return (
         sparse.vstack([matrix, missed, products], format="csr"),
@@ -83,7 +95,8 @@ def _wide(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
 
 
 class _Program:
-    """The sets as cones: ``rows`` of affine functions of the unknowns and of ``more`` variables, in ``cones`` of so many rows."""
+    """The sets as cones: ``rows`` of affine functions of the unknowns and of ``more`` variables, in
+    ``cones`` of so many rows."""
 
     def __init__(self, size: int):
         self.size, self.more, self.triangle = size, 0, 0
@@ -111,13 +124,20 @@ class _Program:
             self.nonneg(self.at(flat))
             if q.high < q.total:
                 self.nonneg(_sum((-1.0, self.at(flat)), (q.high, self.times(place, scale, len(flat)))))
-            self.append("zero", _sum((1.0, self.summed(part.at)), (-q.total, self.times(place, scale, len(part.at)))))
+            self.append(
+                "zero", _sum((1.0, self.summed(part.at)), (-q.total, self.times(place, scale, len(part.at))))
+            )
         elif q.kind == "cross":
             size = self.size + self.more + np.arange(len(flat))
             self.more += len(flat)
             for side in (1.0, -1.0):
                 self.nonneg(_sum((1.0, self.at(size)), (side, self.at(flat))))
-            self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), (1.0, self.times(place, scale, len(part.at)))))
+            self.nonneg(
+                _sum(
+                    (-1.0, self.summed(size.reshape(part.at.shape))),
+                    (1.0, self.times(place, scale, len(part.at))),
+                )
+            )
         else:
             for row in part.at:
                 self.curved(q.kind, row, q.columns, self.times(place, scale, 1))
@@ -126,7 +146,8 @@ class _Program:
                 self.part(inner, at, 1.0)
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
-        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no negative eigenvalue."""
+        """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no
+        negative eigenvalue."""
         if kind in ("ball", "positive"):
             if kind == "positive":
                 self.nonneg(self.at(row))
@@ -138,25 +159,31 @@ class _Program:
         ends = (i == j).astype(float)
         mixed = np.flatnonzero((i < n) & (j >= n))
         place = row.reshape(n, m)[i[mixed], j[mixed] - n]
-        entries = sparse.csr_matrix((np.full(len(mixed), 2**0.5), (mixed, place)), shape=(len(i), self.size + self.more))
+        entries = sparse.csr_matrix(
+            (np.full(len(mixed), 2**0.5), (mixed, place)), shape=(len(i), self.size + self.more)
+        )
         wide = _wide(scale[0], self.size + self.more)
         triangle = entries + sparse.csr_matrix(ends[:, None]) @ wide, ends * scale[1][0]
         self.triangle = max(self.triangle, len(i))
         self.rows.append(triangle)
         self.cones.append(("semidefinite", len(i)))
 
-    # ------------------------------------------------------------------------------------------------------------- rows
+    # ----------------------------------------------------------------------------------------- rows
     def at(self, places: Array) -> Rows:
         """Unknowns."""
         count = len(places)
-        entries = sparse.csr_matrix((np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more))
+        entries = sparse.csr_matrix(
+            (np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more)
+        )
         return entries, np.zeros(count)
 
     def summed(self, places: Array) -> Rows:
         """Sums along rows."""
         count, width = places.shape
         rows = np.repeat(np.arange(count), width)
-        entries = sparse.csr_matrix((np.ones(places.size), (rows, places.ravel())), shape=(count, self.size + self.more))
+        entries = sparse.csr_matrix(
+            (np.ones(places.size), (rows, places.ravel())), shape=(count, self.size + self.more)
+        )
         return entries, np.zeros(count)
 
     def times(self, place: int, scale: float, count: int) -> Rows:
@@ -183,4 +210,6 @@ def _sum(*parts: tuple[float, Rows]) -> Rows:
 
 def _joined(parts: Sequence[Rows]) -> Rows:
     columns = max(rows.shape[1] for rows, _ in parts)
-    return sparse.vstack([_wide(rows, columns) for rows, _ in parts], format="csr"), np.concatenate([const for _, const in parts])
+    return sparse.vstack([_wide(rows, columns) for rows, _ in parts], format="csr"), np.concatenate(
+        [const for _, const in parts]
+    )

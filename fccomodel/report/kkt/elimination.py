@@ -1,5 +1,6 @@
-"""A symmetric matrix that is eliminated level by level: every node has few neighbours on later levels, which are neighbours of
-each other, so that nothing is filled in (T. Davis, Direct Methods for Sparse Linear Systems, 2006, chapter 4)."""
+"""A symmetric matrix that is eliminated level by level: every node has few neighbours on later levels,
+which are neighbours of each other, so that nothing is filled in (T. Davis, Direct Methods for
+Sparse Linear Systems, 2006, chapter 4)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ NONE = -1
 
 
 class Elimination:
-    """The pattern of such a matrix: ``later[k]`` are the neighbours of node k on later levels, ``NONE`` where there are fewer."""
+    """The pattern of such a matrix: ``later[k]`` are the neighbours of node k on later levels,
+    ``NONE`` where there are fewer."""
 
     def __init__(self, later: Array, level: Array):
         self.later, self.size = later, len(level)
@@ -21,8 +23,8 @@ class Elimination:
         self.updates = [[*self._updates(nodes, level)] for nodes in self.levels]
 
     def _updates(self, nodes: Array, level: Array) -> Iterator[tuple[int, int, Array, Array, Array]]:
-        """Two slots, which of the nodes have both, and the entry that their product goes to: its node and slot, which is the
-        number of slots on the diagonal."""
+        """Two slots, which of the nodes have both, and the entry that their product goes to: its node
+        and slot, which is the number of slots on the diagonal."""
         later, width = self.later[nodes], self.later.shape[1]
         for i in range(width):
             for j in range(i, width):
@@ -32,12 +34,15 @@ class Elimination:
                 first, second = later[both, i], later[both, j]
                 swapped = level[first] > level[second]
                 first, second = np.where(swapped, second, first), np.where(swapped, first, second)
-                slot = np.argmax(self.later[first] == second[:, None], axis=1) if i < j else np.full(len(both), width)
+                if i < j:
+                    slot = np.argmax(self.later[first] == second[:, None], axis=1)
+                else:
+                    slot = np.full(len(both), width)
                 yield i, j, both, first, slot
 
     def factored(self, diagonal: Array, beside: Array) -> Factored:
-        """Of the matrix with this diagonal and these entries beside it, at the slots of ``later``; LinAlgError where rounding
-        changes the sign of a pivot."""
+        """Of the matrix with this diagonal and these entries beside it, at the slots of ``later``;
+        LinAlgError where rounding changes the sign of a pivot."""
         entries, sign = np.column_stack([beside, diagonal]), np.sign(diagonal)
         for nodes, updates in zip(self.levels, self.updates, strict=True):
             if (entries[nodes, -1] * sign[nodes] <= 0).any():
@@ -55,11 +60,17 @@ class Factored:
         self.pattern, self.pivots = pattern, torch.from_numpy(entries[:, -1:].copy())
         self.steps = [[*self._steps(nodes, entries)] for nodes in pattern.levels]
 
-    def _steps(self, nodes: Array, entries: Array) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    def _steps(
+        self, nodes: Array, entries: Array
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
         for slot, column in enumerate(self.pattern.later[nodes].T):
             if len(used := nodes[column != NONE]):
                 rates = entries[used, slot] / entries[used, -1]
-                yield torch.from_numpy(used), torch.from_numpy(column[column != NONE]), torch.from_numpy(rates[:, None])
+                yield (
+                    torch.from_numpy(used),
+                    torch.from_numpy(column[column != NONE]),
+                    torch.from_numpy(rates[:, None]),
+                )
 
     def solve(self, right: torch.Tensor) -> torch.Tensor:
         """The matrix's inverse times ``right`` (nodes, columns)."""

@@ -1,4 +1,5 @@
-"""The sets that multipliers and the weights of kinks are in: to project on, and to find the point furthest down a slope in."""
+"""The sets that multipliers and the weights of kinks are in: to project on, and to find the point
+furthest down a slope in."""
 
 from __future__ import annotations
 
@@ -45,10 +46,13 @@ class Part:
 
     def nearest(self, z: Array, scale: float) -> Array:
         """The nearest weights to those in z, kinks inside left alone."""
-        return scale * self.weights.project(z[self.at] / scale) if scale > 1e-200 else np.zeros(self.at.shape)
+        if scale > 1e-200:
+            return scale * self.weights.project(z[self.at] / scale)
+        return np.zeros(self.at.shape)
 
     def project(self, z: Array, scale: float) -> None:
-        """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all only without them."""
+        """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all
+        only without them."""
         z[self.at] = self.nearest(z, scale)
         for place, parts in self.inside.items():
             for part in parts:
@@ -91,7 +95,8 @@ class Weighing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cone:
-    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda Q_j, lambda >= 0."""
+    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda
+    Q_j, lambda >= 0."""
 
     at: int
     parts: tuple[Part, ...]
@@ -100,7 +105,9 @@ class Cone:
         if len(self.parts) == 1 and self.parts[0].weights.kind == "box" and self.parts[0].at.size == 1:
             self._wedge(z)
             return
-        high = max(0.0, z[self.at]) + sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts) + 1e-300
+        high = (
+            max(0.0, z[self.at]) + sum(10 * float(np.abs(z[part.at]).sum()) for part in self.parts) + 1e-300
+        )
         scale = _root(lambda scale: self._rises(z, scale), 0.0, high)
         z[self.at] = scale
         for part in self.parts:
@@ -122,7 +129,8 @@ class Cone:
         return slope
 
     def _wedge(self, z: Array) -> None:
-        """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between two rays."""
+        """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between
+        two rays."""
         (part,) = self.parts
         place, weights = part.at.item(), part.weights
         x, y = z[self.at], z[place]
@@ -136,10 +144,12 @@ class Cone:
 
 
 def _root(f: Callable[[float], float], low: float, high: float, accuracy: float = 1e-16) -> float:
-    """Where f, which does not decrease, changes its sign between the two (or the nearer end), to ``accuracy`` of their distance.
+    """Where f, which does not decrease, changes its sign between the two (or the nearer end), to
+    ``accuracy`` of their distance.
 
-    False position kept so near the middle that no more steps than bisection's, and one, are taken (I. Oliveira and R. Takahashi,
-    An enhancement of the bisection method average performance preserving minmax optimality, 2020).
+    False position kept so near the middle that no more steps than bisection's, and one, are taken
+    (I. Oliveira and R. Takahashi, An enhancement of the bisection method average performance
+    preserving minmax optimality, 2020).
     """
     f_low, f_high, length = f(low), f(high), high - low
     if f_low >= 0 or f_high <= 0:
@@ -153,11 +163,17 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
         inward = copysign(1.0, middle - guess)
         place = guess + inward * min(0.4 * half * (half / length), abs(middle - guess))
         reach = accuracy * length * 2.0 ** (steps - k) - half
-        place = place if abs(place - middle) <= reach else middle - inward * reach
+        if abs(place - middle) <= reach:
+            place = place
+        else:
+            place = middle - inward * reach
         f_place = f(place)
         if f_place == 0:
             return place
-        low, f_low, high, f_high = (place, f_place, high, f_high) if f_place < 0 else (low, f_low, place, f_place)
+        if f_place < 0:
+            low, f_low, high, f_high = (place, f_place, high, f_high)
+        else:
+            low, f_low, high, f_high = (low, f_low, place, f_place)
     return (low + high) / 2
 
 
@@ -167,5 +183,7 @@ Group = Simple | Weighing | Cone
 def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
     """The weights of all kinks, those inside others too."""
     for group in groups:
-        for part in (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ():
+        for part in (
+            (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ()
+        ):
             yield from part.all()

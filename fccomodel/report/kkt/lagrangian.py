@@ -32,7 +32,10 @@ class Root(NamedTuple):
 
 def roots(system: System, multipliers: Array) -> list[Root]:
     """The functions that the Lagrangian is the sum of."""
-    constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
+    constraints = [
+        Root(constraint.body, 1.0, weights, constraint)
+        for constraint, weights in of_members(system, multipliers)
+    ]
     return [Root(system.problem.objective.expr, system.sign), *constraints]
 
 
@@ -50,40 +53,45 @@ Term = tuple[Root, ir.Expr]
 Weights = Sequence[tuple[int, Array]]
 Instead = Mapping[int, ir.Expr]
 
-#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that it is; by how much that of a
-#: Hessian at a point may, and of what length the difference is.
+#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that
+#: it is; by how much that of a Hessian at a point may, and of what length the difference is.
 ALIKE, ROUGHLY, SHORT = 1e-6, 1e-4, 1e-7
-#: The share of a Hessian's largest eigenvalue by which the others are made less for rounding: of one that is constant, and of one
-#: at a point, or of terms that stand for others.
+#: The share of a Hessian's largest eigenvalue by which the others are made less for rounding: of
+#: one that is constant, and of one at a point, or of terms that stand for others.
 CONSTANT, AT_A_POINT = 1e-10, 1e-9
 #: Numbers of a Hessian's products that are held at once.
 TOGETHER = 2_000_000
 
 
 def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
-    """Of the sum of the roots at any point, each with an expression of choice in place of its own, and of weighted terms of kinks
-    (by record)."""
+    """Of the sum of the roots at any point, each with an expression of choice in place of its own, and
+    of weighted terms of kinks (by record)."""
     total, leaves = differentiable_sum(system, terms, at, weights)
     return _slopes(total, leaves)
 
 
 def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array:
-    """Of such a sum that is quadratic: its gradient differentiated once more, where that can be and agrees with a difference of
-    gradients; else by a difference for each variable."""
+    """Of such a sum that is quadratic: its gradient differentiated once more, where that can be and
+    agrees with a difference of gradients; else by a difference for each variable."""
     origin = gradient(system, terms, np.zeros(system.d), weights)
     columns = _twice(system, terms, weights)
     if columns is not None:
         along = gradient(system, terms, np.ones(system.d), weights) - origin
-        if not np.abs(columns.sum(axis=0) - along).max() <= ALIKE * max(np.abs(columns).max(), np.abs(along).max()):
+        if not np.abs(columns.sum(axis=0) - along).max() <= ALIKE * max(
+            np.abs(columns).max(), np.abs(along).max()
+        ):
             columns = None
     if columns is None:
         columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
     return (columns + columns.T) / 2
 
 
-def hessian(system: System, terms: list[Term], weights: Weights, instead: Instead, meter: Meter) -> Array | None:
-    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is not known, disagrees with a
-    difference of gradients, or takes more work than is left, by what its first rows take."""
+def hessian(
+    system: System, terms: list[Term], weights: Weights, instead: Instead, meter: Meter
+) -> Array | None:
+    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is
+    not known, disagrees with a difference of gradients, or takes more work than is left, by what
+    its first rows take."""
     at = np.concatenate([system.point[name].detach().numpy().ravel() for name in system.names])
     columns = _twice(system, terms, weights, at, instead, meter)
     if columns is None or not np.isfinite(columns).all():
@@ -91,7 +99,9 @@ def hessian(system: System, terms: list[Term], weights: Weights, instead: Instea
     way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
     ends = [_slopes(*differentiable_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
     apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
-    return (columns + columns.T) / 2 if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0) else None
+    if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0):
+        return (columns + columns.T) / 2
+    return None
 
 
 def spectrum(matrix: Array, share: float) -> tuple[Array, Array]:
@@ -101,11 +111,15 @@ def spectrum(matrix: Array, share: float) -> tuple[Array, Array]:
 
 
 def _twice(
-    system: System, terms: list[Term], weights: Weights, at: Array | None = None, instead: Instead | None = None,
+    system: System,
+    terms: list[Term],
+    weights: Weights,
+    at: Array | None = None,
+    instead: Instead | None = None,
     meter: Meter | None = None,
-) -> Array | None:  # fmt: skip
-    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are differentiated only once, or
-    all rows take more work than is left."""
+) -> Array | None:
+    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are
+    differentiated only once, or all rows take more work than is left."""
     if at is None:
         at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
     total, leaves = differentiable_sum(system, terms, at, weights, instead)
@@ -134,7 +148,9 @@ def _first_of(times: int, work: Callable[[], Any], meter: Meter) -> Any:
     return result
 
 
-def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int, meter: Meter) -> Iterator[Array]:
+def _rows(
+    slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int, meter: Meter
+) -> Iterator[Array]:
     """The derivatives of every entry of some gradients, ``most`` at once where their operations allow it."""
     flat = torch.cat([slope.reshape(-1) for slope in slopes])
     units = torch.eye(len(flat), dtype=flat.dtype).split(most)
@@ -142,7 +158,9 @@ def _rows(slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int,
         for k, some in enumerate(units if most > 1 else ()):
             work = partial(vector_products, [flat], leaves, [some])
             found = zip(work() if k else _first_of(len(units), work, meter), leaves, strict=True)
-            parts = (torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found)
+            parts = (
+                torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found
+            )
             yield torch.cat([part.double() for part in parts], 1).numpy()
     except RuntimeError:
         most = 1
@@ -181,5 +199,7 @@ def differentiable_sum(
     if weights:
         recorder = Recorder(system.kinks, frozen=system.records, instead=instead or {})
         system.evaluate(evaluator.point, recorder)
-        total = total + sum((recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights)
+        total = total + sum(
+            (recorder.records[k].terms * torch.from_numpy(factors)).sum() for k, factors in weights
+        )
     return total, leaves

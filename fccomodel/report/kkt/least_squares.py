@@ -1,4 +1,5 @@
-"""The least squares by which multipliers and weights of kinks are chosen: a sum of a few dense rows and of sparse ones."""
+"""The least squares by which multipliers and weights of kinks are chosen: a sum of a few dense rows
+and of sparse ones."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Squares:
         sum of rate z of those that k owns + constant   what the subgradients of function k miss
         diagonal z                                      multipliers times values of constraints
 
-    tangent   the part of a gradient that no normal of the variables' simple sets can cancel; None for all of it
+    tangent   the part of a gradient that no normal of the variables' simple sets can cancel; None
+              for all of it
     """
 
     matrix: Linear
@@ -54,7 +56,10 @@ class Squares:
     def residual(self, z: Array) -> Array:
         """What is squared, one after the other."""
         slope = self.matrix @ z + self.offset
-        slope = slope if self.tangent is None else self.tangent(slope)
+        if self.tangent is None:
+            slope = slope
+        else:
+            slope = self.tangent(slope)
         missed = np.bincount(self.owner, self.rate * z, len(self.constant)) + self.constant
         return np.concatenate([slope, missed, self.diagonal * z])
 
@@ -83,7 +88,10 @@ class Squares:
 
     def scaled(self, scale: Array) -> Squares:
         """The same for z / scale; its groups are left out."""
-        matrix = self.matrix * scale if isinstance(self.matrix, np.ndarray) else Scaled(self.matrix, scale)
+        if isinstance(self.matrix, np.ndarray):
+            matrix = self.matrix * scale
+        else:
+            matrix = Scaled(self.matrix, scale)
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
 
     def over(self, tangent: Callable[[Array], Array]) -> Squares:
@@ -93,7 +101,11 @@ class Squares:
     def extended(self, columns: Array, free: Array) -> Squares:
         """With more unknowns, these columns of the matrix, at least 0 or ``free``."""
         more = np.zeros(len(free))
-        groups = [*self.groups, Simple(at=self.size + np.arange(len(free)), free=free)] if len(free) else self.groups
+        groups = (
+            [*self.groups, Simple(at=self.size + np.arange(len(free)), free=free)]
+            if len(free)
+            else self.groups
+        )
         return replace(
             self,
             matrix=np.concatenate([np.asarray(self.matrix), columns], 1),

@@ -1,4 +1,5 @@
-"""The multipliers and weights with which a point comes nearest to stationarity: least squares over a convex set."""
+"""The multipliers and weights with which a point comes nearest to stationarity: least squares over a
+convex set."""
 
 from __future__ import annotations
 
@@ -21,15 +22,16 @@ MANY = 40
 FEW = 8
 #: Counted seconds for an exact answer, before one by projected gradients is tried.
 PATIENCE_S = 10.0
-#: From so many multiplications on, or with fewer counted seconds left, projected gradients are tried before an exact answer, for
-#: so many iterations.
+#: From so many multiplications on, or with fewer counted seconds left, projected gradients are
+#: tried before an exact answer, for so many iterations.
 DEAR, LITTLE, FIRST = 1e8, 1.0, 200
 
 
 def solve(squares: Squares, start: Array, meter: Meter) -> Array:
     """The z with the least residual; the best found with the work left.
 
-    Exact where ``tangent`` is None and the matrix is known by its entries, and not very large; else by projected gradients.
+    Exact where ``tangent`` is None and the matrix is known by its entries, and not very large; else
+    by projected gradients.
     """
     if not squares.size:
         return start
@@ -47,7 +49,9 @@ def solve(squares: Squares, start: Array, meter: Meter) -> Array:
         found = _bounded(reduced, found.z, meter)
     if not found.exact:
         found = _by_vertices(squares, found.z, meter)
-    return found.z if found.exact else descend(reduced, found.z, meter).z
+    if found.exact:
+        return found.z
+    return descend(reduced, found.z, meter).z
 
 
 def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
@@ -72,17 +76,22 @@ def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
 def _bounded(squares: Squares, start: Array, meter: Meter) -> Found:
     """By the interior point in half the work left, where it is no worse than the start."""
     part = meter.part(meter.left / 2)
-    better = _no_worse(squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), part), start)
+    better = _no_worse(
+        squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), part), start
+    )
     meter.spend(part.spent)
     return better._replace(exact=better.exact and not part.over)
 
 
 def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
-    """Unknowns in their sets, where they are no worse than the start; exact where the method that found them came to its end."""
+    """Unknowns in their sets, where they are no worse than the start; exact where the method that
+    found them came to its end."""
     for group in squares.groups:
         group.project(z)
     better = np.linalg.norm(squares.residual(z)) <= np.linalg.norm(squares.residual(start))
-    return Found(z, True) if better else Found(start, False)
+    if better:
+        return Found(z, True)
+    return Found(start, False)
 
 
 def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
@@ -117,39 +126,65 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
     if not lipschitz:
         return Found(begin * scale, True)
     found = fista.least_squares(
-        reduced.residual, reduced.pulled, project, begin,
-        lipschitz=lipschitz, price=_price(reduced, begin), meter=meter, iterations=iterations,
-    )  # fmt: skip
+        reduced.residual,
+        reduced.pulled,
+        project,
+        begin,
+        lipschitz=lipschitz,
+        price=_price(reduced, begin),
+        meter=meter,
+        iterations=iterations,
+    )
     return Found(found.z * scale, found.exact)
 
 
 def _price(squares: Squares, z: Array) -> float:
     """Counted seconds of an iteration: of passes over the rows, of the matrix's entries, and of the rest."""
     entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
-    return priced(lambda: squares.pulled(squares.residual(z)))[1] + multiplied(2 * entries + 20 * len(z), calls=20)
+    return priced(lambda: squares.pulled(squares.residual(z)))[1] + multiplied(
+        2 * entries + 20 * len(z), calls=20
+    )
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:
-    """The largest eigenvalue of the squares' Hessian, with a margin, by the power method; normals are left in."""
+    """The largest eigenvalue of the squares' Hessian, with a margin, by the power method; normals are
+    left in."""
     linear = Squares(
-        matrix=squares.matrix, offset=np.zeros(len(squares.offset)), owner=squares.owner, rate=squares.rate,
-        constant=np.zeros(len(squares.constant)), diagonal=squares.diagonal,
-    )  # fmt: skip
-    rounds = rounds if squares.dense else rounds // 3
-    return 1.1 * power_method.largest_eigenvalue(lambda z: linear.pulled(linear.residual(z)), squares.size, rounds)
+        matrix=squares.matrix,
+        offset=np.zeros(len(squares.offset)),
+        owner=squares.owner,
+        rate=squares.rate,
+        constant=np.zeros(len(squares.constant)),
+        diagonal=squares.diagonal,
+    )
+    if squares.dense:
+        rounds = rounds
+    else:
+        rounds = rounds // 3
+    return 1.1 * power_method.largest_eigenvalue(
+        lambda z: linear.pulled(linear.residual(z)), squares.size, rounds
+    )
 
 
 def _scales(squares: Squares) -> Array:
-    """Factors that make columns of one size. The entries of a cone have one factor, so that it stays a cone."""
+    """Factors that make columns of one size. The entries of a cone have one factor, so that it stays a
+    cone."""
     norms = squares.norms()
     typical = float(norms.max()) or 1.0
     scale = np.ones(len(norms))
     for group in squares.groups:
         if isinstance(group, Simple):
             sizes = norms[group.at]
-            scale[group.at] = np.where(sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0)
+            scale[group.at] = np.where(
+                sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0
+            )
         elif isinstance(group, Cone):
-            places = np.concatenate([[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]).astype(int)
+            places = np.concatenate(
+                [[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]
+            ).astype(int)
             size = float(norms[places].max())
-            scale[places] = typical / size if size > 1e-12 * typical else 1.0
+            if size > 1e-12 * typical:
+                scale[places] = typical / size
+            else:
+                scale[places] = 1.0
     return scale

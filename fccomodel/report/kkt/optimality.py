@@ -1,12 +1,15 @@
-"""The multipliers and the subgradients of kinks that make a point's KKT residual least, or those of given multipliers.
+"""The multipliers and the subgradients of kinks that make a point's KKT residual least, or those of
+given multipliers.
 
-Unknown are the multipliers nu and, for every function (f or a c_k) that contains a kink, the kink's weights q times the
-function's multiplier (1 for f); of a kink inside a term of another kink, times the weight of that term. With s the functions'
-gradients at kinks held fixed, a their slopes in the kinks' values phi, and t the kinks' terms, the squares of these are summed:
+Unknown are the multipliers nu and, for every function (f or a c_k) that contains a kink, the kink's
+weights q times the function's multiplier (1 for f); of a kink inside a term of another kink, times
+the weight of that term. With s the functions' gradients at kinks held fixed, a their slopes in the
+kinks' values phi, and t the kinks' terms, the squares of these are summed:
 
     s_f + sum nu_k s_k + sum a q t', less the normals of simple sets;   nu_k c_k;   |a| (nu phi - q t) of every function
 
-The gradients are held by row where they are few, else known by their products alone: one pass over the rows for each.
+The gradients are held by row where they are few, else known by their products alone: one pass over
+the rows for each.
 """
 
 from __future__ import annotations
@@ -40,7 +43,8 @@ class Optimum:
     weights    of the terms of records in it, by record
     plain      norm of the objective's own gradient, its kinks at their largest terms
     unknowns   the multipliers of the constraints kept, and the weights
-    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want of work left)
+    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want
+               of work left)
     missing    labels without a given multiplier
     """
 
@@ -64,10 +68,12 @@ def optimum(
     held: Collection[int] = (),
     start: Array | None = None,
 ) -> Optimum:
-    """The least residual over all admissible multipliers and weights; over the weights alone where multipliers are prescribed.
+    """The least residual over all admissible multipliers and weights; over the weights alone where
+    multipliers are prescribed.
 
-    A constraint that ``prescribed`` does not name has multiplier 0. The records ``held`` keep the weights of their largest terms.
-    The search begins at the unknowns ``start``, or with multipliers 0 and the largest terms.
+    A constraint that ``prescribed`` does not name has multiplier 0. The records ``held`` keep the
+    weights of their largest terms. The search begins at the unknowns ``start``, or with multipliers
+    0 and the largest terms.
     """
     nu = np.zeros(len(system.values))
     if prescribed is not None:
@@ -91,13 +97,16 @@ def optimum(
         plain=plain,
         unknowns=z,
         weighed=shared.weighed,
-        missing=() if prescribed is None else tuple(label for label in system.labels if label not in prescribed),
+        missing=()
+        if prescribed is None
+        else tuple(label for label in system.labels if label not in prescribed),
     )
 
 
 class Lagrangian:
-    """Gradient and slacks of the Lagrangian as affine functions of the unknowns: the multipliers of the constraints kept, then
-    the weights of the pairs; ``topped`` keep their largest terms, and constraints that are not kept the multipliers ``nu``."""
+    """Gradient and slacks of the Lagrangian as affine functions of the unknowns: the multipliers of
+    the constraints kept, then the weights of the pairs; ``topped`` keep their largest terms, and
+    constraints that are not kept the multipliers ``nu``."""
 
     def __init__(self, system: System, weighed: bool, held: Collection[int], nu: Array):
         self.system, self.count = system, len(system.kept)
@@ -107,7 +116,10 @@ class Lagrangian:
         self.size = self.count + sum(pair.at.size for pair in self.pairs)
         others = nu.copy()
         others[system.kept] = 0.0
-        self.rest = _of_others(system, others) if others.any() else np.zeros(system.d)
+        if others.any():
+            self.rest = _of_others(system, others)
+        else:
+            self.rest = np.zeros(system.d)
 
     def at_top(self, nu: Array) -> Array:
         """The unknowns where every kink takes its largest terms."""
@@ -118,11 +130,15 @@ class Lagrangian:
 
     def charges(self, z: Array) -> list[Charge]:
         """The weights of all terms."""
-        topped = [pair.charge(self.tops[pair.record][pair.instances] * self._times(pair, z)) for pair in self.topped]
+        topped = [
+            pair.charge(self.tops[pair.record][pair.instances] * self._times(pair, z)) for pair in self.topped
+        ]
         return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
 
     def _times(self, pair: Pair, z: Array) -> float:
-        return float(z[pair.function - 1]) if pair.function else 1.0
+        if pair.function:
+            return float(z[pair.function - 1])
+        return 1.0
 
     def gradient(self, z: Array) -> Array:
         """Without the normals of simple sets."""
@@ -175,7 +191,10 @@ class Lagrangian:
         """The least squares of all unknowns."""
         owner, rate, diagonal = np.zeros(self.size, dtype=int), np.zeros(self.size), np.zeros(self.size)
         constant = np.zeros(1 + self.count)
-        owner[: self.count], diagonal[: self.count] = 1 + np.arange(self.count), self.system.values[self.system.kept]
+        owner[: self.count], diagonal[: self.count] = (
+            1 + np.arange(self.count),
+            self.system.values[self.system.kept],
+        )
         for pair, (by_term, alone) in zip(self.pairs, self.slack_rows, strict=True):
             owner[pair.at] = pair.function
             rate[pair.at] += pair.chosen(by_term)
@@ -185,15 +204,24 @@ class Lagrangian:
             else:
                 constant[pair.function] += more
         return Squares(
-            matrix=self.matrix(shared), offset=self.gradient(np.zeros(self.size)), owner=owner, rate=rate, constant=constant,
-            diagonal=diagonal, groups=_groups(self.system, self.pairs),
-        )  # fmt: skip
+            matrix=self.matrix(shared),
+            offset=self.gradient(np.zeros(self.size)),
+            owner=owner,
+            rate=rate,
+            constant=constant,
+            diagonal=diagonal,
+            groups=_groups(self.system, self.pairs),
+        )
 
 
 def _of_others(system: System, multipliers: Array) -> Array:
-    """The gradient of constraints that are not kept, times their multipliers, kinks as automatic differentiation takes them."""
+    """The gradient of constraints that are not kept, times their multipliers, kinks as automatic
+    differentiation takes them."""
     at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
-    constraints = [Root(constraint.body, 1.0, weights, constraint) for constraint, weights in of_members(system, multipliers)]
+    constraints = [
+        Root(constraint.body, 1.0, weights, constraint)
+        for constraint, weights in of_members(system, multipliers)
+    ]
     return gradient(system, [(root, root.expr) for root in constraints], at)
 
 
@@ -202,14 +230,20 @@ def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *,
     if fixed:
         at = np.concatenate([z[:count], np.zeros(len(z) - count)])
         groups: list[Group] = [
-            Weighing(part=part, scale=max(pair.times(z), 0.0)) for pair, part in _parts(lagrangian.pairs, count, shift=count)
+            Weighing(part=part, scale=max(pair.times(z), 0.0))
+            for pair, part in _parts(lagrangian.pairs, count, shift=count)
         ]
         missed = np.bincount(squares.owner, squares.rate * at, 1 + count) + squares.constant
         matrix: Linear = _columns_from(squares.matrix, count, len(z))
         squares = Squares(
-            matrix=matrix, offset=squares.matrix @ at + squares.offset, owner=squares.owner[count:],
-            rate=squares.rate[count:], constant=missed, diagonal=squares.diagonal[count:], groups=groups,
-        )  # fmt: skip
+            matrix=matrix,
+            offset=squares.matrix @ at + squares.offset,
+            owner=squares.owner[count:],
+            rate=squares.rate[count:],
+            constant=missed,
+            diagonal=squares.diagonal[count:],
+            groups=groups,
+        )
         return np.concatenate([z[:count], _beside_normals(lagrangian.system, squares, z[count:], meter)])
     return _beside_normals(lagrangian.system, squares, z, meter)
 
@@ -220,11 +254,14 @@ def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
         return columns
     before = np.zeros(first)
     shape = (matrix.shape[0], size - first)
-    return Products(shape, lambda z: matrix @ np.concatenate([before, z]), lambda rest: (matrix.T @ rest)[first:])
+    return Products(
+        shape, lambda z: matrix @ np.concatenate([before, z]), lambda rest: (matrix.T @ rest)[first:]
+    )
 
 
 def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) -> Array:
-    """The least squares with the normals of simple sets among the unknowns, or taken off by ``tangent`` where they are many."""
+    """The least squares with the normals of simple sets among the unknowns, or taken off by
+    ``tangent`` where they are many."""
     if not system.projected:
         return solve(squares, z, meter)
     if not squares.dense or (generators := system.generators(MOST_NORMALS)) is None:
@@ -234,7 +271,8 @@ def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) ->
 
 
 def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:
-    """The kinks that one of ``count`` multipliers scales, or nothing, with those inside them; places are less ``shift``."""
+    """The kinks that one of ``count`` multipliers scales, or nothing, with those inside them; places
+    are less ``shift``."""
     unknown = [pair for pair in pairs if pair.at.size]
     nested: dict[int, list[Pair]] = {}
     for pair in (p for p in unknown if p.factor >= count):
@@ -242,14 +280,19 @@ def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Pa
 
     def part(pair: Pair) -> Part:
         places = pair.at.ravel().tolist() if nested else ()
-        inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places if place in nested}
+        inside = {
+            place - shift: tuple(part(inner) for inner in nested[place])
+            for place in places
+            if place in nested
+        }
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
 
     return [(pair, part(pair)) for pair in unknown if pair.factor < count]
 
 
 def _groups(system: System, pairs: list[Pair]) -> list[Group]:
-    """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain multipliers."""
+    """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain
+    multipliers."""
     groups: list[Group] = []
     coned: dict[int, list[Part]] = {}
     for pair, part in _parts(pairs, len(system.kept)):

@@ -1,12 +1,15 @@
-"""How sure the objective and the constraints at a point are, where the rows are a sample: confidence intervals.
+"""How sure the objective and the constraints at a point are, where the rows are a sample: confidence
+intervals.
 
-The variance is that of the delete-a-group jackknife: rows are dealt into G groups, each is left out in turn, and
+The variance is that of the delete-a-group jackknife: rows are dealt into G groups, each is left out
+in turn, and
 
     variance = (G - 1)/G * sum over groups of |value without the group - their mean|^2,
 
-which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group jackknife, J. Official Statistics 17,
-2001). Independent tables add up. Half-widths are Student's, with G - 1 degrees of freedom. What a value is off for being of few
-rows, as a function of means is that is not linear, is (G - 1) times their mean less the value (M. Quenouille, Notes on bias in
+which for smooth functions of means tends to the delta method's (P. Kott, The delete-a-group
+jackknife, J. Official Statistics 17, 2001). Independent tables add up. Half-widths are Student's,
+with G - 1 degrees of freedom. What a value is off for being of few rows, as a function of means is
+that is not linear, is (G - 1) times their mean less the value (M. Quenouille, Notes on bias in
 estimation, Biometrika 43, 1956).
 """
 
@@ -38,7 +41,8 @@ CONFIDENCE = 0.95
 class Estimate:
     """``value +- half`` with 95% confidence.
 
-    holds   of a constraint: True where it holds all over the interval, False where it fails all over it, None where the rows
+    holds   of a constraint: True where it holds all over the interval, False where it fails all
+            over it, None where the rows
             cannot tell
     """
 
@@ -49,8 +53,8 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Intervals:
-    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no half-widths; ``cut``: what was
-    estimated on fewer rows, for want of time."""
+    """The estimates at a point; ``groups`` that were left out in turn, or ``why`` there are no
+    half-widths; ``cut``: what was estimated on fewer rows, for want of time."""
 
     objective: Estimate
     constraints: Mapping[str, Estimate] = field(default_factory=dict)
@@ -60,7 +64,8 @@ class Intervals:
 
 
 def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDGET_S) -> Intervals:
-    """The objective as written and every constraint's left minus right side, with what other rows could make of them."""
+    """The objective as written and every constraint's left minus right side, with what other rows
+    could make of them."""
     sure = deviations(bound, point, seed=seed, budget=budget)
     halves = student((1 + CONFIDENCE) / 2, max(sure.groups, FEWEST) - 1) * sure.errors
     estimates = [
@@ -69,14 +74,18 @@ def intervals(bound: Bound, point: Point, *, seed: int = 0, budget: float = BUDG
     ]
     named = dict(zip(sure.labels, estimates[1:], strict=True))
     first = Estimate(value=estimates[0].value, half=estimates[0].half)
-    cut = "" if sure.share == 1.0 else f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
+    if sure.share == 1.0:
+        cut = ""
+    else:
+        cut = f"half-widths are those of {sure.share:.2g} of the rows, drawn at random, times its root"
     return Intervals(objective=first, constraints=named, groups=sure.groups, why=sure.why, cut=cut)
 
 
 class Deviations(NamedTuple):
-    """The values of the objective and the constraints, the constraints' labels and which are equalities, the standard errors of
-    the values, from how many groups, or why there are none; ``share``: of the rows that the errors are from; ``biases``: by how
-    much the values are off for being of so few rows."""
+    """The values of the objective and the constraints, the constraints' labels and which are
+    equalities, the standard errors of the values, from how many groups, or why there are none;
+    ``share``: of the rows that the errors are from; ``biases``: by how much the values are off for
+    being of so few rows."""
 
     values: np.ndarray
     labels: list[str]
@@ -91,8 +100,9 @@ class Deviations(NamedTuple):
 def deviations(
     bound: Bound, point: Point, *, seed: int = 0, most: int = GROUPS, budget: float = BUDGET_S
 ) -> Deviations:
-    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget; where the fewest would, on
-    so few of the rows, whose errors are larger by the square root of how many fewer."""
+    """The standard errors at a point, from ``most`` groups, where they take no longer than the budget;
+    where the fewest would, on so few of the rows, whose errors are larger by the square root of how
+    many fewer."""
 
     def of(part: Bound) -> np.ndarray:
         return values(part, point, seed)[0]
@@ -102,15 +112,26 @@ def deviations(
         tables = subsets.averaged(bound.problem)
         once = took * max(len(tables), 1)
         count = next((k for k in (most, GROUPS) if once * k <= budget), FEWEST)
-        variance, bias, why, share = np.full(len(found), np.nan), np.full(len(found), np.nan), _refused(bound, tables), 1.0
+        variance, bias, why, share = (
+            np.full(len(found), np.nan),
+            np.full(len(found), np.nan),
+            _refused(bound, tables),
+            1.0,
+        )
         if not why:
             share = min(budget / (FEWEST * once), 1.0)
-            part = bound if share == 1.0 else subsets.part(bound, subsets.held(bound, share, seed))
+            if share == 1.0:
+                part = bound
+            else:
+                part = subsets.part(bound, subsets.held(bound, share, seed))
             why = _refused(part, tables)
         if not why:
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
             try:
-                whole = found if share == 1.0 else of(part)
+                if share == 1.0:
+                    whole = found
+                else:
+                    whole = of(part)
                 several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
                 variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:
@@ -132,7 +153,9 @@ def _refused(bound: Bound, tables: list[str]) -> str:
     if owners := [owner for name, owner in subsets.lengths(bound.problem) if name in tables]:
         return f"{owners[0]} has an entry for each row"
     few = [name for name in tables if bound.tables[name].n < 2 * FEWEST]
-    return f"`{few[0]}` has {bound.tables[few[0]].n} rows" if few else ""
+    if few:
+        return f"`{few[0]}` has {bound.tables[few[0]].n} rows"
+    return ""
 
 
 def _jackknife(
@@ -155,13 +178,16 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
 
     with one_thread():
         whole = of(bound)
-        variances = [_jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in subsets.averaged(bound.problem)]
+        variances = [
+            _jackknife(bound, name, of, seed, GROUPS, whole)[0] for name in subsets.averaged(bound.problem)
+        ]
         return float(whole[0]), float(np.sqrt(np.sum(variances)))
 
 
 def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """A group for each row, of equal sizes and at random: how many rows a class has is a part of the error too. No class is lost:
-    one that is in a group as a whole has a row in the next, and a lone row is in none (-1)."""
+    """A group for each row, of equal sizes and at random: how many rows a class has is a part of the
+    error too. No class is lost: one that is in a group as a whole has a row in the next, and a lone
+    row is in none (-1)."""
     group = rng.permutation(len(strata)) % count
     size = np.bincount(strata)
     least, most = np.full(len(size), count), np.full(len(size), -1)
@@ -170,14 +196,21 @@ def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndar
     _, first = np.unique(strata, return_index=True)
     within = first[(least == most) & (size > 1)]
     group[within] = (group[within] + 1) % count
-    group[first[size == 1]] = -1 if len(size) > 1 else group[first[size == 1]]
+    if len(size) > 1:
+        group[first[size == 1]] = -1
+    else:
+        group[first[size == 1]] = group[first[size == 1]]
     return group
 
 
 def _holds(value: float, half: float, equal: bool) -> bool | None:
     if equal or np.isnan(half):
         return False if equal and abs(value) > half else None
-    return True if value + half <= 0 else False if value - half > 0 else None
+    if value + half <= 0:
+        return True
+    if value - half > 0:
+        return False
+    return None
 
 
 def student(share: float, freedom: int) -> float:

@@ -1,21 +1,27 @@
-"""Constraints on expectations over rows, tightened so that they hold for new rows with a given confidence.
+"""Constraints on expectations over rows, tightened so that they hold for new rows with a given
+confidence.
 
-A constraint c(w) <= 0 of means over rows is asked of the rows at hand as c_n(w) + m <= 0, with m = q s: s is the standard error
-of c_n(w) by the delta method (``report/new_rows/intervals.py``, for functions of several means alike), and q
+A constraint c(w) <= 0 of means over rows is asked of the rows at hand as c_n(w) + m <= 0, with m =
+q s: s is the standard error of c_n(w) by the delta method (``report/new_rows/intervals.py``, for
+functions of several means alike), and q
 
-    by bagging   the order statistic of  max_k c_n,k(w_b) / s_k + q_0  over answers w_b to problems with margins q_0 s on
-                 resampled rows: all constraints hold together, however correlated, and that answers suit their own rows
-                 counts. It is no less than the quantile of a single one: which constraints are active for all rows is not known.
-                 Rows for which no answer has these margins count as a constraint that is missed; where they are too many the
+    by bagging   the order statistic of  max_k c_n,k(w_b) / s_k + q_0  over answers w_b to problems
+                 with margins q_0 s on
+                 resampled rows: all constraints hold together, however correlated, and that answers
+                 suit their own rows counts. It is no less than the quantile of a single one: which
+                 constraints are active for all rows is not known. Rows for which no answer has
+                 these margins count as a constraint that is missed; where they are too many the
                  answers that exist are the lucky ones, and there is no margin (F0706)
-    by Bonferroni, where there are too few answers: the quantile of Student's distribution at 1 - (1 - level) / K of K
+    by Bonferroni, where there are too few answers: the quantile of Student's distribution at 1 - (1
+    - level) / K of K
                  constraints
 
 The confidence is 95%, say, of a single active constraint, and more of several that may be active.
 
-(J. Romano, M. Wolf, Exact and approximate stepdown methods for multiple hypothesis testing, Journal of the American Statistical
-Association 100, 2005, of the largest studentised deviation; for margins in sampled programs J. Luedtke, S. Ahmed, A sample
-approximation approach for optimization with probabilistic constraints, SIAM Journal on Optimization 19, 2008).
+(J. Romano, M. Wolf, Exact and approximate stepdown methods for multiple hypothesis testing, Journal
+of the American Statistical Association 100, 2005, of the largest studentised deviation; for margins
+in sampled programs J. Luedtke, S. Ahmed, A sample approximation approach for optimization with
+probabilistic constraints, SIAM Journal on Optimization 19, 2008).
 """
 
 from __future__ import annotations
@@ -42,9 +48,11 @@ from fccomodel.report.errors import no_errors as no_errors
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """Of one constraint: left minus right side at the answer, the standard error of that, and the margin asked for.
+    """Of one constraint: left minus right side at the answer, the standard error of that, and the
+    margin asked for.
 
-    held   the share of answers on resampled rows for which it holds on the rows at hand; None where there are too few
+    held   the share of answers on resampled rows for which it holds on the rows at hand; None where
+           there are too few
     """
 
     value: float
@@ -77,8 +85,8 @@ class Margins:
 
 
 def sampled(bound: Bound) -> tuple[list[str], dict[str, str]]:
-    """The labels of inequalities on expectations over rows, and of other constraints why they have no margin; F0706 where none
-    has one."""
+    """The labels of inequalities on expectations over rows, and of other constraints why they have no
+    margin; F0706 where none has one."""
     subsets.sampled(bound)
     labels: list[str] = []
     without: dict[str, str] = {}
@@ -119,12 +127,16 @@ def _rows(reduce: ir.Reduce) -> bool:
 def _extreme(reduce: ir.Reduce) -> bool:
     """A few elements may have all the weight, however many there are."""
     kind = reductions.all()[reduce.kind]
-    options = {} if kind.option is None else {kind.option.name: 1.0}
+    if kind.option is None:
+        options = {}
+    else:
+        options = {kind.option.name: 1.0}
     return kind.cap is not None and float(kind.cap(torch.tensor(1e12, dtype=torch.float64), options)) > 1e-6
 
 
 def tightened(bound: Bound, margins: Mapping[str, float]) -> Bound:
-    """The same problem with ``left <= right - margin`` for these constraints, by label; the margins are arrays of it."""
+    """The same problem with ``left <= right - margin`` for these constraints, by label; the margins
+    are arrays of it."""
     problem = bound.problem
     arrays, declared, constraints = dict(bound.arrays), dict(problem.arrays), []
     for constraint in problem.constraints:
@@ -136,8 +148,13 @@ def tightened(bound: Bound, margins: Mapping[str, float]) -> Bound:
         shape = tuple(elements.extent(bound, binder.domain) for binder in constraint.binders)
         name = _unused(problem, constraint.label)
         arrays[name] = np.zeros(shape)
-        arrays[name][family.ids] = own if shape else own[0]
-        declared[name] = ir.Array(name=name, type=ir.ColumnType(kind="real", shape=shape), span=constraint.span)
+        if shape:
+            arrays[name][family.ids] = own
+        else:
+            arrays[name][family.ids] = own[0]
+        declared[name] = ir.Array(
+            name=name, type=ir.ColumnType(kind="real", shape=shape), span=constraint.span
+        )
         constraints.append(dataclasses.replace(constraint, body=_less(constraint, name, shape)))
     tight = dataclasses.replace(problem, arrays=declared, constraints=tuple(constraints))
     return dataclasses.replace(bound, problem=tight, arrays=arrays)
@@ -158,7 +175,15 @@ def _less(constraint: ir.Constraint, name: str, shape: tuple[int, ...]) -> ir.Ex
 
 def _unused(problem: ir.Problem, label: str) -> str:
     """A name that the model does not use."""
-    taken = {*problem.arrays, *problem.params, *problem.variables, *problem.tables, *problem.sets, *problem.lets, *problem.dims}
+    taken = {
+        *problem.arrays,
+        *problem.params,
+        *problem.variables,
+        *problem.tables,
+        *problem.sets,
+        *problem.lets,
+        *problem.dims,
+    }
     name = "margin_" + re.sub(r"\W", "_", label)
     while name in taken:
         name += "_"

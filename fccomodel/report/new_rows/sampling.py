@@ -1,11 +1,14 @@
-"""What draws of distributions leave unknown at a point: standard errors, by further samples of the same size.
+"""What draws of distributions leave unknown at a point: standard errors, by further samples of the
+same size.
 
-A solver works on one fixed sample of each distribution, and its point is best for that one. The report is of another sample,
-and the spread over a few more tells how far its values, and the slope of the Lagrangian, are from those of the distribution.
-Whatever follows is an estimate: nothing about the distribution is proved by draws.
+A solver works on one fixed sample of each distribution, and its point is best for that one. The
+report is of another sample, and the spread over a few more tells how far its values, and the slope
+of the Lagrangian, are from those of the distribution. Whatever follows is an estimate: nothing
+about the distribution is proved by draws.
 
-For a plain expectation f, E[f_N(w) - min f_N] >= f(w) - min f over samples that w does not depend on (W. Mak, D. Morton, R. Wood,
-Monte Carlo bounding techniques, Operations Research Letters 24, 1999): in the mean, the gap on a new sample is not too small.
+For a plain expectation f, E[f_N(w) - min f_N] >= f(w) - min f over samples that w does not depend
+on (W. Mak, D. Morton, R. Wood, Monte Carlo bounding techniques, Operations Research Letters 24,
+1999): in the mean, the gap on a new sample is not too small.
 """
 
 from __future__ import annotations
@@ -48,13 +51,16 @@ class Noise:
 
 
 def fresh(problem: ir.Problem, seed: int) -> int:
-    """The seed of a report: where the problem draws, another than that of the solvers' fixed sample, which is 0 for all."""
-    return abs(seed) + 1 if drawn(problem) else seed
+    """The seed of a report: where the problem draws, another than that of the solvers' fixed sample,
+    which is 0 for all."""
+    if drawn(problem):
+        return abs(seed) + 1
+    return seed
 
 
 def noise(system: System, multipliers: Array) -> Noise | None:
-    """The standard errors at the system's point, or None where nothing is drawn. Kinks are as automatic differentiation takes
-    them."""
+    """The standard errors at the system's point, or None where nothing is drawn. Kinks are as
+    automatic differentiation takes them."""
     sampled = system.evaluator.sampled
     if not sampled:
         return None
@@ -71,8 +77,12 @@ def noise(system: System, multipliers: Array) -> Noise | None:
     slope = norm(np.std(slopes, axis=0, ddof=1))
     names = ", ".join(f"`{binder.name} ~ {binder.domain.name}`" for binder in sampled)
     return Noise(
-        names=names, count=max(sampled.values()), objective=float(errors[0]), constraints=errors[1:], slope=slope
-    )  # fmt: skip
+        names=names,
+        count=max(sampled.values()),
+        objective=float(errors[0]),
+        constraints=errors[1:],
+        slope=slope,
+    )
 
 
 def _gradient(total: torch.Tensor, leaves: list[torch.Tensor]) -> Array:

@@ -1,7 +1,9 @@
-"""Where all rows are too dear for a report, or cannot be held: the same problem on a random part of them.
+"""Where all rows are too dear for a report, or cannot be held: the same problem on a random part of
+them.
 
-What evaluating costs is counted (``core/work``) on two small parts and continued by a power of the number of elements, so that
-the same rows are taken on every machine. The values' errors are those of the delete-a-group jackknife on the part.
+What evaluating costs is counted (``core/work``) on two small parts and continued by a power of the
+number of elements, so that the same rows are taken on every machine. The values' errors are those
+of the delete-a-group jackknife on the part.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ from fccomodel.report.new_rows.intervals import CONFIDENCE, Intervals, deviation
 FREE = 300_000
 #: Elements from which on a report is afforded a share of the budget alone (see ``part_for``).
 MANY = 50_000_000
-#: Elements of the two parts on which work is counted: of problems with ``MANY`` elements where the budget has room for that,
-#: and of others.
+#: Elements of the two parts on which work is counted: of problems with ``MANY`` elements where the
+#: budget has room for that, and of others.
 LARGE_PARTS = (2_500_000, 5_000_000)
 SMALL_PARTS = (150_000, 300_000)
 #: Elements that a part has at least, where the work on all of them is known to be too much.
@@ -40,18 +42,19 @@ PASSES = 20
 NEEDED_PASSES = 8
 #: Counted seconds that a report must be afforded for prices to be taken on the large parts.
 ROOM_FOR_LARGE_PARTS = 10.0
-#: What evaluating costs grows with the number of elements by no more than this power; small parts have a few blocks, whose number
-#: jumps.
+#: What evaluating costs grows with the number of elements by no more than this power; small parts
+#: have a few blocks, whose number jumps.
 MOST_POWER = 1.1
-#: Counted seconds for the errors of the values, and the share of what a report is afforded that they take at most.
+#: Counted seconds for the errors of the values, and the share of what a report is afforded that
+#: they take at most.
 ERRORS_S = 2.0
 ERRORS_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """Some rows in place of all, which and why in words; ``values``: the objective and the constraints of all rows, where one
-    pass over them is affordable."""
+    """Some rows in place of all, which and why in words; ``values``: the objective and the constraints
+    of all rows, where one pass over them is affordable."""
 
     bound: Bound
     rows: str
@@ -70,7 +73,10 @@ def amount(bound: Bound) -> float:
             if missing := [child for child in node.children if id(child) not in inside]:
                 stack += missing
                 continue
-            own = _elements(node, bound) if isinstance(node, ir.Reduce) else 1.0
+            if isinstance(node, ir.Reduce):
+                own = _elements(node, bound)
+            else:
+                own = 1.0
             inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
         return inside[id(root)]
 
@@ -92,9 +98,11 @@ def _elements(node: ir.Reduce | ir.Constraint, bound: Bound) -> float:
 def part_for(
     bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float, most: float = 0.0
 ) -> Part | None:
-    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all of them does.
+    """A part of the rows whose report takes about ``afford`` counted seconds; None where that of all
+    of them does.
 
-    most   counted seconds that the passes which a report needs may take where elements are not ``MANY``: their search for
+    most   counted seconds that the passes which a report needs may take where elements are not
+           ``MANY``: their search for
            multipliers ends by itself
     """
     if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FREE:
@@ -103,9 +111,14 @@ def part_for(
     first, second = (_thin(bound, whole, tried, seed) for tried in (LARGE_PARTS if large else SMALL_PARTS))
     sizes = [amount(part) for part in (first, second)]
     prices = [priced(partial(values, part, point, seed))[1] for part in (first, second)]
-    power = min(max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER)
+    power = min(
+        max(math.log(prices[1] / prices[0]) / max(math.log(sizes[1] / sizes[0]), 0.1), 0.3), MOST_POWER
+    )
     once = prices[1] * (whole / sizes[1]) ** power
-    afford = max(afford, PASSES / NEEDED_PASSES * most) if whole <= MANY else afford
+    if whole <= MANY:
+        afford = max(afford, PASSES / NEEDED_PASSES * most)
+    else:
+        afford = afford
     if PASSES * once <= afford:
         return None
     kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))
@@ -120,15 +133,18 @@ def part_for(
 
 
 def foreseen(bound: Bound, *, seed: int) -> float:
-    """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one is much itself, or where
-    the problem is not defined there. With other params they are taken to be the same."""
+    """Counted seconds of a report's passes over all rows, from one at the origin; infinite where one
+    is much itself, or where the problem is not defined there. With other params they are taken to
+    be the same."""
     return memory.common(bound, ("foreseen", seed), (), lambda: _foreseen(bound, seed))
 
 
 def _foreseen(bound: Bound, seed: int) -> float:
     if amount(bound) > FREE:
         return math.inf
-    shapes = {name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()}
+    shapes = {
+        name: (f"params({v.net})",) if v.net else v.shape for name, v in bound.problem.variables.items()
+    }
     origin = {name: np.zeros(elements.shape(bound, shape)) for name, shape in shapes.items()}
     try:
         return PASSES * priced(lambda: values(bound, origin, seed))[1]
@@ -151,19 +167,25 @@ def thinnable(bound: Bound) -> bool:
 
 def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
     thin = _thin(bound, whole, kept, seed)
-    rows = ", ".join(f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem))
+    rows = ", ".join(
+        f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem)
+    )
     rows = f"estimated on {rows}, drawn at random"
     return Part(bound=thin, rows=rows, why=f"{whole:.1e} elements are too many for this report: {rows}")
 
 
 def _thin(bound: Bound, whole: float, kept: float, seed: int) -> Bound:
-    """So few rows that about ``kept`` elements are left, each table by the same share and every stratum too."""
+    """So few rows that about ``kept`` elements are left, each table by the same share and every
+    stratum too."""
     share, low, high = 0.0, 0.0, 1.0
     thin, members = bound, subsets.kinds(bound)
     for _ in range(8):  # by halves: how elements grow with rows, the model decides
         share = math.sqrt(max(low, 1e-8) * high)
         thin = subsets.part(bound, subsets.held(bound, share, seed, members))
-        low, high = (low, share) if amount(thin) > kept else (share, high)
+        if amount(thin) > kept:
+            low, high = (low, share)
+        else:
+            low, high = (share, high)
     return thin
 
 
@@ -173,13 +195,16 @@ def errors_of(bound: Bound, point: Mapping[str, np.ndarray], seed: int, afford: 
     if found.why:
         return f"no error is known: {found.why}"
     halves = student((1 + CONFIDENCE) / 2, found.groups - 1) * found.errors + np.abs(found.biases)
-    constraints = "" if len(halves) == 1 else f", a constraint within {halves[1:].max():.2g}"
+    if len(halves) == 1:
+        constraints = ""
+    else:
+        constraints = f", a constraint within {halves[1:].max():.2g}"
     return f"with 95% confidence the objective on all rows is within {halves[0]:.2g}{constraints}"
 
 
 def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: float) -> Intervals:
-    """``intervals`` in about ``afford`` counted seconds: where all rows take more, or cannot be evaluated together, of a random
-    part of them, whose half-widths are larger."""
+    """``intervals`` in about ``afford`` counted seconds: where all rows take more, or cannot be
+    evaluated together, of a random part of them, whose half-widths are larger."""
     part = part_for(bound, point, seed=seed, afford=afford)
     try:
         found = intervals(bound if part is None else part.bound, point, seed=seed, budget=afford)
@@ -187,4 +212,6 @@ def sure(bound: Bound, point: Mapping[str, np.ndarray], *, seed: int, afford: fl
         if part is not None or (part := part_after(bound, error, seed=seed)) is None:
             raise
         found = intervals(part.bound, point, seed=seed, budget=afford)
-    return found if part is None else replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))
+    if part is None:
+        return found
+    return replace(found, cut="; ".join(filter(None, (part.rows, found.cut))))

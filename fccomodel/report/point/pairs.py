@@ -1,4 +1,5 @@
-"""Which kinks have weights to choose in which function, and what weights of them contribute to a gradient and to a value."""
+"""Which kinks have weights to choose in which function, and what weights of them contribute to a
+gradient and to a value."""
 
 from __future__ import annotations
 
@@ -18,11 +19,14 @@ Charge = tuple[int, Array, Array]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pair:
-    """A kink (by record) in a function (0: the objective, else one of the constraints kept), or in a term of another kink of it.
+    """A kink (by record) in a function (0: the objective, else one of the constraints kept), or in a
+    term of another kink of it.
 
-    factor             the place among the unknowns of what its weights are times: a multiplier, a weight; -1: the number 1
+    factor             the place among the unknowns of what its weights are times: a multiplier, a
+                       weight; -1: the number 1
     instances, slope   those of its instances that the function or the term depends on, with their slopes
-    terms              which of their terms have unknown weights, (instances, unknown); ``weights``: the set of these
+    terms              which of their terms have unknown weights, (instances, unknown); ``weights``:
+                       the set of these
     at                 the places of these weights among the unknowns, of the same shape
     held               the weights of the other terms, (instances, terms)
     """
@@ -44,7 +48,9 @@ class Pair:
         return full
 
     def times(self, z: Array) -> float:
-        return float(z[self.factor]) if self.factor >= 0 else 1.0
+        if self.factor >= 0:
+            return float(z[self.factor])
+        return 1.0
 
     def chosen(self, full: Array) -> Array:
         """The entries of (instances, terms) whose weights are unknown."""
@@ -61,8 +67,8 @@ class Pair:
 
 
 def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
-    """The kinks whose weights are unknown, each before those inside it, and those at their largest terms (equalities' always).
-    The records ``held`` keep the weights of their largest terms."""
+    """The kinks whose weights are unknown, each before those inside it, and those at their largest
+    terms (equalities' always). The records ``held`` keep the weights of their largest terms."""
     pairs: list[Pair] = []
     topped: list[Pair] = []
     tops = [record.top() for record in system.records]
@@ -80,16 +86,30 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
         at = place + np.arange(terms.size).reshape(terms.shape)
         place += at.size
         pair = Pair(
-            function=function, factor=factor, record=record, instances=instances, slope=slope, terms=terms, weights=weights,
-            at=at, held=rest,
-        )  # fmt: skip
+            function=function,
+            factor=factor,
+            record=record,
+            instances=instances,
+            slope=slope,
+            terms=terms,
+            weights=weights,
+            at=at,
+            held=rest,
+        )
         (pairs if free else topped).append(pair)
         fixed = pair.held if free else top
         within = inside.get(record, {})
         for row in np.flatnonzero(np.isin(instances, list(within))).tolist() if within else ():
             for term, inner, places, slopes in within[int(instances[row])]:
                 if term in terms[row]:
-                    add(function, int(at[row, list(terms[row]).index(term)]), inner, places, slope[row] * slopes, free)
+                    add(
+                        function,
+                        int(at[row, list(terms[row]).index(term)]),
+                        inner,
+                        places,
+                        slope[row] * slopes,
+                        free,
+                    )
                 elif fixed[row, term]:
                     add(function, factor, inner, places, slope[row] * fixed[row, term] * slopes, free)
 
@@ -100,7 +120,9 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
     return pairs, topped
 
 
-def _by_instance(uses: Iterable[tuple[int, int, int, Array, Array]]) -> dict[int, list[tuple[int, int, Array, Array]]]:
+def _by_instance(
+    uses: Iterable[tuple[int, int, int, Array, Array]],
+) -> dict[int, list[tuple[int, int, Array, Array]]]:
     """What is inside each instance of a kink: term, record, instances of that, slopes."""
     found: dict[int, list[tuple[int, int, Array, Array]]] = {}
     for instance, term, record, instances, slopes in uses:
@@ -124,9 +146,12 @@ def tensors(system: System, charges: Iterable[Charge]) -> list[tuple[torch.Tenso
 
 
 def slack_row(system: System, pair: Pair) -> tuple[Array, float]:
-    """(by term, constant): what the weights of a kink miss of its value is constant * factor + by term . weights."""
+    """(by term, constant): what the weights of a kink miss of its value is constant * factor + by term
+    . weights."""
     record, size = system.records[pair.record], np.abs(pair.slope)
-    terms, phi = (record.kink.sign * tensor.detach().numpy()[pair.instances] for tensor in (record.terms, record.value))
+    terms, phi = (
+        record.kink.sign * tensor.detach().numpy()[pair.instances] for tensor in (record.terms, record.value)
+    )
     return -size[:, None] * terms, float(size @ phi)
 
 

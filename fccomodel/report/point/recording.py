@@ -1,8 +1,9 @@
 """Kinks met in an evaluation at one point: cut out of its graph, so that their weights can be chosen.
 
-Of a kink outside the sampling every term is kept. Of one inside an expectation there is an instance for every row; only those
-near their kink have subgradients to choose from, the others have one. A chosen subgradient q of an instance misses its value by
-``phi(t) - q.t``, which makes it an epsilon-subgradient (J.-B. Hiriart-Urruty, C. Lemarechal, Convex Analysis and Minimization
+Of a kink outside the sampling every term is kept. Of one inside an expectation there is an instance
+for every row; only those near their kink have subgradients to choose from, the others have one. A
+chosen subgradient q of an instance misses its value by ``phi(t) - q.t``, which makes it an
+epsilon-subgradient (J.-B. Hiriart-Urruty, C. Lemarechal, Convex Analysis and Minimization
 Algorithms II, 1993, chapter XI); the reports count what is missed.
 """
 
@@ -21,10 +22,12 @@ from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 from fccomodel.report.kinks.kinks import MOST_NUMBERS, Kink, Lists
 from fccomodel.report.kinks.weights import Weights
 
-#: Terms of the rows of a kink that may be weighed; more keep the subgradient that automatic differentiation takes.
+#: Terms of the rows of a kink that may be weighed; more keep the subgradient that automatic
+#: differentiation takes.
 MOST_TERMS = 1 << 17
-#: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or ``AT`` of 1 + their terms' mean
-#: size where all rows are at theirs; of so few instances, all are weighed. So many, the nearest, of those inside other kinks.
+#: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or
+#: ``AT`` of 1 + their terms' mean size where all rows are at theirs; of so few instances, all are
+#: weighed. So many, the nearest, of those inside other kinks.
 NEAR, AT, ALL, NESTED = 1e-3, 1e-7, 1000, 500
 
 
@@ -55,8 +58,8 @@ class Record:
 class Recorder:
     """Cuts kinks out of an evaluation: their values become leaves, their terms are kept.
 
-    Given the records of an earlier evaluation, their values are used again, so that only the terms move. ``instead`` has by node
-    id nodes whose terms are recorded in the place of its own.
+    Given the records of an earlier evaluation, their values are used again, so that only the terms
+    move. ``instead`` has by node id nodes whose terms are recorded in the place of its own.
     """
 
     kinks: Mapping[int, Kink]
@@ -73,47 +76,86 @@ class Recorder:
         kink = self.kinks[id(node)]
         if kink.beside is None:
             found = self.part(kink, evaluator, node, env)
-            return evaluator.uncut(node, env) if found is None else found
+            if found is None:
+                return evaluator.uncut(node, env)
+            return found
         whole = evaluator.uncut(node, env)
         rest, place = whole.data, len(self.records)
         for part in (kink, kink.beside):
             found, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
             assert isinstance(terms, Named)
-            if found is not None:  # the part by its leaf, in the place of the part that automatic differentiation takes
+            if (
+                found is not None
+            ):  # the part by its leaf, in the place of the part that automatic differentiation takes
                 top = part.weights(evaluator, 1).top(part.sign * terms.data.detach().numpy())
                 rest = rest + found.data - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
-        return Named(rest, whole.axes) if len(self.records) > place else whole
+        if len(self.records) > place:
+            return Named(rest, whole.axes)
+        return whole
 
     def part(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
         """The value of a kink from leaves on; None where none of its instances is weighed."""
         self.calls = call = self.calls + 1
-        earlier = None if self.frozen is None else next((r for r in self.frozen if r.call == call), None)
+        if self.frozen is None:
+            earlier = None
+        else:
+            earlier = next((r for r in self.frozen if r.call == call), None)
         known = self.instead.get(id(node), node)
-        values = kink.terms(evaluator, known, env) if evaluator.numel(node, env) <= MOST_NUMBERS else None
+        if evaluator.numel(node, env) <= MOST_NUMBERS:
+            values = kink.terms(evaluator, known, env)
+        else:
+            values = None
         if isinstance(values, Lists):
             return self.of_lists(kink, evaluator, node, values)
         if values is None or self.frozen is not None and earlier is None:
-            self.refused += [node] if values is None else []
+            if values is None:
+                self.refused += [node]
+            else:
+                self.refused += []
             return None
         shape, count = values.data.shape[:-1], values.data.shape[-1]
         terms = values.data.reshape(-1, count)
         weights, plain = kink.weights(evaluator, count), kink.sign * terms.detach().numpy()
-        if earlier is None and weights.curved and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all()):
+        if (
+            earlier is None
+            and weights.curved
+            and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all())
+        ):
             return None  # it has one subgradient, here and nearby
-        near, within = (earlier.near, earlier.within) if earlier is not None else self.chosen(kink, weights, plain)
-        instances = len(plain) if near is None else len(near)
+        if earlier is not None:
+            near, within = (earlier.near, earlier.within)
+        else:
+            near, within = self.chosen(kink, weights, plain)
+        if near is None:
+            instances = len(plain)
+        else:
+            instances = len(near)
         if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_NUMBERS:
-            self.refused += [node] if instances else []
+            if instances:
+                self.refused += [node]
+            else:
+                self.refused += []
             return None
         if near is None:
             phi = kink.sign * weights.support(plain)
         else:
             phi = kink.sign * weights.support(plain[near])
             plain_value = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
-            terms = at_rows(kink, evaluator, node, env, values, near) if values.axes else terms[near]
-        value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
-        self.records.append(Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within))
-        whole = value if near is None else plain_value.index_put((torch.from_numpy(near),), value)
+            if values.axes:
+                terms = at_rows(kink, evaluator, node, env, values, near)
+            else:
+                terms = terms[near]
+        if earlier is None:
+            value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
+        else:
+            value = earlier.value
+        self.records.append(
+            Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within)
+        )
+        if near is None:
+            whole = value
+        else:
+            whole = plain_value.index_put((torch.from_numpy(near),), value)
         rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1) if kink.smooth else 0.0
         return Named(whole.reshape(shape) + rest, values.axes)
 
@@ -127,9 +169,15 @@ class Recorder:
         for cells, part in values.parts:
             terms = part.reshape(-1, part.shape[-1])
             weights = kink.weights(evaluator, part.shape[-1])
-            earlier = None if self.frozen is None else self.frozen[len(self.records)]
+            if self.frozen is None:
+                earlier = None
+            else:
+                earlier = self.frozen[len(self.records)]
             phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
-            value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True) if earlier is None else earlier.value
+            if earlier is None:
+                value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
+            else:
+                value = earlier.value
             self.records.append(Record(kink=kink, weights=weights, call=self.calls, terms=terms, value=value))
             whole = whole.index_copy(-1, cells, value.reshape(part.shape[:-1]))
         return values.finish(whole)
@@ -149,29 +197,47 @@ def most(kink: Kink, terms: int) -> int:
     return min(max(1, MOST_TERMS // terms), NESTED if kink.nested else MOST_TERMS)
 
 
-def at_rows(kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: Named, chosen: np.ndarray) -> torch.Tensor:
-    """The terms of the chosen instances alone, (instances, terms), from the rows that they are at: a small graph."""
+def at_rows(
+    kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: Named, chosen: np.ndarray
+) -> torch.Tensor:
+    """The terms of the chosen instances alone, (instances, terms), from the rows that they are at: a
+    small graph."""
     place = np.unravel_index(chosen, values.data.shape[:-1])
     along = {axis: torch.from_numpy(at) for axis, at in zip(values.axes, place, strict=False)}
     axis, rows = new_axis(), {}
     for binder in evaluator.free(node):
         value = env[binder]
         places = tuple(along[a] for a in value.axes)
-        rows[binder] = Named(value.data[places], (axis,)) if places else value
+        if places:
+            rows[binder] = Named(value.data[places], (axis,))
+        else:
+            rows[binder] = value
     terms = kink.terms(evaluator, node, {**env, **rows})
     assert isinstance(terms, Named)
     return terms.data[(torch.arange(len(chosen)), *map(torch.from_numpy, place[len(values.axes) :]))]
 
 
 def notes(
-    left: list[tuple[ir.Expr, str]], refused: list[ir.Expr], records: Sequence[Record], say: Callable[[ir.Expr], str]
+    left: list[tuple[ir.Expr, str]],
+    refused: list[ir.Expr],
+    records: Sequence[Record],
+    say: Callable[[ir.Expr], str],
 ) -> Iterator[str]:
     """Sentences on the kinks whose subgradients were not chosen, and on those of rows whose were."""
     for node, why in left:
-        where = f" ({why})" if why else ""
-        yield f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an upper bound"
+        if why:
+            where = f" ({why})"
+        else:
+            where = ""
+        yield (
+            f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an "
+            "upper bound"
+        )
     for node in dict.fromkeys(refused):
-        yield f"{say(node)}: too many terms to weigh, so the largest take all weight; the stationarity is an upper bound"
+        yield (
+            f"{say(node)}: too many terms to weigh, so the largest take all weight; the stationarity "
+            "is an upper bound"
+        )
     by_node: dict[int, list[Record]] = {}
     for record in (r for r in records if r.near is not None):
         by_node.setdefault(id(record.kink.node), []).append(record)
@@ -180,6 +246,7 @@ def notes(
         nearest = any(size >= most(kink, r.terms.shape[1]) for size, r in zip(sizes, met, strict=True))
         count, within = sum(sizes), max(r.within for r in met)
         yield (
-            f"{say(kink.node)}: {count:,} row{'s' * (count > 1)}{' (the nearest)' * nearest} within {within:.1e} of the kink: "
+            f"{say(kink.node)}: {count:,} row{'s' * (count > 1)}{' (the nearest)' * nearest} within "
+            f"{within:.1e} of the kink: "
             "the subgradients there are chosen, and what they miss is counted in the stationarity"
         )

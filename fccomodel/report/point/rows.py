@@ -1,5 +1,5 @@
-"""The gradients of constraints and of the terms of kinks at a point, by the cheaper of two ways: one backward pass for each, or
-one forward derivative for every entry of the variables."""
+"""The gradients of constraints and of the terms of kinks at a point, by the cheaper of two ways: one
+backward pass for each, or one forward derivative for every entry of the variables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from fccomodel.report import errors
 from fccomodel.report.point.pairs import Array, Charge, pairs_of, tensors
 from fccomodel.report.point.system import System
 
-#: Entries of the gradients that are held at most; passes that a choice of weights without them takes at least, and a few.
+#: Entries of the gradients that are held at most; passes that a choice of weights without them
+#: takes at least, and a few.
 MOST_ENTRIES, PASSES, FEW = 10_000_000, 50, 16
 
 
@@ -24,9 +25,12 @@ MOST_ENTRIES, PASSES, FEW = 10_000_000, 50, 16
 class Gradients:
     """What all least squares problems at a point share.
 
-    weighed   the weights of kinks are chosen (else they are those of the largest terms, for want of work left)
-    c         the gradients of the constraints kept, by row, kinks held fixed; None where only their products are known
-    terms     by record, the numbers of the terms whose weights are unknown, in order, and their gradients by row
+    weighed   the weights of kinks are chosen (else they are those of the largest terms, for want of
+              work left)
+    c         the gradients of the constraints kept, by row, kinks held fixed; None where only their
+              products are known
+    terms     by record, the numbers of the terms whose weights are unknown, in order, and their
+              gradients by row
     """
 
     weighed: bool
@@ -35,7 +39,8 @@ class Gradients:
 
 
 def gradients(system: System, meter: Meter) -> Gradients:
-    """The gradients, where they are few enough to be held; weights are not chosen where the work left is too little."""
+    """The gradients, where they are few enough to be held; weights are not chosen where the work left
+    is too little."""
     if not system.records and not len(system.kept):
         return Gradients(weighed=True, c=np.zeros((0, system.d)))
     pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
@@ -49,7 +54,10 @@ def gradients(system: System, meter: Meter) -> Gradients:
     if size * system.d > MOST_ENTRIES or weighed and system.records and not soon:
         return Gradients(weighed=weighed)
     meter.spend(min(size, passes) * pass_s)
-    c, terms = _by_row(system, wanted) if size < system.d else _by_column(system, wanted)
+    if size < system.d:
+        c, terms = _by_row(system, wanted)
+    else:
+        c, terms = _by_column(system, wanted)
     if not all(np.isfinite(part).all() for part in (c, *terms)):
         refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
@@ -83,7 +91,9 @@ def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]
             row[:] = system.pull([(part, one.reshape(tuple(part.shape)))])
         return found
 
-    return rows(system.c, system.kept), [rows(r.terms, k) for r, k in zip(system.records, wanted, strict=True)]
+    return rows(system.c, system.kept), [
+        rows(r.terms, k) for r, k in zip(system.records, wanted, strict=True)
+    ]
 
 
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
@@ -97,7 +107,8 @@ def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Arr
 
 
 def constraint_rows(system: System, shared: Gradients) -> Array | None:
-    """The gradients of the constraints kept, by row, kinks at their largest terms; None where they are not held."""
+    """The gradients of the constraints kept, by row, kinks at their largest terms; None where they are
+    not held."""
     if shared.c is None:
         return None
     top = [record.top() for record in system.records]
@@ -111,5 +122,7 @@ def constraint_rows(system: System, shared: Gradients) -> Array | None:
         return rows
     for j, (_, moved) in system.columns():
         for k, charges in held.items():
-            rows[k, j] += sum(float((weights * moved[record][instances]).sum()) for record, instances, weights in charges)
+            rows[k, j] += sum(
+                float((weights * moved[record][instances]).sum()) for record, instances, weights in charges
+            )
     return rows

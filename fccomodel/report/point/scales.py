@@ -1,17 +1,20 @@
-"""The scales of a problem at a point: what counts as small for its objective, its constraints and its variables.
+"""The scales of a problem at a point: what counts as small for its objective, its constraints and its
+variables.
 
-    objective      |f - c|, c the sum of f's terms without variables, and |f(w) - f(o)|, o the origin moved into the variables'
+    objective      |f - c|, c the sum of f's terms without variables, and |f(w) - f(o)|, o the
+                   origin moved into the variables'
                    sets; at least |f| up to 1, and ``SLIGHT`` of its slope
     size           |f - c|; at least ``RANGE_SHARE`` of |f(w) - f(o)|
     variables      |w_i|
     constraint k   |c_k(w) - c_k(o)| and what it changes where each variable moves by its scale
 
-Gaps are compared with the size. It does not change with the units of the variables (a slope does), it is multiplied by what
-multiplies f, and a constant added to f is no part of it.
+Gaps are compared with the size. It does not change with the units of the variables (a slope does),
+it is multiplied by what multiplies f, and a constant added to f is no part of it.
 
-Relative to them, stationarity is the change of the objective for a change of the variables by their scales; feasibility the share
-of a constraint's range; complementarity the share of the objective. Scales near 1 (``ORDINARY``) count as 1, so that residuals of
-well scaled problems are what they are.
+Relative to them, stationarity is the change of the objective for a change of the variables by their
+scales; feasibility the share of a constraint's range; complementarity the share of the objective.
+Scales near 1 (``ORDINARY``) count as 1, so that residuals of well scaled problems are what they
+are.
 """
 
 from __future__ import annotations
@@ -49,8 +52,12 @@ class Scales:
 
 
 def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
-    """``rows`` are the gradients of the constraints kept, where they are known; ``slope`` the norm of the objective's own."""
-    flat = torch.cat([value.reshape(-1) for value in system.point.values()]).abs().numpy() if system.point else np.zeros(0)
+    """``rows`` are the gradients of the constraints kept, where they are known; ``slope`` the norm of
+    the objective's own."""
+    if system.point:
+        flat = torch.cat([value.reshape(-1) for value in system.point.values()]).abs().numpy()
+    else:
+        flat = np.zeros(0)
     variables = np.where(flat > ORDINARY[1], flat, 1.0)
     size = abs(system.sign * system.objective - _constant(system))
     objective = max(size, min(abs(system.objective), 1.0), SLIGHT * slope)
@@ -61,7 +68,9 @@ def scales(system: System, rows: Array | None, slope: float = 0.0) -> Scales:
         objective, size = max(objective, moved), max(size, RANGE_SHARE * moved)
     constraints = np.where(np.isfinite(c), np.abs(c - system.values), 0.0)
     if rows is not None:
-        constraints[system.kept] = np.maximum(constraints[system.kept], np.linalg.norm(rows * variables, axis=1))
+        constraints[system.kept] = np.maximum(
+            constraints[system.kept], np.linalg.norm(rows * variables, axis=1)
+        )
     objective = float(_unit(np.array(objective)))
     size = max(float(np.nan_to_num(size)), np.finfo(float).tiny)
     return Scales(objective=objective, size=size, variables=variables, constraints=_unit(constraints))
@@ -80,7 +89,8 @@ def _unit(size: Array) -> Array:
 
 
 def _at_origin(system: System) -> tuple[float, Array]:
-    """Objective (minimised) and constraints at the origin, moved into the variables' sets; NaN where they are not defined."""
+    """Objective (minimised) and constraints at the origin, moved into the variables' sets; NaN where
+    they are not defined."""
     point = {}
     for name, value in system.point.items():
         moved = torch.zeros_like(value)

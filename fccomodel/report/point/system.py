@@ -1,4 +1,5 @@
-"""One point of a problem, differentiated: objective, constraints and the terms of their kinks, with the gradients asked for."""
+"""One point of a problem, differentiated: objective, constraints and the terms of their kinks, with
+the gradients asked for."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from fccomodel.report.kinks.kinks import find
 from fccomodel.report.point.recording import Record, Recorder
 
 Array = np.ndarray
-#: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of the finite differences.
+#: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of
+#: the finite differences.
 AT_BOUND, STEP = 1e-7, 1e-5
 #: So many constraints may have multipliers: those that come nearest to being violated; of so few, all.
 MOST_KEPT, SPARE = 1000, 20
@@ -34,15 +36,19 @@ TOGETHER = 2_000_000
 
 
 def norm(x: Array) -> float:
-    """The Euclidean norm, of entries too large to be squared too; infinite where one is no number: nothing is known then."""
+    """The Euclidean norm, of entries too large to be squared too; infinite where one is no number:
+    nothing is known then."""
     largest = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(largest):
         return math.inf
-    return largest * norm(x / largest) if largest > LARGE else float(np.linalg.norm(x))
+    if largest > LARGE:
+        return largest * norm(x / largest)
+    return float(np.linalg.norm(x))
 
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
-    """The objective as written, all constraints' values one after the other, their labels, and which of them are equalities."""
+    """The objective as written, all constraints' values one after the other, their labels, and which
+    of them are equalities."""
     bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
     objective = evaluator.value(bound.problem.objective.expr, {}).data
     for constraint in bound.problem.constraints:
@@ -54,8 +60,8 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
 
 
 def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
-    """The point with every entry that is exactly at a bound of its set moved to the nearest normal number inside; None where no
-    entry is."""
+    """The point with every entry that is exactly at a bound of its set moved to the nearest normal
+    number inside; None where no entry is."""
     found, any_moved = {}, False
     for name, variable in bound.problem.variables.items():
         if name not in point:
@@ -66,32 +72,47 @@ def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             normals = simple.normals(value, *args, tolerance=0.0)
             step = value.abs().mul(np.finfo(float).eps).clamp(min=np.finfo(float).tiny)
             held = normals.low & normals.high
-            value = torch.where(normals.low & ~held, value + step, torch.where(normals.high & ~held, value - step, value))
+            value = torch.where(
+                normals.low & ~held, value + step, torch.where(normals.high & ~held, value - step, value)
+            )
             any_moved |= bool((normals.low ^ normals.high).any())
         found[name] = value.numpy()
     return found if any_moved else None
 
 
 class System:
-    """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all variables, one after the other.
+    """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all
+    variables, one after the other.
 
-    objective  as the user wrote it         values, labels, equal   of the constraints, family members one by one
+    objective  as the user wrote it         values, labels, equal   of the constraints, family
+               members one by one
     rounding   a bound of the rounding in the objective, once somebody has found it
     forward_s  counted seconds of an evaluation
-    records    kinks with their terms       kept                    the constraints that may have multipliers, by number
-    slopes     of f and each constraint kept, by record, the instances that it depends on with its derivatives in their values
+    records    kinks with their terms       kept                    the constraints that may have
+               multipliers, by number
+    slopes     of f and each constraint kept, by record, the instances that it depends on with its
+               derivatives in their values
     slope      the gradient of f where kinks are held fixed
-    inside     by record with others inside: the instance and the term, the other record, its instances, the term's slopes in them
+    inside     by record with others inside: the instance and the term, the other record, its
+               instances, the term's slopes in them
     """
 
     def __init__(
-        self, bound: Bound, point: Mapping[str, np.ndarray], *, seed: int = 0, multipliers: Mapping[str, float] | None = None
+        self,
+        bound: Bound,
+        point: Mapping[str, np.ndarray],
+        *,
+        seed: int = 0,
+        multipliers: Mapping[str, float] | None = None,
     ):
         self.bound, self.problem, self.seed = bound, bound.problem, seed
         self.names = [name for name in bound.problem.variables]
         for name in self.names:
             if name not in point:
-                refuse(evaluation_errors.no_variable(name, bound.problem.variables[name].span), source=bound.problem.source)
+                refuse(
+                    evaluation_errors.no_variable(name, bound.problem.variables[name].span),
+                    source=bound.problem.source,
+                )
         self.point = {name: torch.as_tensor(np.array(point[name], dtype=np.float64)) for name in self.names}
         for name, value in self.point.items():
             if not bool(torch.isfinite(value).all()):
@@ -108,27 +129,35 @@ class System:
         self.objective = self.sign * float(self.f.detach())
         self.rounding = 0.0
         self.values: Array = self.c.detach().numpy()
-        self.violations: list[float] = [abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)]
+        self.violations: list[float] = [
+            abs(v) if e else v for v, e in zip(self.values.tolist(), self.equal, strict=True)
+        ]
         self._finite()
         self.kept = self._kept(multipliers or {})
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
-        self.roots = any(isinstance(node, ir.Apply) and node.op == ROOT for node in ir.walk(*self.problem.roots))
+        self.roots = any(
+            isinstance(node, ir.Apply) and node.op == ROOT for node in ir.walk(*self.problem.roots)
+        )
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
         self._pulled: tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]] | None = None
 
-    # --------------------------------------------------------------------------------------------------------- evaluation
+    # ----------------------------------------------------------------------------------- evaluation
     def evaluate(
         self, point: Mapping[str, torch.Tensor], recorder: Recorder, seed: int | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool], Evaluator]:
-        """f, all c_k one after the other, their labels, which of them are equalities, and what evaluated them."""
-        evaluator = Evaluator(self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts())
+        """f, all c_k one after the other, their labels, which of them are equalities, and what
+        evaluated them."""
+        evaluator = Evaluator(
+            self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts()
+        )
         objective, values, labels, equal = functions(evaluator)
         return self.sign * objective, values, labels, equal, evaluator
 
     def state(self, objective: float, values: Array) -> None:
-        """Take these as the objective, as written, and the constraints' values: those of more rows than gradients are of."""
+        """Take these as the objective, as written, and the constraints' values: those of more rows
+        than gradients are of."""
         self.objective, self.values = objective, values
         self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
 
@@ -138,17 +167,25 @@ class System:
         return self.sign * self.objective + self.rounding
 
     def _finite(self) -> None:
-        wrong = [label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)]
+        wrong = [
+            label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)
+        ]
         if np.isfinite(self.objective) and not wrong:
             return
-        quantity = "the objective" if not np.isfinite(self.objective) else f"constraint `{wrong[0]}`"
-        value = self.objective if not np.isfinite(self.objective) else self.values[self.labels.index(wrong[0])]
+        if not np.isfinite(self.objective):
+            quantity = "the objective"
+        else:
+            quantity = f"constraint `{wrong[0]}`"
+        if not np.isfinite(self.objective):
+            value = self.objective
+        else:
+            value = self.values[self.labels.index(wrong[0])]
         span = self.problem.objective.span
         if np.isfinite(self.objective):
             span = next(c.span for c in self.problem.constraints if c.label == wrong[0].partition("[")[0])
         refuse(errors.value(quantity, value, span), source=self.problem.source)
 
-    # ---------------------------------------------------------------------------------------------------------- gradients
+    # ------------------------------------------------------------------------------------ gradients
     @property
     def used(self) -> set[int]:
         """The records that a function depends on, itself or by the terms of others."""
@@ -156,28 +193,37 @@ class System:
         return inner.union(*(slopes.keys() for slopes in self.slopes))
 
     def concave(self) -> Iterator[tuple[int, int]]:
-        """The kinks (record, instance) that a function falls in where they are maxima, or rises in where they are minima: at such
-        a kink subgradients that cancel need not keep the function from falling."""
+        """The kinks (record, instance) that a function falls in where they are maxima, or rises in
+        where they are minima: at such a kink subgradients that cancel need not keep the function
+        from falling."""
         found: set[tuple[int, int]] = set()
         uses = [(k, *use) for slopes in self.slopes for k, use in slopes.items()]
-        uses += [(inner, places, slopes) for within in self.inside.values() for _, _, inner, places, slopes in within]
+        uses += [
+            (inner, places, slopes)
+            for within in self.inside.values()
+            for _, _, inner, places, slopes in within
+        ]
         for k, instances, slopes in uses:
             found |= {(k, int(i)) for i in instances[self.records[k].kink.sign * slopes < 0]}
         yield from sorted(found)
 
     def _kept(self, multipliers: Mapping[str, float]) -> Array:
-        """Which constraints may have multipliers: equalities, those with a multiplier given, and the largest values."""
+        """Which constraints may have multipliers: equalities, those with a multiplier given, and the
+        largest values."""
         count, most = len(self.values), max(MOST_KEPT, 2 * self.d + SPARE)
         if count <= most:
             return np.arange(count)
         sure = np.array(self.equal, dtype=bool)
         given = np.array([abs(multipliers.get(label, 0.0)) for label in self.labels])
         sure[np.argsort(-given, kind="stable")[:most]] |= given[np.argsort(-given, kind="stable")[:most]] > 0
-        nearest = np.argsort(-np.where(sure, -np.inf, self.values), kind="stable")[: max(0, most - int(sure.sum()))]
+        nearest = np.argsort(-np.where(sure, -np.inf, self.values), kind="stable")[
+            : max(0, most - int(sure.sum()))
+        ]
         return np.union1d(np.flatnonzero(sure), nearest)
 
     def _slopes(self) -> list[dict[int, tuple[Array, Array]]]:
-        """For f and every c_k kept: by record, the instances it depends on and the derivatives in their values."""
+        """For f and every c_k kept: by record, the instances it depends on and the derivatives in
+        their values."""
         values = [record.value for record in self.records]
         slopes: list[dict[int, tuple[Array, Array]]] = [{} for _ in range(1 + len(self.kept))]
         for first, output in ((0, self.f.reshape(1)), (1, self.c[torch.from_numpy(self.kept)])):
@@ -197,7 +243,8 @@ class System:
                 yield k, sorted(nonzero, key=lambda entry: entry[:3])
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
-        """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is not finite."""
+        """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is
+        not finite."""
         total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
             total = total + (tensor * torch.as_tensor(weight, dtype=torch.float64)).sum()
@@ -206,10 +253,13 @@ class System:
         gradient = self._flat(torch.autograd.grad(total, self.leaves, retain_graph=True, allow_unused=True))
         if self.roots:  # of 0 among them, whose slope is infinite
             gradient = np.where(np.abs(gradient) > STEEPEST, np.copysign(np.inf, gradient), gradient)
-        return gradient if np.isfinite(gradient).all() else self._held(gradient)
+        if np.isfinite(gradient).all():
+            return gradient
+        return self._held(gradient)
 
     def _held(self, gradient: Array) -> Array:
-        """A gradient without infinite entries that a bound of the variable holds whatever they are, as of sqrt(x) at 0."""
+        """A gradient without infinite entries that a bound of the variable holds whatever they are, as
+        of sqrt(x) at 0."""
         parts = []
         for name, part in self.split(gradient).items():
             held = torch.zeros_like(part, dtype=torch.bool)
@@ -223,30 +273,41 @@ class System:
         return gradient
 
     def _flat(self, gradients: Sequence[torch.Tensor | None]) -> Array:
-        parts = [torch.zeros_like(leaf) if g is None else g for g, leaf in zip(gradients, self.leaves, strict=True)]
-        return torch.cat([part.reshape(-1) for part in parts]).numpy() if parts else np.zeros(0)
+        parts = [
+            torch.zeros_like(leaf) if g is None else g for g, leaf in zip(gradients, self.leaves, strict=True)
+        ]
+        if parts:
+            return torch.cat([part.reshape(-1) for part in parts]).numpy()
+        return np.zeros(0)
 
     @property
     def d(self) -> int:
         return sum(leaf.numel() for leaf in self.leaves)
 
     def push(self, direction: Array) -> tuple[Array, list[Array]]:
-        """The derivatives along a direction of every c_k and of every record's terms, kinks held fixed.
+        """The derivatives along a direction of every c_k and of every record's terms, kinks held
+        fixed.
 
-        A gradient is linear in the weights of what it is the gradient of; its own derivative in them is the transposed product.
+        A gradient is linear in the weights of what it is the gradient of; its own derivative in
+        them is the transposed product.
         """
         if self._twice:
             try:
-                return self._parts([part[0] if part is not None else None for part in self._pushed(direction[None])])
+                return self._parts(
+                    [part[0] if part is not None else None for part in self._pushed(direction[None])]
+                )
             except RuntimeError:  # an operation that is differentiated once
                 self._twice = False
         return self._difference(direction)
 
     def columns(self, most: int = TOGETHER) -> Iterator[tuple[int, tuple[Array, list[Array]]]]:
-        """The derivatives along every entry of the variables, with its number; many (``most``) at once where their operations
-        allow it."""
+        """The derivatives along every entry of the variables, with its number; many (``most``) at once
+        where their operations allow it."""
         numbers, first = self.c.numel() + sum(record.terms.numel() for record in self.records), 0
-        size = min(max(1, TOGETHER // max(numbers + self.d, 1)), most, self.d) if self._twice else 1
+        if self._twice:
+            size = min(max(1, TOGETHER // max(numbers + self.d, 1)), most, self.d)
+        else:
+            size = 1
         while first < self.d and size > 1:
             try:
                 found = self._pushed(np.eye(min(size, self.d - first), self.d, first))
@@ -261,21 +322,40 @@ class System:
     def _pushed(self, directions: Array) -> list[torch.Tensor | None]:
         """The derivatives of c and of every record's terms along each row."""
         if self._pulled is None:
-            parts = [part for part in (self.c, *(record.terms for record in self.records)) if part.requires_grad]
+            parts = [
+                part for part in (self.c, *(record.terms for record in self.records)) if part.requires_grad
+            ]
             outer = [torch.zeros_like(part, requires_grad=True) for part in parts]
-            total = sum((((part * one).sum()) for part, one in zip(parts, outer, strict=True)), torch.zeros(()))
-            pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True) if parts else ()
+            total = sum(
+                (((part * one).sum()) for part, one in zip(parts, outer, strict=True)), torch.zeros(())
+            )
+            if parts:
+                pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True)
+            else:
+                pulled = ()
             self._pulled = {id(part): one for part, one in zip(parts, outer, strict=True)}, pulled
         outer_of, by_leaf = self._pulled
-        ways = dict(zip(self.names, torch.from_numpy(directions).split([leaf.numel() for leaf in self.leaves], 1), strict=True))
-        used = [(g, ways[name]) for name, g in zip(self.names, by_leaf, strict=False) if g is not None and g.requires_grad]
+        ways = dict(
+            zip(
+                self.names,
+                torch.from_numpy(directions).split([leaf.numel() for leaf in self.leaves], 1),
+                strict=True,
+            )
+        )
+        used = [
+            (g, ways[name])
+            for name, g in zip(self.names, by_leaf, strict=False)
+            if g is not None and g.requires_grad
+        ]
         by_part: dict[int, torch.Tensor | None] = {}
         if used:
             values, along = zip(*((g, way.reshape(-1, *g.shape)) for g, way in used), strict=True)
             wanted = list(outer_of.values())
             slopes: tuple[torch.Tensor | None, ...]
             if len(directions) == 1:
-                total = sum(((g * way[0]).sum() for g, way in zip(values, along, strict=True)), torch.zeros(()))
+                total = sum(
+                    ((g * way[0]).sum() for g, way in zip(values, along, strict=True)), torch.zeros(())
+                )
                 slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
@@ -285,7 +365,9 @@ class System:
 
     def _parts(self, found: Sequence[torch.Tensor | None]) -> tuple[Array, list[Array]]:
         shapes = [tuple(self.c.shape), *(tuple(record.terms.shape) for record in self.records)]
-        c, *terms = (np.zeros(shape) if t is None else t.numpy() for shape, t in zip(shapes, found, strict=True))
+        c, *terms = (
+            np.zeros(shape) if t is None else t.numpy() for shape, t in zip(shapes, found, strict=True)
+        )
         return c, terms
 
     def _difference(self, direction: Array) -> tuple[Array, list[Array]]:
@@ -293,17 +375,23 @@ class System:
         largest = float(np.abs(direction).max(initial=0.0))
         if not largest:
             return self._parts([None] * (1 + len(self.records)))
-        step = STEP * (1 + max(float(value.abs().max()) for value in self.point.values() if value.numel())) / largest
+        step = (
+            STEP
+            * (1 + max(float(value.abs().max()) for value in self.point.values() if value.numel()))
+            / largest
+        )
         ends = []
         for way in (step, -step):
             along = self.split(way * direction)
             recorder = Recorder(self.kinks, frozen=self.records)
             with torch.no_grad():
-                c = self.evaluate({name: value + along[name] for name, value in self.point.items()}, recorder)[1]
+                c = self.evaluate(
+                    {name: value + along[name] for name, value in self.point.items()}, recorder
+                )[1]
             ends.append([c, *(record.terms for record in recorder.records)])
         return self._parts([(up - down).detach() / (2 * step) for up, down in zip(*ends, strict=True)])
 
-    # -------------------------------------------------------------------------------------------------------- simple sets
+    # ---------------------------------------------------------------------------------- simple sets
     @property
     def outside(self) -> float:
         """How far the variables are from their simple sets."""
@@ -320,11 +408,15 @@ class System:
     def sets_of(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
         """A variable's simple sets with the values of their arguments."""
         variable = self.problem.variables.get(name)
-        return [self.evaluator.simple_set(declared) for declared in (variable.sets if variable is not None else ())]
+        return [
+            self.evaluator.simple_set(declared)
+            for declared in (variable.sets if variable is not None else ())
+        ]
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
-        """Vectors that generate the normal cone of the variables' simple sets at the point, by column, and which of them stand
-        for their negatives too. None where they are more than ``most``, or not all listed."""
+        """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
+        and which of them stand for their negatives too. None where they are more than ``most``, or
+        not all listed."""
         columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
@@ -337,21 +429,28 @@ class System:
                 normal_columns[place + at_end, np.arange(len(at_end))] = np.where(high[at_end], 1.0, -1.0)
                 normal_columns[place : place + value.numel(), len(at_end) :] = normals.rows.numpy().T
                 columns.append(normal_columns)
-                free.append(np.concatenate([(low & high)[at_end], np.full(len(normals.rows), normals.equation)]))
+                free.append(
+                    np.concatenate([(low & high)[at_end], np.full(len(normals.rows), normals.equation)])
+                )
                 if sum(part.shape[1] for part in columns) > most:
                     return None
             place += value.numel()
         return np.concatenate(columns, 1), np.concatenate(free)
 
     def tangent(self, gradient: Array) -> Array:
-        """What no normal of the simple sets can cancel of a gradient: the part by which a small step would still descend."""
+        """What no normal of the simple sets can cancel of a gradient: the part by which a small step
+        would still descend."""
         if not self.projected:
             return gradient
-        parts = [-(part - sum(normals, torch.zeros_like(part))).reshape(-1) for _, part, normals in self.normals(gradient)]
+        parts = [
+            -(part - sum(normals, torch.zeros_like(part))).reshape(-1)
+            for _, part, normals in self.normals(gradient)
+        ]
         return torch.cat(parts).numpy()
 
     def normals(self, gradient: Array) -> Iterator[tuple[str, torch.Tensor, list[torch.Tensor]]]:
-        """For every variable: its name, its part of the negative gradient, and the normal of each of its sets nearest to it."""
+        """For every variable: its name, its part of the negative gradient, and the normal of each of
+        its sets nearest to it."""
         for name, part in self.split(-gradient).items():
             yield name, part, self._normals(part, self.point[name], self.sets_of(name))
 
@@ -359,9 +458,14 @@ class System:
         """A vector over all variables, by variable."""
         ends = np.cumsum([value.numel() for value in self.point.values()])[:-1]
         parts = zip(self.point.items(), np.split(flat, ends), strict=True)
-        return {name: torch.from_numpy(np.ascontiguousarray(part)).reshape(value.shape) for (name, value), part in parts}
+        return {
+            name: torch.from_numpy(np.ascontiguousarray(part)).reshape(value.shape)
+            for (name, value), part in parts
+        }
 
-    def _normals(self, s: torch.Tensor, w: torch.Tensor, simple_sets: list[tuple[sets.SimpleSet, tuple]]) -> list[torch.Tensor]:
+    def _normals(
+        self, s: torch.Tensor, w: torch.Tensor, simple_sets: list[tuple[sets.SimpleSet, tuple]]
+    ) -> list[torch.Tensor]:
         """Normals at w, one of each set, whose sum is nearest to ``s``."""
         normals = [torch.zeros_like(s) for _ in simple_sets]
         for _ in range(1 if len(simple_sets) <= 1 else 200):

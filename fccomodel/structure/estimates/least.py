@@ -1,4 +1,5 @@
-"""The least value of a convex function on the bound data, certified: what keeps the argument of a root or a logarithm from 0.
+"""The least value of a convex function on the bound data, certified: what keeps the argument of a root
+or a logarithm from 0.
 
 A quadratic function has it in closed form. Elsewhere a point v near the minimiser is found, and by convexity
 
@@ -38,22 +39,33 @@ FLAT = 1e-10
 
 
 class Least(NamedTuple):
-    """A positive number that a function is never below, and how far that can be trusted: it is estimated where rounding hides
-    whether the function is flat in some direction, along which it might fall further."""
+    """A positive number that a function is never below, and how far that can be trusted: it is
+    estimated where rounding hides whether the function is flat in some direction, along which it
+    might fall further."""
 
     value: float
     standing: Standing = Standing.BOUNDED
 
 
 def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
-    """A positive number that a convex, scalar function of the variables is never below, whatever members of the families around
-    it are taken, inside the variables' simple sets; None where none is found, or what it takes is too much."""
+    """A positive number that a convex, scalar function of the variables is never below, whatever
+    members of the families around it are taken, inside the variables' simple sets; None where none
+    is found, or what it takes is too much."""
     problem, bound = declared.problem, declared.bound
-    if problem is None or bound is None or declared.holes or declared.within or not facts.convex or facts.expr.shape:
+    if (
+        problem is None
+        or bound is None
+        or declared.holes
+        or declared.within
+        or not facts.convex
+        or facts.expr.shape
+    ):
         return None
     if not facts.leaves.keys() <= problem.variables.keys():  # of arguments of outer functions too
         return None
-    lowest = memory.remember(bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see))
+    lowest = memory.remember(
+        bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see)
+    )
     if lowest is not None or facts.interval.value.lo < 0:
         return lowest
     match facts.expr:
@@ -62,7 +74,9 @@ def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     match atoms.as_power(facts.expr):
         case (e, ir.Const(value=p)) if p > 0:
             inner = least(see(e), declared, see)
-            return None if inner is None else inner._replace(value=inner.value**p)
+            if inner is None:
+                return None
+            return inner._replace(value=inner.value**p)
     return None
 
 
@@ -74,7 +88,10 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     if any(_sampled(n) for n in nodes):
         return None
     names = sorted(ir.variables_of(expr))
-    domains = [] if declared.free else [d for name in names if (d := _set(declared.problem.variables[name])) is not None]
+    if declared.free:
+        domains = []
+    else:
+        domains = [d for name in names if (d := _set(declared.problem.variables[name])) is not None]
     bounded = len(domains) == len(names) and all(declared.variable(name).size.finite for name in names)
     square = not facts.affine and facts.degree == 2
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
@@ -82,32 +99,44 @@ def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
     size = sum(declared.entries(declared.problem.variables[name].shape) for name in names)
     if size == inf:
         return None
-    passes = prod(len(m) for m in members) * ((int(size) + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0))
-    rows = max([1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))])
+    passes = prod(len(m) for m in members) * (
+        (int(size) + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0)
+    )
+    rows = max(
+        [1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))]
+    )
     if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
         return None
     lowest, standing = inf, Standing.BOUNDED
     for chosen in itertools.product(*members):
         f = _Function(declared, expr, names, dict(zip(free, chosen, strict=True)))
         try:
-            found = f.least_of_quadratic() if square else Least(-inf)
+            if square:
+                found = f.least_of_quadratic()
+            else:
+                found = Least(-inf)
             if bounded and facts.smooth and found.value <= 0:
                 found = Least(f.least_inside(domains))
         except FccoError:  # a member that has no value: conditions around it may leave it out
             return None
         lowest, standing = min(lowest, found.value), max(standing, found.standing)
-    return Least(lowest, standing) if 0 < lowest < inf else None
+    if 0 < lowest < inf:
+        return Least(lowest, standing)
+    return None
 
 
 def _sampled(node: ir.Expr) -> bool:
     """Its value is not a finite sum over bound data."""
     return isinstance(node, ir.NetCall) or (
-        isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in node.binders)
+        isinstance(node, ir.Reduce)
+        and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in node.binders)
     )
 
 
 def _set(variable: ir.Variable) -> ir.VectorSet | None:
-    return variable.sets[0] if len(variable.sets) == 1 and variable.net is None else None
+    if len(variable.sets) == 1 and variable.net is None:
+        return variable.sets[0]
+    return None
 
 
 class _Function:
@@ -116,12 +145,17 @@ class _Function:
     def __init__(self, declared: Declarations, expr: ir.Expr, names: list[str], env: dict[ir.Binder, int]):
         assert declared.problem is not None and declared.bound is not None
         self.bound, self.expr, self.env = declared.bound, expr, env
-        self.shapes = {name: elements.shape(declared.bound, declared.problem.variables[name].shape) for name in names}
+        self.shapes = {
+            name: elements.shape(declared.bound, declared.problem.variables[name].shape) for name in names
+        }
         self.size = sum(prod(shape) for shape in self.shapes.values())
 
     def split(self, w: torch.Tensor) -> dict[str, torch.Tensor]:
         pieces = w.split([prod(shape) for shape in self.shapes.values()])
-        return {name: piece.reshape(shape) for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)}
+        return {
+            name: piece.reshape(shape)
+            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+        }
 
     def __call__(self, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The value and the gradient."""
@@ -132,8 +166,9 @@ class _Function:
         return value.detach(), gradient
 
     def least_of_quadratic(self) -> Least:
-        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding. Curvatures are compared in units
-        in which that of every entry is 1, so that the variables' units do not matter."""
+        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding.
+        Curvatures are compared in units in which that of every entry is 1, so that the variables'
+        units do not matter."""
         zero = torch.zeros(self.size, dtype=torch.float64)
         c, b = self(zero)
         A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=torch.float64)])
@@ -158,15 +193,25 @@ class _Function:
         simple = [Pointwise(self.bound).simple_set(d) for d in domains]
 
         def project(w: torch.Tensor) -> torch.Tensor:
-            inside = [s.project(v, *s.prepare(*args)) for v, (s, args) in zip(self.split(w).values(), simple, strict=True)]
+            inside = [
+                s.project(v, *s.prepare(*args))
+                for v, (s, args) in zip(self.split(w).values(), simple, strict=True)
+            ]
             return torch.cat([v.reshape(-1) for v in inside])
 
         def rising(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             value, gradient = self(w)
             return -value, -gradient
 
-        v = concave_maxima.ascent(rising, project, project(torch.zeros(self.size, dtype=torch.float64)), steps=STEPS)
+        v = concave_maxima.ascent(
+            rising, project, project(torch.zeros(self.size, dtype=torch.float64)), steps=STEPS
+        )
         f, gradient = self(v)
-        furthest = sum(float(s.support(-g, *args)) for g, (s, args) in zip(self.split(gradient).values(), simple, strict=True))
+        furthest = sum(
+            float(s.support(-g, *args))
+            for g, (s, args) in zip(self.split(gradient).values(), simple, strict=True)
+        )
         value = float(f - gradient @ v) - furthest
-        return value / 2 if value > ROUNDING * float(f.abs()) else -inf
+        if value > ROUNDING * float(f.abs()):
+            return value / 2
+        return -inf

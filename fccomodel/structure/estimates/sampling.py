@@ -1,4 +1,5 @@
-"""Constants that no rule gives, estimated on the bound data: slopes, curvature and noise at points drawn around given ones."""
+"""Constants that no rule gives, estimated on the bound data: slopes, curvature and noise at points
+drawn around given ones."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from fccomodel.structure.facts import Fact, Standing, make
 BLOCKS, POINTS, PROBES = 12, 4, 4
 ENTRIES = 8
 POWER_STEPS = 5
-#: numbers in the gradients of all draws of a block; where there are more, their variance is seen through random signs
+#: numbers in the gradients of all draws of a block; where there are more, their variance is seen
+#: through random signs
 EXACT = 1 << 20
 
 
@@ -50,15 +52,26 @@ class Probe:
     samples: int
 
     def facts(self, points: Sequence[Mapping[str, Any]], radius: float) -> dict[str, Fact]:
-        """What is seen around some points, each fact with the words that say how (see ``structure.estimate``)."""
+        """What is seen around some points, each fact with the words that say how (see
+        ``structure.estimate``)."""
         largest = self.at(self.around(points or [self.start], radius))
-        where = f"at {POINTS * max(1, len(points))} points within {radius:g} of {'those given' if points else 'the start'}"
+        where = (
+            f"at {POINTS * max(1, len(points))} points within {radius:g} of "
+            f"{'those given' if points else 'the start'}"
+        )
         return {
-            kind: make(kind, value, self.expr, "sampling", f"{WORDS[kind]} {self.said}, {where}", standing=Standing.ESTIMATED)
+            kind: make(
+                kind,
+                value,
+                self.expr,
+                "sampling",
+                f"{WORDS[kind]} {self.said}, {where}",
+                standing=Standing.ESTIMATED,
+            )
             for kind, value in largest.items()
         }
 
-    # ------------------------------------------------------------------------------------------------------- what is sampled
+    # ------------------------------------------------------------------------------ what is sampled
     @cached_property
     def node(self) -> ir.Expr:
         node = self.expr
@@ -82,22 +95,30 @@ class Probe:
         for binder in ir.free_binders(self.node):
             domain = binder.domain
             if isinstance(domain, ir.Distribution):
-                drawn = draws.sample(self.bound, binder, [self._plain(a) for a in domain.args], BLOCKS, self.seed)
+                drawn = draws.sample(
+                    self.bound, binder, [self._plain(a) for a in domain.args], BLOCKS, self.seed
+                )
                 blocks[binder] = Named(drawn.data, (axis,))
             elif isinstance(domain, ir.VectorSet):
-                normals = torch.from_numpy(rng.normal(size=(BLOCKS, *elements.shape(self.bound, domain.shape))))
+                normals = torch.from_numpy(
+                    rng.normal(size=(BLOCKS, *elements.shape(self.bound, domain.shape)))
+                )
                 blocks[binder] = Named(torch.stack([self._inside(domain, v) for v in normals]), (axis,))
             else:
-                blocks[binder] = Named(torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS)), (axis,))
+                blocks[binder] = Named(
+                    torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS)), (axis,)
+                )
         return blocks
 
     @property
     def said(self) -> str:
         """What takes part, in words."""
-        parts = ([f"{BLOCKS} blocks"] if self.blocks else []) + ([f"{self.samples} draws each"] if self.random else [])
+        parts = ([f"{BLOCKS} blocks"] if self.blocks else []) + (
+            [f"{self.samples} draws each"] if self.random else []
+        )
         return " of ".join(parts) or "the expression"
 
-    # ---------------------------------------------------------------------------------------------------------------- points
+    # --------------------------------------------------------------------------------------- points
     @cached_property
     def start(self) -> dict[str, torch.Tensor]:
         """Zero, inside the simple sets; nets as they are bound."""
@@ -120,7 +141,10 @@ class Probe:
             total = sum(value.numel() for value in start.values())
             for k in range(POINTS):
                 far = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
-                moved = {n: v + far * torch.randn(v.shape, generator=rng, dtype=torch.float64) for n, v in start.items()}
+                moved = {
+                    n: v + far * torch.randn(v.shape, generator=rng, dtype=torch.float64)
+                    for n, v in start.items()
+                }
                 points.append({name: self.projected(name, value) for name, value in moved.items()})
         return points
 
@@ -136,9 +160,10 @@ class Probe:
     def _plain(self, expr: ir.Expr) -> Named:
         return Pointwise(self.bound).value(expr, {})
 
-    # ------------------------------------------------------------------------------------------------------------ evaluation
+    # ----------------------------------------------------------------------------------- evaluation
     def values(self, point: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """g_i(w; xi) as [blocks, draws, entries], one draw where nothing is drawn; NaN for a block without rows."""
+        """g_i(w; xi) as [blocks, draws, entries], one draw where nothing is drawn; NaN for a block
+        without rows."""
         batch = Minibatch(self.bound, point, batch=self.samples, seed=self.seed)
         block = next((at.axes[0] for at in self.blocks.values()), None)
         value, draw = self._drawn(batch)
@@ -153,16 +178,22 @@ class Probe:
         inner, axis, count = batch.drawn(self.node, self.blocks)
         return batch.scaled(self.node, batch.value(self.node.body, inner), count), axis
 
-    def slope(self, point: Mapping[str, torch.Tensor], weigh: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    def slope(
+        self, point: Mapping[str, torch.Tensor], weigh: Callable[[torch.Tensor], torch.Tensor]
+    ) -> torch.Tensor:
         """The gradient of a scalar made of the values, flat."""
         leaves = {name: value.detach().clone().requires_grad_(True) for name, value in point.items()}
         return _gradient(weigh(self.values(leaves)), [leaves[name] for name in self.names])
 
-    # --------------------------------------------------------------------------------------------------------------- figures
+    # -------------------------------------------------------------------------------------- figures
     def at(self, points: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, Any]:
         """The largest of everything over the points."""
         rng = torch.Generator().manual_seed(self.seed + 1)
-        low, high, top = np.inf, -np.inf, {"lipschitz": 0.0, "gradient": 0.0, "value noise": 0.0, "gradient noise": 0.0}
+        low, high, top = (
+            np.inf,
+            -np.inf,
+            {"lipschitz": 0.0, "gradient": 0.0, "value noise": 0.0, "gradient noise": 0.0},
+        )
         steepest: list[tuple[float, Mapping[str, torch.Tensor], int, int]] = []
         for point in points:
             leaves = {name: value.detach().clone().requires_grad_(True) for name, value in point.items()}
@@ -177,7 +208,10 @@ class Probe:
                 top["value noise"] = max(top["value noise"], float(shown[usable].var(1).sum(1).max()))
             for block in usable.nonzero()[:, 0].tolist():
                 slope, noise, entry = self._block(values[block], weights, rng)
-                top["lipschitz"], top["gradient noise"] = max(top["lipschitz"], slope), max(top["gradient noise"], noise)
+                top["lipschitz"], top["gradient noise"] = (
+                    max(top["lipschitz"], slope),
+                    max(top["gradient noise"], noise),
+                )
                 steepest.append((slope, point, block, entry))
         if not steepest:
             return {}
@@ -189,28 +223,41 @@ class Probe:
         constants = {kind: Amount(top[kind]) for kind in kinds if isfinite(top[kind])}
         return {"interval": Interval(low, high)} | constants
 
-    def _block(self, values: torch.Tensor, leaves: list[torch.Tensor], rng: torch.Generator) -> tuple[float, float, int]:
-        """(slope, variance of the gradient over the draws, the steepest entry) of one block: [draws, entries]."""
+    def _block(
+        self, values: torch.Tensor, leaves: list[torch.Tensor], rng: torch.Generator
+    ) -> tuple[float, float, int]:
+        """(slope, variance of the gradient over the draws, the steepest entry) of one block: [draws,
+        entries]."""
         count, entries = values.shape
-        chosen = torch.randperm(entries, generator=rng)[:ENTRIES].tolist() if entries > ENTRIES else range(entries)
+        chosen = (
+            torch.randperm(entries, generator=rng)[:ENTRIES].tolist() if entries > ENTRIES else range(entries)
+        )
         squares, noise = {}, 0.0
         for entry in chosen:
             column = values[:, entry]
             if 1 < count * sum(leaf.numel() for leaf in leaves) <= EXACT and column.requires_grad:
                 each = _gradients(column, leaves)
                 squares[entry] = float(each.mean(0).square().sum())
-                noise += float(each.var(0).sum()) if count > 1 else 0.0
+                if count > 1:
+                    noise += float(each.var(0).sum())
+                else:
+                    noise += 0.0
                 continue
             squares[entry] = float(_gradient(column.mean(), leaves).square().sum())
-            for _ in range(PROBES if count > 1 else 0):  # E |sum_j (s_j - mean s) grad_j|^2 = sum_j |grad_j - mean grad|^2
+            for _ in range(
+                PROBES if count > 1 else 0
+            ):  # E |sum_j (s_j - mean s) grad_j|^2 = sum_j |grad_j - mean grad|^2
                 signs = torch.randint(2, (count,), generator=rng).double() * 2 - 1
                 drift = _gradient((signs - signs.mean()) @ column, leaves)
                 noise += float(drift.square().sum()) / (PROBES * (count - 1))
         scale = entries / len(squares)
         return sqrt(scale * sum(squares.values())), scale * noise, max(squares, key=squares.__getitem__)
 
-    def _bend(self, point: Mapping[str, torch.Tensor], block: int, entry: int, step: float, rng: torch.Generator) -> float:
-        """The largest change of a block's gradient per length over power iterations, which turn to where it is largest."""
+    def _bend(
+        self, point: Mapping[str, torch.Tensor], block: int, entry: int, step: float, rng: torch.Generator
+    ) -> float:
+        """The largest change of a block's gradient per length over power iterations, which turn to
+        where it is largest."""
 
         def slope(at: Mapping[str, torch.Tensor]) -> torch.Tensor:
             return self.slope(at, lambda values: values[block, :, entry].mean())
@@ -234,13 +281,16 @@ class Probe:
         moved, start = {}, 0
         for name in self.names:
             value = point[name]
-            moved[name] = self.projected(name, value + step[start : start + value.numel()].reshape(value.shape))
+            moved[name] = self.projected(
+                name, value + step[start : start + value.numel()].reshape(value.shape)
+            )
             start += value.numel()
         return moved
 
 
 def radius_of(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
-    """A step at which differences of gradients show curvature and not rounding: a thousandth of the points' spread."""
+    """A step at which differences of gradients show curvature and not rounding: a thousandth of the
+    points' spread."""
     first = points[0]
     spread = max((float((p[n] - first[n]).norm()) for p in points for n in p), default=0.0)
     return 1e-3 * (spread or 1.0)
@@ -258,5 +308,8 @@ def _gradients(values: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor
     """The gradient of each of some values, one per row."""
     units = torch.eye(len(values), dtype=values.dtype)
     slopes = derivatives.vector_products([values], leaves, [units])
-    parts = [leaf.new_zeros(len(values), leaf.numel()) if g is None else g for g, leaf in zip(slopes, leaves, strict=True)]
+    parts = [
+        leaf.new_zeros(len(values), leaf.numel()) if g is None else g
+        for g, leaf in zip(slopes, leaves, strict=True)
+    ]
     return torch.cat([part.reshape(len(values), -1) for part in parts], 1)

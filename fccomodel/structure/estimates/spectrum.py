@@ -1,4 +1,5 @@
-"""The signs of a symmetric matrix's eigenvalues, exactly where that is cheap, else with what rounding may hide."""
+"""The signs of a symmetric matrix's eigenvalues, exactly where that is cheap, else with what rounding
+may hide."""
 
 from __future__ import annotations
 
@@ -17,9 +18,11 @@ EXACT_ROWS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Spectrum:
-    """The ends of a spectrum as computed, and by how much eigenvalues are ``negative`` and ``positive`` at most.
+    """The ends of a spectrum as computed, and by how much eigenvalues are ``negative`` and
+    ``positive`` at most.
 
-    An amount of 0 with a rounding d says that rounding was forgiven: eigenvalues of this sign are no larger than d.
+    An amount of 0 with a rounding d says that rounding was forgiven: eigenvalues of this sign are
+    no larger than d.
     """
 
     least: float
@@ -31,9 +34,10 @@ class Spectrum:
 def spectrum(matrix: np.ndarray) -> Spectrum:
     """The spectrum of the symmetric part of a matrix.
 
-    Computed eigenvalues miss the true ones by at most about n eps |A| (J. Demmel, Applied Numerical Linear Algebra, 1997,
-    section 5.2). One that this hides, or that is so small that it may be rounding of the entries, is decided exactly for few
-    rows, and is forgiven, with how large it may be, for many.
+    Computed eigenvalues miss the true ones by at most about n eps |A| (J. Demmel, Applied Numerical
+    Linear Algebra, 1997, section 5.2). One that this hides, or that is so small that it may be
+    rounding of the entries, is decided exactly for few rows, and is forgiven, with how large it may
+    be, for many.
     """
     symmetric = (matrix + matrix.T) / 2
     ends = np.linalg.eigvalsh(symmetric)
@@ -49,21 +53,27 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
             return ZERO
         return rounded(ZERO, max(end, 0.0) + hidden)
 
-    return Spectrum(least=least, largest=largest, negative=beyond(-least, 1.0), positive=beyond(largest, -1.0))
+    return Spectrum(
+        least=least, largest=largest, negative=beyond(-least, 1.0), positive=beyond(largest, -1.0)
+    )
 
 
 def _semidefinite(matrix: np.ndarray) -> bool:
     """Whether a matrix's symmetric part is positive semidefinite, by exact elimination."""
     exact = [[Fraction(entry) for entry in row] for row in matrix.tolist()]
     turned = zip(*exact, strict=True)
-    rows = [[a + b for a, b in zip(row, column, strict=True)] for row, column in zip(exact, turned, strict=True)]
+    rows = [
+        [a + b for a, b in zip(row, column, strict=True)] for row, column in zip(exact, turned, strict=True)
+    ]
     while rows:
         pivot = rows[0]
         if pivot[0] < 0 or not pivot[0] and any(pivot):
             return False
         rest = rows[1:]
         if pivot[0]:
-            rows = [[a - row[0] * b / pivot[0] for a, b in zip(row[1:], pivot[1:], strict=True)] for row in rest]
+            rows = [
+                [a - row[0] * b / pivot[0] for a, b in zip(row[1:], pivot[1:], strict=True)] for row in rest
+            ]
         else:
             rows = [row[1:] for row in rest]
     return True

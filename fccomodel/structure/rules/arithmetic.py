@@ -21,17 +21,28 @@ Free = Callable[[Facts], Facts] | None
 
 def spread_to(entries: float) -> Amount:
     """How much longer a vector of ``entries`` copies is than one of them."""
-    return amount(sqrt(entries)) if entries < inf else SOME
+    if entries < inf:
+        return amount(sqrt(entries))
+    return SOME
 
 
 def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries: float) -> Facts:
     """``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
     draft = Draft(expr=expr, args=args, entries=entries)
-    ends = [a.interval.value if s > 0 else _turned(a.interval.value) for a, s in zip(args, signs, strict=True)]
+    ends = [
+        a.interval.value if s > 0 else _turned(a.interval.value) for a, s in zip(args, signs, strict=True)
+    ]
     total = opened(
-        Interval(sum(u.lo for u in ends), sum(u.hi for u in ends), any(u.lo_open for u in ends), any(u.hi_open for u in ends))
+        Interval(
+            sum(u.lo for u in ends),
+            sum(u.hi for u in ends),
+            any(u.lo_open for u in ends),
+            any(u.hi_open for u in ends),
+        )
     )
-    draft.propose("interval", total, "interval arithmetic", "", [a.interval for a in args if a.interval.holds])
+    draft.propose(
+        "interval", total, "interval arithmetic", "", [a.interval for a in args if a.interval.holds]
+    )
     if all(a.size.value.finite for a in args):
         draft.propose("size", plus(*(a.size.value for a in args)), "sum", "", [a.size for a in args])
     varying = [(a, s) for a, s in zip(args, signs, strict=True) if not a.constant]
@@ -43,18 +54,37 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
         uses = [getattr(a, kind if s > 0 else opposite) for a, s in varying]
         value = plus(*(u.value for u in uses))
         worst = [u for u in uses if not u.value.zero]
-        curved, other_side = ("convex", "concave") if kind == "below" else ("concave", "convex")
-        reason = (
-            f"every term is {'' if value.zero else 'weakly '}{curved}"
-            if value.finite
-            else "; ".join(dict.fromkeys(_bad_term(curved, other_side, s) for u, (_, s) in zip(uses, varying, strict=True)
-                                         if not u.value.finite))
-        )  # fmt: skip
-        lacks = "" if not worst else f"{len(worst)} of its {len(uses)} terms {'is' if len(worst) == 1 else 'are'} not {curved}"
+        if kind == "below":
+            curved, other_side = ("convex", "concave")
+        else:
+            curved, other_side = ("concave", "convex")
+        if value.finite:
+            reason = f"every term is {'' if value.zero else 'weakly '}{curved}"
+        else:
+            reason = "; ".join(
+                dict.fromkeys(
+                    _bad_term(curved, other_side, s)
+                    for u, (_, s) in zip(uses, varying, strict=True)
+                    if not u.value.finite
+                )
+            )
+        if not worst:
+            lacks = ""
+        else:
+            lacks = f"{len(worst)} of its {len(uses)} terms {'is' if len(worst) == 1 else 'are'} not {curved}"
         lacks += " as it stands" if lacks and any(s < 0 for _, s in varying) else ""
-        fix = "" if value.finite or all(s > 0 for _, s in varying) else f"what is subtracted may be {other_side}, or smooth."
+        if value.finite or all(s > 0 for _, s in varying):
+            fix = ""
+        else:
+            fix = f"what is subtracted may be {other_side}, or smooth."
         draft.propose(
-            kind, value, "sum" if value.finite else "no rule", reason, uses if value.finite else worst, lacks=lacks, fix=fix
+            kind,
+            value,
+            "sum" if value.finite else "no rule",
+            reason,
+            uses if value.finite else worst,
+            lacks=lacks,
+            fix=fix,
         )
     uses = [a.lipschitz for a, _ in varying]
     draft.propose("lipschitz", plus(*(u.value for u in uses)), "sum", "", uses)
@@ -63,19 +93,33 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
 
 
 def _bad_term(curved: str, turned: str, sign: int) -> str:
-    return f"a term is not known to be weakly {curved}" if sign > 0 else f"what is subtracted is not known to be weakly {turned}"
+    if sign > 0:
+        return f"a term is not known to be weakly {curved}"
+    return f"what is subtracted is not known to be weakly {turned}"
 
 
-def together(draft: Draft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE) -> None:
+def together(
+    draft: Draft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE
+) -> None:
     """Smoothness of what is built linearly: smooth where every part is."""
     rough = [a for a in args if not a.smooth]
     if rough:
         draft.propose(
-            "differentiable", False, "kink", "not every part of it is differentiable", [a.differentiable for a in rough]
+            "differentiable",
+            False,
+            "kink",
+            "not every part of it is differentiable",
+            [a.differentiable for a in rough],
         )
         return
     draft.propose("differentiable", True, rule, "every part of it is", [a.differentiable for a in args])
-    draft.propose("gradient", times(factor, total(*(a.gradient.value for a in args))), rule, "", [a.gradient for a in args])
+    draft.propose(
+        "gradient",
+        times(factor, total(*(a.gradient.value for a in args))),
+        rule,
+        "",
+        [a.gradient for a in args],
+    )
 
 
 def merged(signed: list[tuple]) -> dict[str, int]:
@@ -94,7 +138,11 @@ def _turned(u: Interval) -> Interval:
 
 def sign_of(u: Interval) -> int:
     """1 for a nonnegative value, -1 for a nonpositive one, 0 for neither known."""
-    return INCREASING if u.lo >= 0 else DECREASING if u.hi <= 0 else NEITHER
+    if u.lo >= 0:
+        return INCREASING
+    if u.hi <= 0:
+        return DECREASING
+    return NEITHER
 
 
 def largest(f: Facts) -> Amount:
@@ -103,18 +151,31 @@ def largest(f: Facts) -> Amount:
     return mag if mag.finite else f.size.value
 
 
-def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul", spread: Amount = ONE) -> Facts:
-    """``factor * g`` entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with constant coefficients."""
+def scale(
+    expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul", spread: Amount = ONE
+) -> Facts:
+    """``factor * g`` entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with
+    constant coefficients."""
     linear = isinstance(atoms.get(op), ArrayAtom)
     draft = Draft(expr=expr, args=(factor, g), entries=entries)
     where = _range(op, factor.interval.value, g.interval.value)
-    draft.propose("interval", where, "interval arithmetic", "", [f.interval for f in (factor, g) if f.interval.holds])
+    draft.propose(
+        "interval", where, "interval arithmetic", "", [f.interval for f in (factor, g) if f.interval.holds]
+    )
     if factor.size.value.finite and g.size.value.finite:
         norm = times(factor.size.value, g.size.value)
         draft.propose("size", norm, "scaling", "", [factor.size, g.size])
     sign = sign_of(factor.interval.value)
-    size = factor.size if linear else factor.interval if factor.interval.value.mag < inf else factor.size
-    by = factor.size.value if linear else largest(factor)
+    if linear:
+        size = factor.size
+    elif factor.interval.value.mag < inf:
+        size = factor.interval
+    else:
+        size = factor.size
+    if linear:
+        by = factor.size.value
+    else:
+        by = largest(factor)
     if by.zero:
         return draft.finish()
     draft.leaves = {name: direction * sign for name, direction in g.leaves.items()}
@@ -132,18 +193,36 @@ def scale(expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul
         sides = {INCREASING: (kind,), DECREASING: (opposite,), NEITHER: ("below", "above")}[sign]
         uses = tuple(getattr(g, s) for s in sides)
         bend = most(*(u.value for u in uses))
-        value = times(by, spread, bend) if linear else times(by, bend)
+        if linear:
+            value = times(by, spread, bend)
+        else:
+            value = times(by, bend)
         if linear and not value.zero:
             value = least(value, times(by, g.gradient.value))
-        needed = (*uses, factor.interval) if sign != NEITHER and not g.affine else uses
-        needed = needed if value.zero else (*needed, size)
-        reason = f"the factor is {word}" if not g.affine else "the other factor is affine"
+        if sign != NEITHER and not g.affine:
+            needed = (*uses, factor.interval)
+        else:
+            needed = uses
+        if value.zero:
+            needed = needed
+        else:
+            needed = (*needed, size)
+        if not g.affine:
+            reason = f"the factor is {word}"
+        else:
+            reason = "the other factor is affine"
         if value.zero:
             draft.propose(kind, value, rule, reason, needed)
             continue
         lacks, fix = _unscaled(expr, g, kind, sign, uses)
         draft.propose(
-            kind, value, rule if value.finite else "no rule", reason if value.finite else lacks, needed, lacks=lacks, fix=fix
+            kind,
+            value,
+            rule if value.finite else "no rule",
+            reason if value.finite else lacks,
+            needed,
+            lacks=lacks,
+            fix=fix,
         )
     together(draft, (g,), rule, plus, by)
     return draft.finish()
@@ -154,32 +233,58 @@ def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, .
     if g.expr is expr:  # a step inside the expression, such as 1/b in a/b: its own reason
         return next(((u.lacks, u.fix) for u in uses if u.lacks), ("", ""))
     convex = (kind == "below") == (sign == INCREASING)
-    required = "affine" if sign == NEITHER else "convex" if convex else "concave"
-    word = {INCREASING: "a nonnegative factor", DECREASING: "a nonpositive factor", NEITHER: "a factor of unknown sign"}[sign]
+    if sign == NEITHER:
+        required = "affine"
+    elif convex:
+        required = "convex"
+    else:
+        required = "concave"
+    word = {
+        INCREASING: "a nonnegative factor",
+        DECREASING: "a nonpositive factor",
+        NEITHER: "a factor of unknown sign",
+    }[sign]
     actual = "of unknown curvature" if g.curvature == "unknown" else g.curvature
-    fix = "declare the factor's sign, as in `param c >= 0`." if sign == NEITHER and (g.convex or g.concave) else ""
+    if sign == NEITHER and (g.convex or g.concave):
+        fix = "declare the factor's sign, as in `param c >= 0`."
+    else:
+        fix = ""
     return f"with {word}, the other one would have to be {required}, and it is {actual}", fix
 
 
 def _range(op: str, u: Interval, v: Interval) -> Interval:
     atom = atoms.get(op)
-    return REALS if atom is None else settled(atom.range(opened(u), opened(v)))
+    if atom is None:
+        return REALS
+    return settled(atom.range(opened(u), opened(v)))
 
 
-def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", spread: Amount = ONE) -> Facts:
-    """``a b`` of two factors that both vary: entry by entry, or an inner product of as many terms as ``spread`` squared."""
+def product(
+    expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", spread: Amount = ONE
+) -> Facts:
+    """``a b`` of two factors that both vary: entry by entry, or an inner product of as many terms as
+    ``spread`` squared."""
     draft = Draft(expr=expr, args=(a, b), entries=entries)
     where = _range(op, a.interval.value, b.interval.value)
-    draft.propose("interval", where, "interval arithmetic", "", [f.interval for f in (a, b) if f.interval.holds])
+    draft.propose(
+        "interval", where, "interval arithmetic", "", [f.interval for f in (a, b) if f.interval.holds]
+    )
     size_a, size_b = (f.size.value if isinstance(atoms.get(op), ArrayAtom) else largest(f) for f in (a, b))
     if a.size.value.finite and b.size.value.finite:
         draft.propose("size", times(a.size.value, b.size.value), "product", "", [a.size, b.size])
     sign_a, sign_b = sign_of(a.interval.value), sign_of(b.interval.value)
     draft.leaves = merged([(a.leaves, sign_b), (b.leaves, sign_a)])
-    draft.parts = {n: plus(times(size_b, a.parts.get(n, ZERO)), times(size_a, b.parts.get(n, ZERO))) for n in draft.leaves}
+    draft.parts = {
+        n: plus(times(size_b, a.parts.get(n, ZERO)), times(size_a, b.parts.get(n, ZERO)))
+        for n in draft.leaves
+    }
     steep = plus(times(size_b, a.lipschitz.value), times(size_a, b.lipschitz.value))
     draft.propose(
-        "lipschitz", steep, "product", f"|a| <= {size_a} and |b| <= {size_b}", [a.lipschitz, b.lipschitz, a.size, b.size]
+        "lipschitz",
+        steep,
+        "product",
+        f"|a| <= {size_a} and |b| <= {size_b}",
+        [a.lipschitz, b.lipschitz, a.size, b.size],
     )
     cross = times(Amount(2.0), a.lipschitz.value, b.lipschitz.value)
     if isinstance(expr, ir.Apply) and expr.op == "div":
@@ -187,16 +292,40 @@ def product(expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", 
         fix = "with b > 0, a / b <= k is a - k * b <= 0; and minimising log(a) - log(b) minimises a / b."
     else:
         lacks = "both factors depend on the variables"
-        fix = "a bilinear form is not convex: fix one factor (a param), or bound the product by (square(a) + square(b)) / 2."
+        fix = (
+            "a bilinear form is not convex: fix one factor (a param), or bound the product by "
+            "(square(a) + square(b)) / 2."
+        )
     for kind in ("below", "above"):
-        value = plus(times(spread, size_a, _side(b, kind, sign_a)), times(spread, size_b, _side(a, kind, sign_b)), cross)
+        value = plus(
+            times(spread, size_a, _side(b, kind, sign_a)),
+            times(spread, size_b, _side(a, kind, sign_b)),
+            cross,
+        )
         uses = [a.lipschitz, b.lipschitz, a.below, a.above, b.below, b.above, a.size, b.size]
-        reason = "" if value.finite else lacks + "; nor has each factor bounds for its value and slope"
-        draft.propose(kind, value, "product" if value.finite else "no rule", reason, uses, lacks=lacks, fix=fix)
+        if value.finite:
+            reason = ""
+        else:
+            reason = lacks + "; nor has each factor bounds for its value and slope"
+        draft.propose(
+            kind, value, "product" if value.finite else "no rule", reason, uses, lacks=lacks, fix=fix
+        )
     if a.smooth and b.smooth:
         bent = plus(times(size_a, b.gradient.value), times(size_b, a.gradient.value), cross)
-        draft.propose("differentiable", True, "smooth of smooth", "both factors are", [a.differentiable, b.differentiable])
-        draft.propose("gradient", bent, "product", "", [a.gradient, b.gradient, a.lipschitz, b.lipschitz, a.size, b.size])
+        draft.propose(
+            "differentiable",
+            True,
+            "smooth of smooth",
+            "both factors are",
+            [a.differentiable, b.differentiable],
+        )
+        draft.propose(
+            "gradient",
+            bent,
+            "product",
+            "",
+            [a.gradient, b.gradient, a.lipschitz, b.lipschitz, a.size, b.size],
+        )
     else:
         rough = [f.differentiable for f in (a, b) if not f.smooth]
         draft.propose("differentiable", False, "kink", "a factor is not known to be differentiable", rough)
@@ -221,7 +350,7 @@ def quotient(expr: ir.Expr, a: Facts, b: Facts, entries: float, free: Free) -> F
     return product(expr, a, turned, entries)
 
 
-# ----------------------------------------------------------------------------------------------------------------- powers
+# ------------------------------------------------------------------------------------------- powers
 @cache
 def positive_power(p: float) -> ScalarAtom:
     """``max(0, u)^p`` for p > 1."""
@@ -234,9 +363,20 @@ def positive_power(p: float) -> ScalarAtom:
     def steep(u: Interval, order: int) -> float:
         top = max(u.hi, 0.0)
         if order == 2 and p < 2:
-            return inf if u.lo <= 0 < u.hi else abs(p * (p - 1)) * max(u.lo, 1e-300) ** (p - 2) if u.lo > 0 else 0.0
-        factor = p if order == 1 else p * (p - 1)
-        return 0.0 if top == 0 else inf if top == inf and p > order else factor * top ** (p - order)
+            if u.lo <= 0 < u.hi:
+                return inf
+            if u.lo > 0:
+                return abs(p * (p - 1)) * max(u.lo, 1e-300) ** (p - 2)
+            return 0.0
+        if order == 1:
+            factor = p
+        else:
+            factor = p * (p - 1)
+        if top == 0:
+            return 0.0
+        if top == inf and p > order:
+            return inf
+        return factor * top ** (p - order)
 
     return ScalarAtom(
         name="pos^p",
@@ -264,25 +404,37 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
         p = exponent.interval.value
         inside = positive_part(base)
         if inside is not None and p.is_point and p.lo > 1:
-            atom = atoms.get("sqhinge") if p.lo == 2 else positive_power(p.lo)
+            if p.lo == 2:
+                atom = atoms.get("sqhinge")
+            else:
+                atom = positive_power(p.lo)
             assert atom is not None
             better = compose(expr, atom, (inside,), (entries,), entries, free)
             result = combine(renamed(better, "positive part"), result)
         return result
     if base.interval.value.positive:
         logarithm = compose(expr, log, (base,), (entries,), entries, free)
-        inner = scale(expr, logarithm, exponent, entries) if base.constant else product(expr, logarithm, exponent, entries)
+        if base.constant:
+            inner = scale(expr, logarithm, exponent, entries)
+        else:
+            inner = product(expr, logarithm, exponent, entries)
         return compose(expr, exp, (inner,), (entries,), entries, free)
     draft = Draft(expr=expr, args=(base, exponent), entries=entries)
     draft.leaves = {name: NEITHER for f in (base, exponent) for name in f.leaves}
-    draft.both(amount(inf), "no rule", "its exponent depends on the variables and its base is not known to be positive")
+    draft.both(
+        amount(inf),
+        "no rule",
+        "its exponent depends on the variables and its base is not known to be positive",
+    )
     return draft.finish()
 
 
 def positive_part(f: Facts) -> Facts | None:
     """The argument u where ``f`` is ``max(0, u)``."""
     atom = atoms.of(f.expr)
-    return f.inner if atom is not None and (atom.extreme or atom.squared == "sqhinge") else None
+    if atom is not None and (atom.extreme or atom.squared == "sqhinge"):
+        return f.inner
+    return None
 
 
 def renamed(facts: Facts, rule: str) -> Facts:

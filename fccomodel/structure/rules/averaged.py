@@ -1,4 +1,5 @@
-"""Kinks under a density: an average over draws of which no value has a probability of its own passes over them."""
+"""Kinks under a density: an average over draws of which no value has a probability of its own passes
+over them."""
 
 from __future__ import annotations
 
@@ -14,11 +15,22 @@ See = Callable[[ir.Expr], Facts]
 
 
 def averaged(node: ir.Reduce, body: Facts, see: See, facts: Facts) -> Facts:
-    """``E[e ~ P] h(w, e)`` is continuously differentiable where h is Lipschitz and, at any w, has a kink with probability 0."""
+    """``E[e ~ P] h(w, e)`` is continuously differentiable where h is Lipschitz and, at any w, has a
+    kink with probability 0."""
     draws = [b for b in node.binders if _continuous(b.domain, see)]
-    if facts.smooth or body.smooth or node.condition is not None or not reductions.of(node).linear or not draws:
+    if (
+        facts.smooth
+        or body.smooth
+        or node.condition is not None
+        or not reductions.of(node).linear
+        or not draws
+    ):
         return facts
-    if not body.is_lipschitz or body.domain or not all(_passed(part, draws, see) for part in _kinks(node.body, see)):
+    if (
+        not body.is_lipschitz
+        or body.domain
+        or not all(_passed(part, draws, see) for part in _kinks(node.body, see))
+    ):
         return facts
     draft = Draft(expr=node, args=(body,), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
     reason = f"the draws of {', '.join(b.name for b in draws)} meet a kink with probability 0"
@@ -39,7 +51,10 @@ def _kinks(body: ir.Expr, see: See) -> list[ir.Expr]:
     for node in ir.walk(body):
         if isinstance(node, ir.LetRef) or see(node).smooth or see(node).constant:
             continue
-        atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+        if isinstance(node, ir.Apply):
+            atom = atoms.of(node)
+        else:
+            atom = None
         where = [see(child).interval.value for child in node.children]
         varying = tuple(not see(child).constant for child in node.children)
         if atom is None or node.shape or atom.gradient_lipschitz(*where, varying=varying) is None:
@@ -48,7 +63,8 @@ def _kinks(body: ir.Expr, see: See) -> list[ir.Expr]:
 
 
 def _passed(node: ir.Expr, draws: list[ir.Binder], see: See) -> bool:
-    """A kink at finitely many values of one number that moves with a draw, at a rate that is constant and not 0."""
+    """A kink at finitely many values of one number that moves with a draw, at a rate that is constant
+    and not 0."""
     atom = atoms.of(node)
     if atom is None or not isinstance(node, ir.Apply) or node.shape or not atom.bent:
         return False
@@ -69,7 +85,8 @@ def _apart(a: ir.Expr, b: ir.Expr | None, draw: ir.Binder, see: See) -> bool:
 
 
 def _rate(node: ir.Expr, draw: ir.Binder, see: See) -> Interval | None:
-    """The rate at which an expression moves with a draw, where it is one of the draw alone: of ``a(w) + c e``, c."""
+    """The rate at which an expression moves with a draw, where it is one of the draw alone: of ``a(w)
+    + c e``, c."""
     while isinstance(node, ir.LetRef):
         node = node.let.body
     if draw not in ir.free_binders(node):
@@ -79,7 +96,9 @@ def _rate(node: ir.Expr, draw: ir.Binder, see: See) -> Interval | None:
     if (terms := atoms.signed(node)) is not None:
         rates = [(sign, _rate(term, draw, see)) for sign, term in terms]
         ends = [(r.lo, r.hi) if sign > 0 else (-r.hi, -r.lo) for sign, r in rates if r is not None]
-        return Interval(sum(lo for lo, _ in ends), sum(hi for _, hi in ends)) if len(ends) == len(rates) else None
+        if len(ends) == len(rates):
+            return Interval(sum(lo for lo, _ in ends), sum(hi for _, hi in ends))
+        return None
     if isinstance(node, ir.Apply) and node.op in ("mul", "div") and not node.shape:
         return _scaled(node, draw, see)
     return None

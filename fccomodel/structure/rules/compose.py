@@ -1,4 +1,5 @@
-"""The composition rules: what an atom's curvature, monotonicity and constants make of what is known of its arguments."""
+"""The composition rules: what an atom's curvature, monotonicity and constants make of what is known of
+its arguments."""
 
 from __future__ import annotations
 
@@ -29,10 +30,16 @@ class Composition(Placed):
         if not any(self.varying):
             self._constant_size(draft)
             return draft.finish()
-        wrong = [n for n, v in zip(self.atom.names(len(self.args)), self.varying, strict=True) if v and n in self.atom.parameters]
+        wrong = [
+            n
+            for n, v in zip(self.atom.names(len(self.args)), self.varying, strict=True)
+            if v and n in self.atom.parameters
+        ]
         if wrong:
             draft.leaves = {name: NEITHER for a in self.args for name in a.leaves}
-            draft.both(NONE, "no rule", f"{wrong[0]} of {self.atom.signature} must not depend on the variables")
+            draft.both(
+                NONE, "no rule", f"{wrong[0]} of {self.atom.signature} must not depend on the variables"
+            )
             return draft.finish()
         self._monotone(draft)
         self._curvature(draft, "below")
@@ -42,12 +49,16 @@ class Composition(Placed):
         return draft.finish()
 
     def _undefined(self) -> tuple[Fact, ...]:
-        """Conditions of the atom's domain that are not proved, on arguments that vary: the variables stay where it is defined."""
+        """Conditions of the atom's domain that are not proved, on arguments that vary: the variables
+        stay where it is defined."""
         conditions = []
         poles = self.atom.poles(*self.intervals)
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
-            needs = "" if domain is None or lies.inside(domain) else f"in {opened(domain)}"
+            if domain is None or lies.inside(domain):
+                needs = ""
+            else:
+                needs = f"in {opened(domain)}"
             if not needs and i in poles and lies.has(0.0):
                 needs = "other than 0"
             if needs and not arg.constant:
@@ -59,9 +70,16 @@ class Composition(Placed):
         where = settled(self.atom.range(*self.intervals))
         if where != REALS:
             everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.settled)))
-            uses = [a.interval for a in self.args if a.interval.holds] if everywhere != where else []
+            if everywhere != where:
+                uses = [a.interval for a in self.args if a.interval.holds]
+            else:
+                uses = []
             draft.propose(
-                "interval", where, "interval arithmetic", f"the range of {self.called} over where its arguments lie", uses
+                "interval",
+                where,
+                "interval arithmetic",
+                f"the range of {self.called} over where its arguments lie",
+                uses,
             )
 
     def _constant_size(self, draft: Draft) -> None:
@@ -83,7 +101,13 @@ class Composition(Placed):
         draft.leaves = leaves
         draft.parts = {name: self.total(*amounts) for name, amounts in parts.items()}
         whole = self.total(*(times(self.slopes[i], a.lipschitz.value) for i, a in self.active))
-        draft.propose("lipschitz", whole, "chain of constants", self._constants_reason(), [a.lipschitz for _, a in self.active])
+        draft.propose(
+            "lipschitz",
+            whole,
+            "chain of constants",
+            self._constants_reason(),
+            [a.lipschitz for _, a in self.active],
+        )
 
     def _constants_reason(self) -> str:
         texts = [str(self.slopes[i]) for i, _ in self.active]
@@ -102,8 +126,14 @@ class Composition(Placed):
             uses.extend(a.lipschitz for _, a in self.active)
         total = plus(self.total(*terms), bent)
         rule, reason = why(self, kind, bend, total)
-        missing = "" if total.zero else lacks(self, kind)
-        fix = "" if total.zero else advice(self.atom, self.args, kind)
+        if total.zero:
+            missing = ""
+        else:
+            missing = lacks(self, kind)
+        if total.zero:
+            fix = ""
+        else:
+            fix = advice(self.atom, self.args, kind)
         draft.propose(kind, total, rule, reason, uses, lacks=missing, fix=fix)
 
     def _smoothness(self, draft: Draft) -> None:
@@ -128,19 +158,32 @@ class Composition(Placed):
             )
             return
         uses = [a.differentiable for _, a in self.active] + [r for r in self.ranges]
-        draft.propose("differentiable", True, "smooth of smooth", f"{self.called} has no kink where its argument lies", uses)
+        draft.propose(
+            "differentiable",
+            True,
+            "smooth of smooth",
+            f"{self.called} has no kink where its argument lies",
+            uses,
+        )
         steep = length(a.lipschitz.value for _, a in self.active)
         bent = times(self.bend, steep, steep)
         total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))
         curved = [(i, a) for i, a in self.active if not a.gradient.value.zero]
-        needed = [a.gradient for _, a in curved] + ([] if self.bend.zero else [a.lipschitz for _, a in self.active])
-        constants = [f"C_f = {self.slopes[i]}" for i, _ in curved] + ([] if self.bend.zero else [f"L_f = {self.bend}"])
+        needed = [a.gradient for _, a in curved] + (
+            [] if self.bend.zero else [a.lipschitz for _, a in self.active]
+        )
+        constants = [f"C_f = {self.slopes[i]}" for i, _ in curved] + (
+            [] if self.bend.zero else [f"L_f = {self.bend}"]
+        )
         draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(constants)), needed)
 
 
 def spread(facts: Facts, entries: float) -> Facts:
     """A scalar repeated along ``entries`` entries, as an argument of an entrywise operation on arrays."""
-    factor = amount(sqrt(entries)) if entries < inf else SOME
+    if entries < inf:
+        factor = amount(sqrt(entries))
+    else:
+        factor = SOME
 
     def wider(fact: Fact) -> Fact:
         return replace(fact, value=times(factor, fact.value))
@@ -155,7 +198,15 @@ def spread(facts: Facts, entries: float) -> Facts:
 
 
 def compose(
-    expr: ir.Expr, atom: Atom, args: tuple[Facts, ...], sizes: tuple[float, ...] = (), entries: float = 1.0, free: Any = None
+    expr: ir.Expr,
+    atom: Atom,
+    args: tuple[Facts, ...],
+    sizes: tuple[float, ...] = (),
+    entries: float = 1.0,
+    free: Any = None,
 ) -> Facts:
-    """The facts of ``atom(args)``; ``sizes`` and ``entries`` are the numbers of entries of the arguments and of the value."""
-    return Composition(expr=expr, atom=atom, args=args, sizes=sizes or (1.0,) * len(args), entries=entries).facts(free)
+    """The facts of ``atom(args)``; ``sizes`` and ``entries`` are the numbers of entries of the
+    arguments and of the value."""
+    return Composition(
+        expr=expr, atom=atom, args=args, sizes=sizes or (1.0,) * len(args), entries=entries
+    ).facts(free)

@@ -17,27 +17,48 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
     names = {name: NEITHER for a in args for name in a.leaves}
     draft = Draft(expr=node, args=args, entries=declared.entries(node.shape), leaves=names, random=row.random)
     if not row.constant:
-        draft.both(NONE, "no rule", f"the input of {node.net} depends on the variables", [row.below],
-                   fix="give the net the data alone, and combine its output with the variables.")  # fmt: skip
+        draft.both(
+            NONE,
+            "no rule",
+            f"the input of {node.net} depends on the variables",
+            [row.below],
+            fix="give the net the data alone, and combine its output with the variables.",
+        )
         return draft.finish()
-    net = declared.problem.nets.get(node.net) if declared.problem is not None else None
+    if declared.problem is not None:
+        net = declared.problem.nets.get(node.net)
+    else:
+        net = None
     for name, values in net.assume if net is not None else ():
         _assume(draft, name, values, node)
-    module = declared.bound.nets.get(node.net) if declared.bound is not None else None
+    if declared.bound is not None:
+        module = declared.bound.nets.get(node.net)
+    else:
+        module = None
     if module is not None:
         _layers(draft, node, module)
     if not draft.facts:
-        fix = f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; or declare'
+        fix = (
+            f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; '
+            "or declare"
+        )
         fix += f" `net {node.net} : ... assume smooth;` (reports will say that it is your assumption)."
-        draft.both(NONE, "no rule", f"net {node.net} is not bound yet, and the model assumes nothing of it", fix=fix)
+        draft.both(
+            NONE, "no rule", f"net {node.net} is not bound yet, and the model assumes nothing of it", fix=fix
+        )
         draft.propose("differentiable", False, "no rule", f"net {node.net} is not bound yet", fix=fix)
     return draft.finish()
 
 
 def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
     rule, standing = "network assumption", Standing.ASSUMED
-    number = amount(values[0]) if values else SOME
-    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (f" with constant {values[0]:g}" if values else "")
+    if values:
+        number = amount(values[0])
+    else:
+        number = SOME
+    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (
+        f" with constant {values[0]:g}" if values else ""
+    )
     if name in ("smooth", "lipschitz", "weakly_convex"):
         draft.both(NONE, "no rule", f"the model does not assume that {node.net} is convex")
     if name == "smooth":
@@ -65,18 +86,32 @@ def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
         draft.propose("lipschitz", SOME, "finite data")
     elif layers.smooth:
         draft.both(
-            NONE, "no rule", f"{node.net} has free weights before free weights, so it is neither convex nor concave in them"
+            NONE,
+            "no rule",
+            f"{node.net} has free weights before free weights, so it is neither convex nor concave in them",
         )
         draft.propose("differentiable", True, "network", f"{node.net}: {reasons}")
-        draft.propose("gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
-        draft.propose("lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED)
+        draft.propose(
+            "gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED
+        )
+        draft.propose(
+            "lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED
+        )
     else:
         fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
         fix += " (reports will say that it is your assumption)."
         draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
         if layers.kind == "weakly convex":
-            draft.propose("below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED)
-            draft.propose("lipschitz", SOME, "network", f"{node.net} is weakly convex {BOUNDED}", standing=Standing.ASSUMED)
+            draft.propose(
+                "below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED
+            )
+            draft.propose(
+                "lipschitz",
+                SOME,
+                "network",
+                f"{node.net} is weakly convex {BOUNDED}",
+                standing=Standing.ASSUMED,
+            )
         else:
             draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix)
     if draft.value("lipschitz").finite:

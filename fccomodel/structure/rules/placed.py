@@ -31,7 +31,7 @@ class Placed:
     sizes: tuple[float, ...]
     entries: float = 1.0
 
-    # ------------------------------------------------------------------------------------------ the atom where they lie
+    # ---------------------------------------------------------------------- the atom where they lie
     @cached_property
     def domains(self) -> tuple[Interval | None, ...]:
         return self.atom.domains(*(opened(a.interval.value) for a in self.args))
@@ -55,10 +55,13 @@ class Placed:
     def near(self) -> tuple[Interval, ...]:
         """The same with unknown finite bounds in place of missing ones, where an argument has such."""
         bounded = (_bounded(a) for a in self.args)
-        return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True))
+        return tuple(
+            u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True)
+        )
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
-        """A constant of the atom: a number, ``SOME`` where the arguments are bounded by numbers not known, else ``NONE``."""
+        """A constant of the atom: a number, ``SOME`` where the arguments are bounded by numbers not
+        known, else ``NONE``."""
         value = amount(rule(self.intervals))
         if value.finite or self.near == self.intervals:
             return value
@@ -71,11 +74,15 @@ class Placed:
     @cached_property
     def signs(self) -> tuple[int, ...]:
         """Monotonicity per argument."""
-        words = (self.atom.monotone(*self.intervals, argument=self._argument(i)) for i in range(len(self.args)))
+        words = (
+            self.atom.monotone(*self.intervals, argument=self._argument(i)) for i in range(len(self.args))
+        )
         return tuple(SIGNS.get(way, INCREASING) for way in words)
 
     def _argument(self, i: int) -> int:
-        return 0 if self.atom.variadic and not isinstance(self.atom.properties.monotone, tuple) else i
+        if self.atom.variadic and not isinstance(self.atom.properties.monotone, tuple):
+            return 0
+        return i
 
     @cached_property
     def slopes(self) -> tuple[Amount, ...]:
@@ -106,7 +113,9 @@ class Placed:
         if self.curvature in ("convex", "affine", "constant"):
             return ZERO
         bend = self.at(lambda u: self.atom.weak_convexity(*u, varying=self.varying))
-        return bend if self.bend is None else least(bend, self.bend)
+        if self.bend is None:
+            return bend
+        return least(bend, self.bend)
 
     @cached_property
     def weak_above(self) -> Amount:
@@ -115,7 +124,7 @@ class Placed:
             return ZERO
         return NONE if self.bend is None else self.bend
 
-    # ----------------------------------------------------------------------------------------------------- what is used
+    # --------------------------------------------------------------------------------- what is used
     @cached_property
     def ranges(self) -> tuple[Fact, ...]:
         """The arguments' ranges, where the atom's properties depend on them."""
@@ -141,7 +150,9 @@ class Placed:
         match self.atom.exponent:
             case str(name):
                 p = self.args[self.atom.arguments.index(name)].interval.value
-                return f"u^{p.lo:g}" if p.is_point else "u^p"
+                if p.is_point:
+                    return f"u^{p.lo:g}"
+                return "u^p"
             case -1.0:
                 return "1/u"
         return self.atom.symbol or self.atom.name
@@ -155,7 +166,7 @@ class Placed:
     def active(self) -> tuple[tuple[int, Facts], ...]:
         return tuple((i, a) for i, a in enumerate(self.args) if self.varying[i])
 
-    # ------------------------------------------------------------------------------------------------- slopes and bends
+    # ----------------------------------------------------------------------------- slopes and bends
     def rising_and_falling(self, i: int) -> tuple[Amount, Amount]:
         """The steepest the atom rises in argument i, and the steepest it falls."""
         slope, way = self.slopes[i], self.signs[i]
@@ -164,7 +175,9 @@ class Placed:
         if way == DECREASING:
             return ZERO, slope
         lies = self.intervals[i]
-        if not isinstance(self.atom, ArrayAtom) and lies.lo < 0 < lies.hi:  # a valley or a hill with its turn at 0
+        if (
+            not isinstance(self.atom, ArrayAtom) and lies.lo < 0 < lies.hi
+        ):  # a valley or a hill with its turn at 0
             steepness = {}
             for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
                 part = tuple(side if k == i else u for k, u in enumerate(self.intervals))
@@ -175,9 +188,13 @@ class Placed:
         return slope, slope
 
     def side(self, i: int, kind: str) -> tuple[Amount, tuple[Fact, ...]]:
-        """How far argument i bends on the sides that matter for ``kind``, times the slope of the atom in it."""
+        """How far argument i bends on the sides that matter for ``kind``, times the slope of the atom
+        in it."""
         arg = self.args[i]
-        same, turned = (arg.below, arg.above) if kind == "below" else (arg.above, arg.below)
+        if kind == "below":
+            same, turned = (arg.below, arg.above)
+        else:
+            same, turned = (arg.above, arg.below)
         rising, falling = self.rising_and_falling(i)
         uses = tuple(fact for fact, slope in ((same, rising), (turned, falling)) if not slope.zero)
         bend = most(times(rising, same.value), times(falling, turned.value))
@@ -185,7 +202,9 @@ class Placed:
             return bend, uses
         spread = times(amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME, bend)
         whole = times(self.slopes[i], arg.gradient.value)
-        return (spread, uses) if least(spread, whole) == spread else (whole, (arg.gradient,))
+        if least(spread, whole) == spread:
+            return (spread, uses)
+        return (whole, (arg.gradient,))
 
 
 def _bounded(arg: Facts) -> Interval:
@@ -193,6 +212,16 @@ def _bounded(arg: Facts) -> Interval:
     u = opened(arg.interval.value)
     if not arg.compact or not arg.size.value.finite:
         return u
-    lo = max(-FAR, min(u.hi - 1, -FAR)) if u.lo == -inf else u.lo + NEAR * min(1.0, u.hi - u.lo) if u.lo_open else u.lo
-    hi = min(FAR, max(lo + 1, FAR)) if u.hi == inf else u.hi - NEAR * min(1.0, u.hi - u.lo) if u.hi_open else u.hi
+    if u.lo == -inf:
+        lo = max(-FAR, min(u.hi - 1, -FAR))
+    elif u.lo_open:
+        lo = u.lo + NEAR * min(1.0, u.hi - u.lo)
+    else:
+        lo = u.lo
+    if u.hi == inf:
+        hi = min(FAR, max(lo + 1, FAR))
+    elif u.hi_open:
+        hi = u.hi - NEAR * min(1.0, u.hi - u.lo)
+    else:
+        hi = u.hi
     return interval(lo, max(lo, hi))

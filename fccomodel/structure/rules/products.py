@@ -1,4 +1,5 @@
-"""Products and powers whose factors share what they are made of: entropies, perspectives, hidden squares, geometric means."""
+"""Products and powers whose factors share what they are made of: entropies, perspectives, hidden
+squares, geometric means."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def opened(node: ir.Expr) -> ir.Expr:
     return node
 
 
-# ------------------------------------------------------------------------------------------------------- equal in value
+# ----------------------------------------------------------------------------------- equal in value
 def alike(a: ir.Expr, b: ir.Expr, key: Key) -> bool:
     """Two expressions have the same value: averages over one set too, whatever their draws are called."""
     stack = [(a, b)]
@@ -48,7 +49,9 @@ def alike(a: ir.Expr, b: ir.Expr, key: Key) -> bool:
 def _parts(a: ir.Expr, b: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]] | None:
     """The pairs that must be alike for two expressions to be so; None where they are not."""
     if isinstance(a, ir.Reduce) and isinstance(b, ir.Reduce):
-        return _inside(a, b) if a.kind == b.kind and _same_sets(a, b) else None
+        if a.kind == b.kind and _same_sets(a, b):
+            return _inside(a, b)
+        return None
     if isinstance(a, ir.Apply) and isinstance(b, ir.Apply) and a.op == b.op and len(a.args) == len(b.args):
         return list(zip(a.args, b.args, strict=True))
     return None
@@ -62,7 +65,13 @@ def _same_sets(a: ir.Reduce, b: ir.Reduce) -> bool:
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
     """One set, or all rows of one table."""
-    rows = isinstance(a, ir.RowSet) and isinstance(b, ir.RowSet) and a.table == b.table and a.where is None and b.where is None
+    rows = (
+        isinstance(a, ir.RowSet)
+        and isinstance(b, ir.RowSet)
+        and a.table == b.table
+        and a.where is None
+        and b.where is None
+    )
     return a is b or rows
 
 
@@ -76,7 +85,7 @@ def _inside(a: ir.Reduce, b: ir.Reduce) -> list[tuple[ir.Expr, ir.Expr]] | None:
     return [(x, substitute(y, ours)) for x, y in pairs]
 
 
-# ------------------------------------------------------------------------------------------------------------- products
+# ----------------------------------------------------------------------------------------- products
 def product_of(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
     """What more is known of a product of two numbers that both vary, from what its factors share."""
     facts = entropy(node, args, see, key, facts)
@@ -86,7 +95,8 @@ def product_of(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, fa
 
 
 def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
-    """``c * log(k c)`` for a constant k > 0: but for a multiple of c the negative of an entropy, with a kink at 0."""
+    """``c * log(k c)`` for a constant k > 0: but for a multiple of c the negative of an entropy, with
+    a kink at 0."""
     entr = atoms.get("entr")
     assert entr is not None
     for c, logarithm in (args, args[::-1]):
@@ -95,7 +105,10 @@ def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts
             continue
         (core, sign), (inside, positive) = (_multiple(e, see) for e in (c.expr, log.args[0]))
         if sign and positive > 0 and alike(core, inside, key):
-            size = c if sign > 0 else c.negated()
+            if sign > 0:
+                size = c
+            else:
+                size = c.negated()
             found = compose(node, entr, (replace(size, expr=c.expr),))
             found = renamed(found.negated() if sign > 0 else found, "entropy")
             kinds = ("below", "above", "differentiable", "gradient")
@@ -112,7 +125,12 @@ def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
             node, sign = opened(node.args[0]), -sign
         elif node.op == "mul" and factors or node.op == "div" and see(node.args[1]).constant:
             where = see(factors[0]).interval.value
-            sign *= 1 if where.positive else -1 if where.hi < 0 else 0
+            if where.positive:
+                sign *= 1
+            elif where.hi < 0:
+                sign *= -1
+            else:
+                sign *= 0
             node = opened(next(a for a in node.args if not see(a).constant))
         else:
             break
@@ -120,20 +138,26 @@ def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
 
 
 def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts: Facts) -> Facts:
-    """``y * g(x_1 / y, x_2 / y, ..)`` for an affine y > 0: jointly convex where g is convex, and non-decreasing in what is of a
-    convex x that is not affine."""
+    """``y * g(x_1 / y, x_2 / y, ..)`` for an affine y > 0: jointly convex where g is convex, and
+    non-decreasing in what is of a convex x that is not affine."""
     if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
         return facts
     made: dict[int, tuple[ir.Hole, Facts]] = {}
     whole = _multiple(y.expr, see)[0]
 
     def cut(part: ir.Expr) -> ir.Expr | None:
-        if not (isinstance(part, ir.Apply) and part.op == "div" and key(_multiple(part.args[1], see)[0]) == key(whole)):
+        if not (
+            isinstance(part, ir.Apply)
+            and part.op == "div"
+            and key(_multiple(part.args[1], see)[0]) == key(whole)
+        ):
             return None
         if see(part.args[1]).interval.value.lo < 0:
             return None
         name = f"quotient {key(part)}"
-        return made.setdefault(key(part), (ir.Hole(name=name, shape=part.shape, span=part.span), see(part.args[0])))[0]
+        return made.setdefault(
+            key(part), (ir.Hole(name=name, shape=part.shape, span=part.span), see(part.args[0]))
+        )[0]
 
     outer = see(Rewriter(cut)(g.expr))
     parts = {hole.name: x for hole, x in made.values()}
@@ -145,7 +169,9 @@ def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts
             uses = [getattr(outer, kind), y.interval, *(x.below for x in parts.values())]
             said = f"{kind == 'below' and 'convex' or 'concave'} in what is divided by the positive factor"
             draft.propose(kind, ZERO, "perspective", said, uses)
-    return combine(facts, draft.finish()) if draft.facts else facts
+    if draft.facts:
+        return combine(facts, draft.finish())
+    return facts
 
 
 def _carried(x: Facts, sign: int) -> bool:
@@ -158,11 +184,20 @@ def shifted_square(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key
     square = atoms.get("square")
     assert square is not None
     left, right = (_shifted(a.expr, see) for a in args)
-    if left is None or right is None or left[1] == right[1] and left[2] == right[2] or not alike(left[0], right[0], key):
+    if (
+        left is None
+        or right is None
+        or left[1] == right[1]
+        and left[2] == right[2]
+        or not alike(left[0], right[0], key)
+    ):
         return facts
     core, sign = see(left[0]), left[1] * right[1]
     middle = (left[1] * left[2] + right[1] * right[2]) / 2
-    moved = add(node, (core, number(node, middle)), (1, 1), 1.0) if middle else core
+    if middle:
+        moved = add(node, (core, number(node, middle)), (1, 1), 1.0)
+    else:
+        moved = core
     squared = radial(node, square, (moved,), compose(node, square, (moved,)))
     found = renamed(squared if sign > 0 else squared.negated(), "shifted square")
     return combine(facts, replace(found, interval=facts.interval, size=facts.size, domain=facts.domain))
@@ -180,7 +215,9 @@ def _shifted(node: ir.Expr, see: See) -> tuple[ir.Expr, int, float] | None:
             total += sign * facts.interval.value.lo
         else:
             return None
-    return (moving[0][1], moving[0][0], total) if len(moving) == 1 else None
+    if len(moving) == 1:
+        return (moving[0][1], moving[0][0], total)
+    return None
 
 
 def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
@@ -196,9 +233,12 @@ def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
             stack += [(sign * s, term) for s, term in terms]
 
 
-# ------------------------------------------------------------------------------------------------------ geometric means
-def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key, count: Callable[[ir.Set], float]) -> Facts:
-    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a constant >= 0; sets have ``count`` elements."""
+# ---------------------------------------------------------------------------------- geometric means
+def geometric_mean(
+    node: ir.Apply, facts: Facts, see: See, key: Key, count: Callable[[ir.Set], float]
+) -> Facts:
+    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a constant >= 0; sets have
+    ``count`` elements."""
     if facts.concave or facts.constant:
         return facts
     bases: dict[int, tuple[Facts, float]] = {}
@@ -220,8 +260,8 @@ def geometric_mean(node: ir.Apply, facts: Facts, see: See, key: Key, count: Call
 
 
 def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterator[tuple[Facts, float]]:
-    """The bases of a product, of powers, roots and products, over sets too, with their exponents; a part that several factors
-    share (a ``let``) is taken apart once, with the sum of its exponents."""
+    """The bases of a product, of powers, roots and products, over sets too, with their exponents; a
+    part that several factors share (a ``let``) is taken apart once, with the sum of its exponents."""
     waiting: dict[int, tuple[ir.Expr, float]] = {}
 
     def add(part: ir.Expr, p: float) -> None:
@@ -235,7 +275,12 @@ def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterat
         if isinstance(part, ir.Apply) and part.op == "mul":
             for factor in args:
                 add(factor, p)
-        elif isinstance(part, ir.Apply) and part.op == "div" and see(args[1]).constant and see(args[1]).interval.value.positive:
+        elif (
+            isinstance(part, ir.Apply)
+            and part.op == "div"
+            and see(args[1]).constant
+            and see(args[1]).interval.value.positive
+        ):
             add(args[0], p)
         elif isinstance(part, ir.Reduce) and reductions.of(part).through_log is SUM:
             add(part.body, p * prod(count(binder.domain) for binder in part.binders))

@@ -7,7 +7,11 @@ from fccomodel.structure.declarations import REALS
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Facts
 from fccomodel.structure.rules.placed import Placed
 
-WORDS = {INCREASING: "non-decreasing", DECREASING: "non-increasing", NEITHER: "neither non-decreasing nor non-increasing"}
+WORDS = {
+    INCREASING: "non-decreasing",
+    DECREASING: "non-increasing",
+    NEITHER: "neither non-decreasing nor non-increasing",
+}
 
 
 def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
@@ -17,7 +21,10 @@ def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
     if total.zero:
         if affine:
             shape = curved if f.curvature not in ("affine", "constant") else f.curvature
-            return "affine argument", f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine"
+            return (
+                "affine argument",
+                f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine",
+            )
         parts = [f"{WORDS[f.signs[i]]} in its {_curved(a)} argument" for i, a in f.active]
         return "composition", f"{name} is {curved}, and {' and '.join(dict.fromkeys(parts))}"
     if not total.finite:
@@ -36,14 +43,29 @@ def lacks(f: Placed, kind: str) -> str:
     name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
     shape = f.curvature
     if shape not in (curved, "affine", "constant"):
-        where = "" if f.intervals[0] == REALS else f" over {f.intervals[0]}"
-        return f"{name} is {shape}{where}, not {curved}" if shape != "none" else f"{name} is neither convex nor concave{where}"
+        if f.intervals[0] == REALS:
+            where = ""
+        else:
+            where = f" over {f.intervals[0]}"
+        if shape != "none":
+            return f"{name} is {shape}{where}, not {curved}"
+        return f"{name} is neither convex nor concave{where}"
     for i, arg in f.active:
         value, _ = f.side(i, kind)
         if not value.zero:
-            needs = {INCREASING: curved, DECREASING: "concave" if kind == "below" else "convex", NEITHER: "affine"}[f.signs[i]]
-            argument = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
-            return f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it is {_curvature_words(arg)}"
+            needs = {
+                INCREASING: curved,
+                DECREASING: "concave" if kind == "below" else "convex",
+                NEITHER: "affine",
+            }[f.signs[i]]
+            if len(f.args) == 1:
+                argument = "its argument"
+            else:
+                argument = f"argument {i + 1}"
+            return (
+                f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it "
+                f"is {_curvature_words(arg)}"
+            )
     return ""
 
 
@@ -64,7 +86,9 @@ def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
         missing.append(f"{f.called} bends without bound where its argument lies")
     elif not bend.zero and any(not a.lipschitz.value.finite for _, a in f.active):
         missing.append("the argument has no Lipschitz constant")
-    return "; nor is it weakly convex by composition: " + ", ".join(dict.fromkeys(missing)) if missing else ""
+    if missing:
+        return "; nor is it weakly convex by composition: " + ", ".join(dict.fromkeys(missing))
+    return ""
 
 
 def _arguments(active: tuple[tuple[int, Facts], ...]) -> str:

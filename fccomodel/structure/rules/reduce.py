@@ -18,7 +18,8 @@ from fccomodel.structure.facts import NEITHER, Fact, Facts
 from fccomodel.structure.rules import whole
 from fccomodel.structure.rules.arithmetic import sign_of
 
-#: a convex function keeps convexity of its members, and loses what they have from above; a concave one the other way round
+#: a convex function keeps convexity of its members, and loses what they have from above; a concave
+#: one the other way round
 SIDES = {"convex": ("below", "above"), "concave": ("above", "below")}
 
 
@@ -32,7 +33,10 @@ class See(Protocol):
 
 def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """The facts of a reduction from those of its body, which hold for every element."""
-    moving = [] if node.condition is None or see(node.condition).constant else [see(node.condition)]
+    if node.condition is None or see(node.condition).constant:
+        moving = []
+    else:
+        moving = [see(node.condition)]
     if moving:
         fix = "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
         return _unknown(node, (body, *moving), "which elements it takes depends on the variables", fix)
@@ -73,7 +77,7 @@ def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, ru
     return draft.finish()
 
 
-# ---------------------------------------------------------------------------------------------------- by what is declared
+# ------------------------------------------------------------------------------ by what is declared
 def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> Facts:
     """The facts of a kind of reduction of its members."""
     slope, (amiss, fix) = kind.lipschitz(site), kind.needs(site)
@@ -113,9 +117,12 @@ def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix
 
 
 def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
-    """An average or a sum of powers is one; so is a polynomial of an affine function, without a constant term."""
+    """An average or a sum of powers is one; so is a polynomial of an affine function, without a
+    constant term."""
     if kind.degree is not None and kind.degree > 1:
-        return (float(kind.degree), Interval(0.0, 0.0)) if body.affine and not body.constant else None
+        if body.affine and not body.constant:
+            return (float(kind.degree), Interval(0.0, 0.0))
+        return None
     if not kind.additive or body.powers is None or not kind.total:
         return body.powers if kind.additive else None
     return body.powers[0], Interval(0.0, inf if body.powers[1].hi > 0 else 0.0, False)
@@ -143,15 +150,31 @@ def _carry(
     for kind in kinds:
         fact = getattr(body, kind)
         value = times(factor, fact.value)
-        good = "is" if fact.value.zero else "is weakly" if kind in ("below", "above") else "is"
-        reason = f"every member {good} {words[kind]}" if value.finite else f"its members are not known to be {words[kind]}"
+        if fact.value.zero:
+            good = "is"
+        elif kind in ("below", "above"):
+            good = "is weakly"
+        else:
+            good = "is"
+        if value.finite:
+            reason = f"every member {good} {words[kind]}"
+        else:
+            reason = f"its members are not known to be {words[kind]}"
         if not value.finite and kind in ("below", "above"):
             reason = f"its members are not known to be weakly {words[kind]}"
-        lacks = "" if value.zero or kind not in ("below", "above") else f"its members are not {words[kind]}"
+        if value.zero or kind not in ("below", "above"):
+            lacks = ""
+        else:
+            lacks = f"its members are not {words[kind]}"
         draft.propose(kind, value, rule if value.finite else "no rule", reason, [fact], lacks=lacks)
     if "gradient" in kinds:
-        draft.propose("differentiable", body.smooth, rule if body.smooth else "kink",
-                      "every member is" if body.smooth else "its members are not known to be", [body.differentiable])  # fmt: skip
+        draft.propose(
+            "differentiable",
+            body.smooth,
+            rule if body.smooth else "kink",
+            "every member is" if body.smooth else "its members are not known to be",
+            [body.differentiable],
+        )
 
 
 def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
@@ -162,13 +185,18 @@ def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
     lacks, fix = f"{kind.name} is {word}", kind.words.get("fix", "")
     draft.propose(lost, NONE, "no rule", f"{lacks}, and its members are more than one", fix=fix, lacks=lacks)
     if "kink" in kind.words:
-        draft.propose("differentiable", False, "kink", kind.words["kink"], [body.differentiable, body.interval])
+        draft.propose(
+            "differentiable", False, "kink", kind.words["kink"], [body.differentiable, body.interval]
+        )
     else:
-        draft.propose("differentiable", False, "kink", f"{kind.name} has kinks where its members change places")
+        draft.propose(
+            "differentiable", False, "kink", f"{kind.name} has kinks where its members change places"
+        )
 
 
 def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> None:
-    """A smooth function R: with the weights dR, the second derivative is dR . grad^2 g + d^2R[grad g, grad g]."""
+    """A smooth function R: with the weights dR, the second derivative is dR . grad^2 g + d^2R[grad g,
+    grad g]."""
     slope, bend, words = kind.lipschitz(site), kind.bend(site), kind.words
     assert bend is not None
     kept, lost = SIDES[kind.curvature(site)]
@@ -186,24 +214,38 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
         draft.propose(lost, plus(curved, bent), kind.rule, "", [*ends, *uses])
         draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", uses)
     reason = words.get("differentiable", "as its members are")
-    reason = reason if body.smooth else words.get("kink", reason)
-    draft.propose("differentiable", body.smooth, kind.rule if body.smooth else "kink", reason, [body.differentiable])
+    if body.smooth:
+        reason = reason
+    else:
+        reason = words.get("kink", reason)
+    draft.propose(
+        "differentiable", body.smooth, kind.rule if body.smooth else "kink", reason, [body.differentiable]
+    )
     gradient = plus(times(slope, body.gradient.value), bent)
     draft.propose("gradient", gradient, kind.rule, words.get("gradient", ""), [body.gradient, *uses])
 
 
-def _of_any_sign(draft: Draft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]) -> None:
-    """What is kept where weights have either sign: everything of an affine function, of any other what its curvature leaves."""
+def _of_any_sign(
+    draft: Draft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]
+) -> None:
+    """What is kept where weights have either sign: everything of an affine function, of any other what
+    its curvature leaves."""
     if body.affine:
-        draft.propose(kept, ZERO, kind.rule, kind.words.get("affine", "its body is affine in the variables"), ends)
+        draft.propose(
+            kept, ZERO, kind.rule, kind.words.get("affine", "its body is affine in the variables"), ends
+        )
         return
-    lacks = kind.words["lacks"].format(curvature=body.curvature) if "lacks" in kind.words else f"{kind.name} is not increasing"
+    if "lacks" in kind.words:
+        lacks = kind.words["lacks"].format(curvature=body.curvature)
+    else:
+        lacks = f"{kind.name} is not increasing"
     rule = kind.rule if curved.finite else "no rule"
     draft.propose(kept, curved, rule, lacks, [*ends, body.size], lacks=lacks, fix=kind.words.get("fix", ""))
 
 
 def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, facts: Facts) -> Facts:
-    """What follows from the logarithm: of a sum or average of e^h, a log-sum-exp; of a product, a sum of logarithms."""
+    """What follows from the logarithm: of a sum or average of e^h, a log-sum-exp; of a product, a sum
+    of logarithms."""
     if body.constant or node.shape:
         return facts
     if kind.additive and body.log is not None:
@@ -213,11 +255,13 @@ def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, f
     log = whole.logarithm(body)
     if log is None:
         return facts
-    site = replace(site, where=log.interval.value, size=log.size.value, random=log.random, compact=log.compact)
+    site = replace(
+        site, where=log.interval.value, size=log.size.value, random=log.random, compact=log.compact
+    )
     return whole.attach_log(facts, _composed(node, kind.through_log, log, site, []))
 
 
-# ----------------------------------------------------------------------------------------------------- worst distribution
+# ------------------------------------------------------------------------------- worst distribution
 def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """``max[q in Q] (sum[k] q[k] r[k] - mu * divergence(q, p))``, or any body: an extreme over q."""
     kind = reductions.of(node)
@@ -226,22 +270,47 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
     average, cost, mu = _split(node.body)
     risk = _risk(average, q)
     if risk is None or kind.sign < 0 or not _weights(q.domain):
-        return replace(facts, below=replace(facts.below, rule="worst distribution")) if facts.below.holds else facts
+        if facts.below.holds:
+            return replace(facts, below=replace(facts.below, rule="worst distribution"))
+        return facts
     r = see(risk)
     draft = Draft(expr=node, args=(r,))
-    draft.propose("interval", r.interval.value, "interval arithmetic", "an average of the risks", [r.interval])
+    draft.propose(
+        "interval", r.interval.value, "interval arithmetic", "an average of the risks", [r.interval]
+    )
     if r.constant or cost is not None and not see(cost).constant:
-        return draft.finish() if r.constant else facts
+        if r.constant:
+            return draft.finish()
+        return facts
     _carry(draft, r, "worst distribution", kinds=("below", "lipschitz"))
-    weight = Interval.point(1.0) if mu is None else see(mu).interval.value
+    if mu is None:
+        weight = Interval.point(1.0)
+    else:
+        weight = see(mu).interval.value
     if cost is None or not weight.positive:
-        why = "the worst weights jump from group to group" if cost is None else "the cost's factor is not known to be positive"
-        draft.propose("differentiable", False, "kink", why, fix="add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth.")
+        if cost is None:
+            why = "the worst weights jump from group to group"
+        else:
+            why = "the cost's factor is not known to be positive"
+        draft.propose(
+            "differentiable",
+            False,
+            "kink",
+            why,
+            fix="add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth.",
+        )
     else:
         draft.propose(
-            "differentiable", r.smooth, "worst distribution" if r.smooth else "kink", "the best q is unique", [r.differentiable]
+            "differentiable",
+            r.smooth,
+            "worst distribution" if r.smooth else "kink",
+            "the best q is unique",
+            [r.differentiable],
         )
-        inverse = amount(1 / weight.lo) if weight.lo > 0 else SOME
+        if weight.lo > 0:
+            inverse = amount(1 / weight.lo)
+        else:
+            inverse = SOME
         bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
         draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
     return draft.finish()
@@ -249,7 +318,10 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
 
 def _weights(domain: ir.Set) -> bool:
     """Its members are nonnegative with sum 1."""
-    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
+    if isinstance(domain, ir.VectorSet):
+        simple = sets.get(domain.family)
+    else:
+        simple = None
     return simple is not None and simple.cap is not None
 
 
@@ -260,8 +332,13 @@ def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:
     average, cost = body.args
     mu: ir.Expr | None = None
     if isinstance(cost, ir.Apply) and cost.op == "mul":
-        mu, cost = cost.args if atoms.generator(cost.args[1]) else cost.args[::-1]
-    return (average, cost, mu) if atoms.generator(cost) else (body, None, None)
+        if atoms.generator(cost.args[1]):
+            mu, cost = cost.args
+        else:
+            mu, cost = cost.args[::-1]
+    if atoms.generator(cost):
+        return (average, cost, mu)
+    return (body, None, None)
 
 
 def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
@@ -274,7 +351,9 @@ def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
     ):
         return None
     for weight, risk in (average.body.args, average.body.args[::-1]):
-        weighted = isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
+        weighted = (
+            isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
+        )
         if weighted and all(b is not q for b in ir.free_binders(risk)):
             return risk
     return None

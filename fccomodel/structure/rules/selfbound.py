@@ -20,9 +20,11 @@ FAR_OFF = 1e200
 
 
 def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
-    """Bound f(g) where g has no Lipschitz constant of its own: ``L_f C_g^2`` becomes ``sup |f''(u)| 2 L_g (u - m)``.
+    """Bound f(g) where g has no Lipschitz constant of its own: ``L_f C_g^2`` becomes ``sup |f''(u)| 2
+    L_g (u - m)``.
 
-    The inequality needs g smooth and above m on the whole space, so the facts of g under unrestricted variables are used.
+    The inequality needs g smooth and above m on the whole space, so the facts of g under
+    unrestricted variables are used.
     """
     if free is None or isinstance(f.atom, ArrayAtom) or len(f.active) != 1 or f.bend is None:
         return
@@ -56,7 +58,9 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
 def _room(f: Placed, i: int, anchor: float, sign: float) -> float:
     """How far from the anchor the argument may lie."""
     lies = f.intervals[i]
-    return lies.hi - anchor if sign > 0 else anchor - lies.lo
+    if sign > 0:
+        return lies.hi - anchor
+    return anchor - lies.lo
 
 
 def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
@@ -82,7 +86,9 @@ def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amoun
         before = after
     if far_off and before > FAR_OFF:
         first, last = far_off[0], far_off[-1]
-        slope, bent = (inf if b > a * (1 + 1e-6) else top for a, b, top in zip(first, last, (slope, bent), strict=True))
+        slope, bent = (
+            inf if b > a * (1 + 1e-6) else top for a, b, top in zip(first, last, (slope, bent), strict=True)
+        )
     return amount(slope), amount(bent)
 
 

@@ -24,7 +24,7 @@ ROUNDING = 1e-15
 NEAR_0 = 1e-6
 
 
-# ------------------------------------------------------------------------------------------------------------- logarithms
+# --------------------------------------------------------------------------------------- logarithms
 def logarithm(f: Facts) -> Facts | None:
     """The facts of log f for a positive f: its own, or by composition."""
     if f.log is not None:
@@ -51,12 +51,19 @@ def leaning_on(facts: Facts, args: tuple[Facts, ...]) -> Facts:
 def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     """The facts of log of a nonnegative combination of e^h, over the terms h: a log-sum-exp.
 
-    Its gradient is an average of theirs, and its second derivative adds their variance, at most the largest |grad h|^2. For draws
-    without bounds the weights follow the exponents, and only curvature is left.
+    Its gradient is an average of theirs, and its second derivative adds their variance, at most the
+    largest |grad h|^2. For draws without bounds the weights follow the exponents, and only
+    curvature is left.
     """
     draft = Draft(expr=expr, args=terms)
-    lo = log(whole.lo) if whole.lo > 0 else float("-inf")
-    hi = log(whole.hi) if 0 < whole.hi < float("inf") else float("inf")
+    if whole.lo > 0:
+        lo = log(whole.lo)
+    else:
+        lo = float("-inf")
+    if 0 < whole.hi < float("inf"):
+        hi = log(whole.hi)
+    else:
+        hi = float("inf")
     draft.propose("interval", interval(lo, hi, whole.lo_open, whole.hi_open), "interval arithmetic")
     varying = [t for t in terms if not t.constant]
     if not varying:
@@ -64,23 +71,45 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
     draft.leaves = merged([(t.leaves, 1) for t in varying])
     draft.parts = {n: most(*(t.parts[n] for t in varying if n in t.parts)) for n in draft.leaves}
     random = any(t.random for t in terms)
-    steep = NONE if random else most(*(t.lipschitz.value for t in varying))
-    draft.parts = {} if random else draft.parts
+    if random:
+        steep = NONE
+    else:
+        steep = most(*(t.lipschitz.value for t in varying))
+    if random:
+        draft.parts = {}
+    else:
+        draft.parts = draft.parts
     slopes = [t.lipschitz for t in varying]
-    draft.propose("lipschitz", steep, "log-convex", "its slope is an average of the exponents' slopes", slopes)
+    draft.propose(
+        "lipschitz", steep, "log-convex", "its slope is an average of the exponents' slopes", slopes
+    )
     lower, upper = [t.below for t in varying], [t.above for t in varying]
     bent = most(*(f.value for f in lower))
     bent = NONE if random and not bent.zero else bent
     good = "every exponent is convex" if bent.zero else "every exponent is weakly convex"
-    draft.propose("below", bent, "log-convex", good if bent.finite else "an exponent is of unknown curvature", lower)
+    draft.propose(
+        "below", bent, "log-convex", good if bent.finite else "an exponent is of unknown curvature", lower
+    )
     alone = len(terms) == 1 and not isinstance(expr, ir.Reduce)
-    var = ZERO if alone else times(steep, steep)
+    if alone:
+        var = ZERO
+    else:
+        var = times(steep, steep)
     draft.propose("above", plus(most(*(f.value for f in upper)), var), "log-convex", "", [*upper, *slopes])
     smooth = all(t.smooth for t in varying)
-    draft.propose("differentiable", smooth, "log-convex" if smooth else "kink", "", [t.differentiable for t in varying])
-    gradient = NONE if random else plus(most(*(t.gradient.value for t in varying)), var)
     draft.propose(
-        "gradient", gradient, "log-convex", "L_h + C_h^2 over the exponents h", [*(t.gradient for t in varying), *slopes]
+        "differentiable", smooth, "log-convex" if smooth else "kink", "", [t.differentiable for t in varying]
+    )
+    if random:
+        gradient = NONE
+    else:
+        gradient = plus(most(*(t.gradient.value for t in varying)), var)
+    draft.propose(
+        "gradient",
+        gradient,
+        "log-convex",
+        "L_h + C_h^2 over the exponents h",
+        [*(t.gradient for t in varying), *slopes],
     )
     return draft.finish()
 
@@ -94,10 +123,15 @@ def attach_log(facts: Facts, log_facts: Facts | None) -> Facts:
     through = compose(facts.expr, exp, (log_facts,))
     if log_facts.convex and not log_facts.constant:
         through = replace(
-            through, below=_restated(through.below, "log-convex", f"its logarithm is {log_facts.curvature}", (log_facts.below,))
+            through,
+            below=_restated(
+                through.below, "log-convex", f"its logarithm is {log_facts.curvature}", (log_facts.below,)
+            ),
         )
     logged = replace(facts, log=log_facts)
-    return combine(logged, replace(through, leaves=dict(log_facts.leaves), interval=facts.interval, size=facts.size))
+    return combine(
+        logged, replace(through, leaves=dict(log_facts.leaves), interval=facts.interval, size=facts.size)
+    )
 
 
 def _restated(fact: Fact, rule: str, reason: str, uses: tuple[Fact, ...]) -> Fact:
@@ -111,35 +145,56 @@ def apply_log(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | 
     log_facts = _applied(expr, args, facts)
     atom = atoms.of(expr)
     direct = atom is not None and bool(atom.logarithm)
-    return log_facts if log_facts is None or direct else leaning_on(log_facts, tuple(a for a in args if a.log is None))
+    if log_facts is None or direct:
+        return log_facts
+    return leaning_on(log_facts, tuple(a for a in args if a.log is None))
 
 
 def _applied(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts | None:
     structural = any(a.log is not None for a in args)
     if expr.op == "mul" and structural and not all(a.interval.value.positive for a in args):
-        factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+        if args[0].constant:
+            factor, varying = (args[0], args[1])
+        else:
+            factor, varying = (args[1], args[0])
         if factor.constant and factor.interval.value.lo >= 0 and varying.log is not None:
             return _weighted(expr, factor, varying.log)
     atom = atoms.of(expr)
     if atom is not None and atom.logarithm:
         return _direct(expr, atom, args)
-    power = None if atom is None or atom.exponent is None or args[0].log is None and atom.exponent == -1 else atom.exponent
+    if atom is None or atom.exponent is None or args[0].log is None and atom.exponent == -1:
+        power = None
+    else:
+        power = atom.exponent
     match expr.op:
         case "mul" | "div" if all(a.interval.value.positive for a in args):
             a, b = (logarithm(x) for x in args)
-            return None if a is None or b is None else add(expr, (a, b), (1, 1 if expr.op == "mul" else -1), 1.0)
-        case "add" if structural and all(a.log is not None or a.interval.value.positive or _null(a) for a in args):
+            if a is None or b is None:
+                return None
+            return add(expr, (a, b), (1, 1 if expr.op == "mul" else -1), 1.0)
+        case "add" if structural and all(
+            a.log is not None or a.interval.value.positive or _null(a) for a in args
+        ):
             logs = [logarithm(a) for a in args if not _null(a)]
             terms = tuple(x for x in logs if x is not None)
-            return log_sum(expr, terms, facts.interval.value) if len(terms) == len(logs) else None
+            if len(terms) == len(logs):
+                return log_sum(expr, terms, facts.interval.value)
+            return None
     if power is not None and (args[0].log is not None or args[0].interval.value.positive):
-        factor = args[1] if isinstance(power, str) else number(expr, power)
+        if isinstance(power, str):
+            factor = args[1]
+        else:
+            factor = number(expr, power)
         log_facts = logarithm(args[0])
-        return scale(expr, factor, log_facts, 1.0) if log_facts is not None and factor.constant else None
+        if log_facts is not None and factor.constant:
+            return scale(expr, factor, log_facts, 1.0)
+        return None
     if atom is not None and atom.extreme > 0 and structural and all(a.interval.value.positive for a in args):
         logs = [logarithm(a) for a in args]
         terms = tuple(x for x in logs if x is not None)
-        return compose(expr, atom, terms) if len(terms) == len(logs) else None
+        if len(terms) == len(logs):
+            return compose(expr, atom, terms)
+        return None
     return None
 
 
@@ -149,7 +204,9 @@ def _direct(expr: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...]) -> Facts 
     if formula is expr.args[0]:
         return args[0]
     outer = atoms.of(formula)
-    return compose(expr, outer, args) if outer is not None and formula.children == expr.args else None
+    if outer is not None and formula.children == expr.args:
+        return compose(expr, outer, args)
+    return None
 
 
 def _weighted(expr: ir.Expr, factor: Facts, h: Facts) -> Facts:
@@ -186,14 +243,17 @@ def credited(facts: Facts, expr: ir.Expr) -> Facts:
     """Facts of a rewritten expression, told of the one that was written."""
 
     def of_expression(fact: Fact) -> Fact:
-        return fact if fact.subject is expr else replace(fact, subject=expr)
+        if fact.subject is expr:
+            return fact
+        return replace(fact, subject=expr)
 
     return facts.with_facts({kind: of_expression(getattr(facts, kind)) for kind in KINDS})
 
 
-# ----------------------------------------------------------------------------------------------------------------- powers
+# ------------------------------------------------------------------------------------------- powers
 def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
-    """(p, c) where it is c + a sum of p-th powers of functions that are convex and >= 0, or affine under an even power."""
+    """(p, c) where it is c + a sum of p-th powers of functions that are convex and >= 0, or affine
+    under an even power."""
     if not isinstance(expr, ir.Apply):
         return None
     nothing = Interval(0.0, 0.0)
@@ -211,7 +271,10 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
             p, c = base.powers
             return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive)
         case "mul" | "div":
-            factor, varying = (args[0], args[1]) if args[0].constant else (args[1], args[0])
+            if args[0].constant:
+                factor, varying = (args[0], args[1])
+            else:
+                factor, varying = (args[1], args[0])
             if (
                 factor.constant
                 and factor.interval.value.lo >= 0
@@ -219,7 +282,9 @@ def powers_of(expr: ir.Expr, args: tuple[Facts, ...]) -> tuple[float, Interval] 
                 and (expr.op == "mul" or factor is args[1])
             ):
                 p, c = varying.powers
-                return p, nothing if c.hi == 0 else Interval(0.0, float("inf"), c.positive and factor.interval.value.positive)
+                return p, nothing if c.hi == 0 else Interval(
+                    0.0, float("inf"), c.positive and factor.interval.value.positive
+                )
     return None
 
 
@@ -240,7 +305,9 @@ def _cone(f: Facts) -> bool:
 def _added(args: tuple[Facts, ...]) -> tuple[float, Interval] | None:
     """Sums of powers of one p, and nonnegative constants."""
     powers = {a.powers[0] for a in args if a.powers is not None}
-    if len(powers) != 1 or any(a.powers is None and not (a.constant and a.interval.value.lo >= 0) for a in args):
+    if len(powers) != 1 or any(
+        a.powers is None and not (a.constant and a.interval.value.lo >= 0) for a in args
+    ):
         return None
     rest = [a.powers[1] if a.powers is not None else a.interval.value for a in args]
     total = opened(Interval(sum(c.lo for c in rest), sum(c.hi for c in rest), any(c.lo_open for c in rest)))
@@ -257,18 +324,36 @@ def root_of_powers(expr: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Fac
     if p * q < 1 - ROUNDING:
         return facts
     draft = Draft(expr=expr, args=args, leaves=facts.leaves, parts=facts.parts)
-    draft.propose("below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below, base.interval))
-    if abs(p * q - 1) < ROUNDING and p == 2 and base.smooth and base.gradient.value.finite and not base.restricted:
+    draft.propose(
+        "below", ZERO, "power sums", f"a power {p * q:g} of a {p:g}-norm", (base.below, base.interval)
+    )
+    if (
+        abs(p * q - 1) < ROUNDING
+        and p == 2
+        and base.smooth
+        and base.gradient.value.finite
+        and not base.restricted
+    ):
         steep = root(times(Amount(0.5), base.gradient.value))
-        draft.propose("lipschitz", steep, "power sums", "|grad g|^2 <= 2 L_g g for a smooth g >= 0", (base.gradient,))
+        draft.propose(
+            "lipschitz", steep, "power sums", "|grad g|^2 <= 2 L_g g for a smooth g >= 0", (base.gradient,)
+        )
         if rest.positive and rest.lo > 0:
             bent = times(base.gradient.value, amount(0.5 / rest.lo**0.5))
-            draft.propose("gradient", bent, "power sums", f"the root of at least {rest.lo:g}", (base.gradient,))
-            draft.propose("differentiable", True, "smooth of smooth", "the root of a positive number", (base.differentiable,))
+            draft.propose(
+                "gradient", bent, "power sums", f"the root of at least {rest.lo:g}", (base.gradient,)
+            )
+            draft.propose(
+                "differentiable",
+                True,
+                "smooth of smooth",
+                "the root of a positive number",
+                (base.differentiable,),
+            )
     return combine(facts, draft.finish())
 
 
-# ------------------------------------------------------------------------------------------------------------ other forms
+# -------------------------------------------------------------------------------------- other forms
 def perspective(expr: ir.Expr, a: Facts, b: Facts, facts: Facts) -> Facts:
     """``a / b`` for a sum of squares (or higher powers) over a positive concave function."""
     if facts.convex or a.powers is None or a.powers[0] < 2 or not b.concave or b.interval.value.lo < 0:
@@ -285,12 +370,20 @@ def perspective(expr: ir.Expr, a: Facts, b: Facts, facts: Facts) -> Facts:
 
 
 def square_of(f: Facts) -> atoms.Atom | None:
-    """The atom that is the square of f, of its ``inner``: of ``norm2(u)``, ``sumsq``; of ``max(0, u)``, ``sqhinge``."""
-    atom = atoms.of(f.expr) if f.inner is not None else None
-    return None if atom is None else atoms.get("sqhinge" if atom.extreme else atom.squared)
+    """The atom that is the square of f, of its ``inner``: of ``norm2(u)``, ``sumsq``; of ``max(0,
+    u)``, ``sqhinge``."""
+    if f.inner is not None:
+        atom = atoms.of(f.expr)
+    else:
+        atom = None
+    if atom is None:
+        return None
+    return atoms.get("sqhinge" if atom.extreme else atom.squared)
 
 
-def squared_part(expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float], facts: Facts, free: Any) -> Facts:
+def squared_part(
+    expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float], facts: Facts, free: Any
+) -> Facts:
     """``norm2(u)^2`` is ``sumsq(u)``, ``pos(u)^2`` is ``sqhinge(u)``, ``abs(u)^2`` is ``square(u)``."""
     inner, atom = arg.inner, square_of(arg)
     if inner is None or atom is None:
@@ -302,11 +395,16 @@ def squared_part(expr: ir.Expr, arg: Facts, entries: Callable[[ir.Shape], float]
 
 
 def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Facts) -> Facts:
-    """``f(|u|)``, ``f(norm2(u))``, ``f(max(0, u))`` for a smooth f whose slope at 0 is 0: it passes over the kink at 0.
+    """``f(|u|)``, ``f(norm2(u))``, ``f(max(0, u))`` for a smooth f whose slope at 0 is 0: it passes
+    over the kink at 0.
 
-    Where f' is Lipschitz with constant L, so is the gradient of f(|u|) in u: its curvatures are f''(r) and f'(r) / r <= L.
+    Where f' is Lipschitz with constant L, so is the gradient of f(|u|) in u: its curvatures are
+    f''(r) and f'(r) / r <= L.
     """
-    inner = args[0].inner if args else None
+    if args:
+        inner = args[0].inner
+    else:
+        inner = None
     if facts.smooth or inner is None or not inner.smooth or any(not a.constant for a in args[1:]):
         return facts
     where, varying = tuple(a.interval.value for a in args), (True, *(False for _ in args[1:]))
@@ -317,7 +415,9 @@ def radial(expr: ir.Expr, atom: atoms.Atom, args: tuple[Facts, ...], facts: Fact
     reason = f"{atom.name} is smooth, and its slope at 0 is 0"
     draft.propose("differentiable", True, "radial", reason, [inner.differentiable, args[0].interval])
     slope = amount(atom.lipschitz(*where, argument=0))
-    curved = plus(times(amount(bend), inner.lipschitz.value, inner.lipschitz.value), times(slope, inner.gradient.value))
+    curved = plus(
+        times(amount(bend), inner.lipschitz.value, inner.lipschitz.value), times(slope, inner.gradient.value)
+    )
     draft.propose("gradient", curved, "radial", reason, [inner.lipschitz, inner.gradient, args[0].interval])
     return combine(facts, draft.finish())
 
@@ -359,13 +459,25 @@ def quadratic_form(
             curved = times(Amount(2.0), end, steep)
             draft.propose(kind, curved, "quadratic form", where, (x.lipschitz,), standing=standing)
         draft.propose("differentiable", True, "quadratic form", where, (x.differentiable,))
-        draft.propose("gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing)
+        draft.propose(
+            "gradient", times(top, steep), "quadratic form", where, (x.lipschitz,), standing=standing
+        )
     elif (size := _away_from_zero(x)) is not None:
         fact, said = size
         entries = matrix.interval.value
         for kind, end, signed in (("below", low, entries.lo >= 0), ("above", high, entries.hi <= 0)):
             if end.zero and signed:
-                reason = f"{where}, its entries have one sign, and x is {said}, so that it grows with the entries of x"
+                reason = (
+                    f"{where}, its entries have one sign, and x is {said}, so that it grows with "
+                    "the entries of x"
+                )
                 curved = rounded(ZERO, inf if end.rounding else 0.0)
-                draft.propose(kind, curved, "quadratic form", reason, (fact, x.interval, matrix.interval), standing=standing)
+                draft.propose(
+                    kind,
+                    curved,
+                    "quadratic form",
+                    reason,
+                    (fact, x.interval, matrix.interval),
+                    standing=standing,
+                )
     return combine(facts, draft.finish())

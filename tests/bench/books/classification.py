@@ -11,7 +11,8 @@ HEAD = "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d];"
 
 
 def support_vectors() -> Model:
-    """The support vector machine (Hastie, Tibshirani, Friedman, Elements of Statistical Learning, 2009, section 12.3)."""
+    """The support vector machine (Hastie, Tibshirani, Friedman, Elements of Statistical Learning,
+    2009, section 12.3)."""
     x, y = classes(3000, 20, 44)
     w, b = cp.Variable(20), cp.Variable()
     text = f"{HEAD} var b; minimize E[z ~ D] hinge(1 - z.y * (dot(w, z.x) + b)) + 0.01 * sumsq(w);"
@@ -20,7 +21,8 @@ def support_vectors() -> Model:
 
 
 def sparse_support_vectors() -> Model:
-    """The linear program with the l1 norm (Zhu, Rosset, Hastie, Tibshirani, 1-norm support vector machines, 2003)."""
+    """The linear program with the l1 norm (Zhu, Rosset, Hastie, Tibshirani, 1-norm support vector
+    machines, 2003)."""
     x, y = classes(1000, 40, 45)
     w, b = cp.Variable(40), cp.Variable()
     text = f"{HEAD} var b; minimize E[z ~ D] hinge(1 - z.y * (dot(w, z.x) + b)) + 0.02 * norm1(w);"
@@ -61,17 +63,21 @@ def several_classes_by_margin() -> Model:
     W = cp.Variable((4, 6))
     text = (
         "dim d; set C = {0, 1, 2, 3}; data D : table(x: real[d], c: C); data same : real[C, C]; var W[C, d];"
-        "minimize E[z ~ D] (max[k in C] (dot(W[k], z.x) + 1 - same[k, z.c]) - dot(W[z.c], z.x)) + 0.01 * sumsq(W);"
+        "minimize E[z ~ D] (max[k in C] (dot(W[k], z.x) + 1 - same[k, z.c]) - dot(W[z.c], z.x)) + 0.01 * "
+        "sumsq(W);"
     )
     scores, own = x @ W.T, np.eye(4)[c]
     loss = cp.sum(cp.max(scores + 1 - own, axis=1) - cp.sum(cp.multiply(own, scores), axis=1)) / 500
     return Model(
-        text=text, data={"D": {"x": x, "c": c}, "same": np.eye(4)}, problem=minimum(loss + 0.01 * cp.sum_squares(W))
+        text=text,
+        data={"D": {"x": x, "c": c}, "same": np.eye(4)},
+        problem=minimum(loss + 0.01 * cp.sum_squares(W)),
     )
 
 
 def several_classes_by_likelihood() -> Model:
-    """Multinomial logistic regression, each feature kept or left (Hastie, Tibshirani, Wainwright, 2015, section 3.3)."""
+    """Multinomial logistic regression, each feature kept or left (Hastie, Tibshirani, Wainwright,
+    2015, section 3.3)."""
     random = np.random.default_rng(49)
     x, c = random.normal(size=(500, 12)), random.integers(0, 3, 500)
     x[:, :3] += np.eye(3)[c]
@@ -82,7 +88,9 @@ def several_classes_by_likelihood() -> Model:
     )
     scores = x @ W
     loss = cp.sum(cp.log_sum_exp(scores, axis=1)) / 500 - cp.sum(cp.multiply(np.eye(3)[c], scores)) / 500
-    return Model(text=text, data={"D": {"x": x, "c": c}}, problem=minimum(loss + 0.05 * cp.sum(cp.norm(W, axis=1))))
+    return Model(
+        text=text, data={"D": {"x": x, "c": c}}, problem=minimum(loss + 0.05 * cp.sum(cp.norm(W, axis=1)))
+    )
 
 
 def logistic() -> Model:
@@ -104,12 +112,15 @@ def neyman_pearson() -> Model:
     )
     sides = [cp.sum(cp.pos(1 - s * (x[y == s] @ w + b))) / (y == s).sum() for s in (1, -1)]
     return Model(
-        text=text, data={"D": {"x": x, "y": y}}, problem=minimum(sides[0] + 0.01 * cp.sum_squares(w), sides[1] <= 0.3)
+        text=text,
+        data={"D": {"x": x, "y": y}},
+        problem=minimum(sides[0] + 0.01 * cp.sum_squares(w), sides[1] <= 0.3),
     )
 
 
 def fairness_by_covariance() -> Model:
-    """Scores without covariance with a group (Zafar, Valera, Gomez Rodriguez, Gummadi, Fairness constraints, 2017)."""
+    """Scores without covariance with a group (Zafar, Valera, Gomez Rodriguez, Gummadi, Fairness
+    constraints, 2017)."""
     x, y = classes(2000, 10, 52)
     random = np.random.default_rng(52)
     a = (x[:, 0] + x[:, 1] + random.normal(size=2000) > 0).astype(float)
@@ -125,7 +136,8 @@ def fairness_by_covariance() -> Model:
 
 
 def equal_risks() -> Model:
-    """Risks of all groups within a bound of the whole's (Donini et al., Empirical risk minimization under fairness, 2018)."""
+    """Risks of all groups within a bound of the whole's (Donini et al., Empirical risk minimization
+    under fairness, 2018)."""
     x, y = classes(1200, 6, 53)
     g = np.random.default_rng(53).integers(0, 3, 1200)
     x = x + 0.5 * g[:, None]
@@ -137,11 +149,14 @@ def equal_risks() -> Model:
     )
     losses = cp.logistic(-cp.multiply(y, x @ w + b))
     limits = [cp.sum(losses[g == k]) / (g == k).sum() <= 0.56 for k in range(3)]
-    return Model(text=text, data={"D": {"x": x, "y": y, "g": g}}, problem=minimum(cp.sum(losses) / 1200, *limits))
+    return Model(
+        text=text, data={"D": {"x": x, "y": y, "g": g}}, problem=minimum(cp.sum(losses) / 1200, *limits)
+    )
 
 
 def worst_group() -> Model:
-    """The worst group's risk (Sagawa et al., Distributionally robust neural networks for group shifts, 2020)."""
+    """The worst group's risk (Sagawa et al., Distributionally robust neural networks for group shifts,
+    2020)."""
     x, y = classes(2000, 10, 54)
     g = np.random.default_rng(54).integers(0, 5, 2000)
     y = np.where((g == 1) & (np.random.default_rng(55).random(2000) < 0.2), -y, y)
@@ -157,7 +172,8 @@ def worst_group() -> Model:
 
 
 def ranking() -> Model:
-    """Hinges of pairs of opposite classes (Joachims, Optimizing search engines using clickthrough data, 2002)."""
+    """Hinges of pairs of opposite classes (Joachims, Optimizing search engines using clickthrough
+    data, 2002)."""
     x, y = classes(160, 8, 56)
     x1, x0 = x[y == 1], x[y == -1]
     w = cp.Variable(8)
@@ -171,12 +187,13 @@ def ranking() -> Model:
 
 
 def partial_ranking() -> Model:
-    """The area under a curve at few false alarms: pairs with the worst tenth of the negatives (Narasimhan, Agarwal, A structural
-    SVM based approach for optimizing partial AUC, 2013)."""
+    """The area under a curve at few false alarms: pairs with the worst tenth of the negatives
+    (Narasimhan, Agarwal, A structural SVM based approach for optimizing partial AUC, 2013)."""
     x, pairs = _opposite(25, 300, 57)
     w = cp.Variable(6)
     text = (
-        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
+        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | "
+        "z.y == 0}; var w[d];"
         "minimize mean[p in P] cvar(tail = 0.1)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.02 * sumsq(w);"
     )
     losses = [tail(cp.square(cp.pos(1 - pairs[p] @ w)), 0.1) for p in range(25)]
@@ -184,13 +201,15 @@ def partial_ranking() -> Model:
 
 
 def two_way_partial_ranking() -> Model:
-    """Pairs of the worst positives and the worst negatives (Yang, Xu, Bao, He, Cao, Huang, When all we need is a piece of the
-    pie: a generic framework for optimizing two-way partial AUC, 2021)."""
+    """Pairs of the worst positives and the worst negatives (Yang, Xu, Bao, He, Cao, Huang, When all we
+    need is a piece of the pie: a generic framework for optimizing two-way partial AUC, 2021)."""
     x, pairs = _opposite(25, 100, 58)
     w = cp.Variable(6)
     text = (
-        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0}; var w[d];"
-        "minimize cvar(tail = 0.5)[p in P] cvar(tail = 0.2)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.02 * sumsq(w);"
+        "dim d; data D : table(x: real[d], y: {0, 1}); set P = {z in D | z.y == 1}; set N = {z in D | "
+        "z.y == 0}; var w[d];"
+        "minimize cvar(tail = 0.5)[p in P] cvar(tail = 0.2)[n ~ N] sqhinge(1 - dot(w, p.x - n.x)) + 0.02 "
+        "* sumsq(w);"
     )
     losses = cp.hstack([tail(cp.square(cp.pos(1 - pairs[p] @ w)), 0.2) for p in range(25)])
     return Model(text=text, data={"D": x}, problem=minimum(tail(losses, 0.5) + 0.02 * cp.sum_squares(w)))

@@ -27,14 +27,16 @@ def geometric_median() -> Model:
 
 
 def placement() -> Model:
-    """Places of several plants between fixed ones, by lengths of wires (Boyd, Vandenberghe, 2004, section 8.7.3)."""
+    """Places of several plants between fixed ones, by lengths of wires (Boyd, Vandenberghe, 2004,
+    section 8.7.3)."""
     random = np.random.default_rng(84)
     fixed = random.uniform(-1, 1, size=(8, 2))
     wires = np.array([(i, j) for i in range(6) for j in range(i)])
     x = cp.Variable((6, 2))
     text = (
         "dim n; dim m; data f : real[m, 2]; data link : real[n, m]; var x[n, 2];"
-        "minimize (sum[i in n, j in n | j < i] norm2(x[i] - x[j])) + sum[i in n, k in m] link[i, k] * norm1(x[i] - f[k]);"
+        "minimize (sum[i in n, j in n | j < i] norm2(x[i] - x[j])) + sum[i in n, k in m] link[i, k] * "
+        "norm1(x[i] - f[k]);"
     )
     link = (random.random((6, 8)) < 0.5).astype(float)
     among = sum(cp.norm(x[i] - x[j]) for i, j in wires)
@@ -59,7 +61,10 @@ def matrix_game() -> Model:
     """The row player's mixed strategy (von Neumann, 1928; Boyd, Vandenberghe, 2004, section 5.2.5)."""
     P = np.random.default_rng(86).normal(size=(25, 30))
     u = cp.Variable(25)
-    text = "set R; set C; data P : real[R, C]; var u[R] in simplex(R); minimize max[c in C] sum[r in R] P[r, c] * u[r];"
+    text = (
+        "set R; set C; data P : real[R, C]; var u[R] in simplex(R); minimize max[c in C] sum[r in R] "
+        "P[r, c] * u[r];"
+    )
     problem = minimum(cp.max(P.T @ u), u >= 0, cp.sum(u) == 1)
     return Model(text=text, data={"P": P}, problem=problem)
 
@@ -119,7 +124,8 @@ def rate_control() -> Model:
 
 
 def congestion() -> Model:
-    """Flows whose delays grow to infinity at the capacities (Bertsekas, Gallager, Data Networks, 1992, section 5.4)."""
+    """Flows whose delays grow to infinity at the capacities (Bertsekas, Gallager, Data Networks, 1992,
+    section 5.4)."""
     random = np.random.default_rng(91)
     edges = [(i, j) for i in range(8) for j in range(8) if i != j and (j - i) % 8 in (1, 2, 3)]
     A = np.zeros((8, len(edges)))
@@ -150,9 +156,12 @@ def water_filling() -> Model:
 
 
 def many_optima() -> Model:
-    """A linear program with a face of optima, redundant and repeated constraints (Bertsimas, Tsitsiklis, 1997, chapter 3)."""
+    """A linear program with a face of optima, redundant and repeated constraints (Bertsimas,
+    Tsitsiklis, 1997, chapter 3)."""
     x = cp.Variable(6)
-    a = np.array([[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2], [1, 0, 0, 1, 0, 0]])
+    a = np.array(
+        [[1.0, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 1, 1], [2, 2, 2, 2, 2, 2], [1, 0, 0, 1, 0, 0]]
+    )
     b = np.array([2.0, 3, 5, 10, 5])
     text = (
         "dim n; dim m; data a : real[m, n]; data b : real[m]; var x[n] >= 0;"
@@ -177,13 +186,17 @@ def no_feasible_point() -> Model:
 def no_lower_bound() -> Model:
     """A direction in which a linear program falls for ever (Bertsimas, Tsitsiklis, 1997, section 4.8)."""
     x = cp.Variable(3)
-    text = "var x[3]; minimize x[1] - 3 * x[2] + x[3]; subject to a: x[1] - x[2] >= -1; b: x[3] - x[2] >= -2; c: x[3] >= 0;"
+    text = (
+        "var x[3]; minimize x[1] - 3 * x[2] + x[3]; subject to a: x[1] - x[2] >= -1; b: x[3] - x[2] "
+        ">= -2; c: x[3] >= 0;"
+    )
     problem = minimum(x[0] - 3 * x[1] + x[2], x[0] - x[1] >= -1, x[2] - x[1] >= -2, x[2] >= 0)
     return Model(text=text, problem=problem)
 
 
 def arbitrage() -> Model:
-    """A price that no measure explains, so that a riskless gain has no bound (Cornuejols, Tutuncu, 2006, section 4.1)."""
+    """A price that no measure explains, so that a riskless gain has no bound (Cornuejols, Tutuncu,
+    2006, section 4.1)."""
     payoff = np.array([[1.0, 1, 1], [0.9, 1.0, 1.2], [0.0, 0.1, 0.3], [0.0, 0.0, 0.25]])
     price = np.array([0.98, 1.0, 0.1, 0.12])
     x = cp.Variable(4)
@@ -191,7 +204,9 @@ def arbitrage() -> Model:
         "dim k; data S : table(v: real[k]); data p : real[k]; var x[k];"
         "minimize dot(p, x); subject to safe[s in S]: dot(s.v, x) >= 0;"
     )
-    return Model(text=text, data={"S": {"v": payoff.T}, "p": price}, problem=minimum(price @ x, payoff.T @ x >= 0))
+    return Model(
+        text=text, data={"S": {"v": payoff.T}, "p": price}, problem=minimum(price @ x, payoff.T @ x >= 0)
+    )
 
 
 MODELS = [

@@ -42,7 +42,9 @@ def returns(n: int, d: int, seed: int) -> Array:
     return random.normal(size=(n, 3)) @ loadings.T + noise + random.uniform(0.0, 0.1, d)
 
 
-def regression(n: int, d: int, seed: int, *, noise: float = 1.0, sparse: int | None = None) -> tuple[Array, Array]:
+def regression(
+    n: int, d: int, seed: int, *, noise: float = 1.0, sparse: int | None = None
+) -> tuple[Array, Array]:
     """Features, and targets of a linear model with heavy-tailed noise."""
     random = np.random.default_rng(seed)
     x = random.normal(size=(n, d))

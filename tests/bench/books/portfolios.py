@@ -21,13 +21,17 @@ def markowitz() -> Model:
     r = returns(1000, 30, 1)
     x, long = long_only(30)
     target = round(float(np.quantile(r.mean(0), 0.7)), 3)
-    text = f"{LONG} minimize risk: variance[z ~ R] dot(z.r, x); subject to income: E[z ~ R] dot(z.r, x) >= {target};"
+    text = (
+        f"{LONG} minimize risk: variance[z ~ R] dot(z.r, x); subject to income: E[z ~ R] dot(z.r, x) "
+        f">= {target};"
+    )
     problem = minimum(cp.quad_form(x, np.cov(r.T, bias=True)), *long, r.mean(0) @ x >= target)
     return Model(text=text, data={"R": {"r": r}}, problem=problem)
 
 
 def turnover() -> Model:
-    """Mean and variance with bounded trades (Cornuejols, Tutuncu, Optimization Methods in Finance, 2006, section 8.1)."""
+    """Mean and variance with bounded trades (Cornuejols, Tutuncu, Optimization Methods in Finance,
+    2006, section 8.1)."""
     r = returns(1000, 30, 2)
     prev = np.full(30, 1 / 30)
     x, long = long_only(30)
@@ -37,11 +41,14 @@ def turnover() -> Model:
         "subject to trades: norm1(x - prev) <= 0.5;"
     )
     cost = cp.quad_form(x, np.cov(r.T, bias=True)) - 2 * r.mean(0) @ x
-    return Model(text=text, data={"R": {"r": r}, "prev": prev}, problem=minimum(cost, *long, cp.norm1(x - prev) <= 0.5))
+    return Model(
+        text=text, data={"R": {"r": r}, "prev": prev}, problem=minimum(cost, *long, cp.norm1(x - prev) <= 0.5)
+    )
 
 
 def transaction_costs() -> Model:
-    """Costs of spread and of impact, a power 3/2 (Boyd et al., Multi-Period Trading via Convex Optimization, 2017)."""
+    """Costs of spread and of impact, a power 3/2 (Boyd et al., Multi-Period Trading via Convex
+    Optimization, 2017)."""
     r = returns(1000, 25, 3)
     prev = np.random.default_rng(3).dirichlet(np.ones(25))
     x, long = long_only(25)
@@ -56,7 +63,8 @@ def transaction_costs() -> Model:
 
 
 def leverage() -> Model:
-    """Short sales up to a leverage (Lobo, Fazel, Boyd, Portfolio optimization with linear and fixed transaction costs, 2007)."""
+    """Short sales up to a leverage (Lobo, Fazel, Boyd, Portfolio optimization with linear and fixed
+    transaction costs, 2007)."""
     r = returns(800, 20, 4)
     x = cp.Variable(20)
     text = (
@@ -86,13 +94,19 @@ def tracking() -> Model:
 def absolute_tracking() -> Model:
     """An index followed in mean absolute error (Rudolf, Wolter, Zimmermann, 1999)."""
     r = returns(1200, 15, 6)
-    index = r @ np.random.default_rng(6).dirichlet(np.ones(15)) + 0.3 * np.random.default_rng(7).normal(size=1200)
+    index = r @ np.random.default_rng(6).dirichlet(np.ones(15)) + 0.3 * np.random.default_rng(7).normal(
+        size=1200
+    )
     x, long = long_only(15)
     text = (
         "set A; data R : table(r: real[A], index: real); var x[A] in simplex(A);"
         "minimize error: E[z ~ R] abs(dot(z.r, x) - z.index);"
     )
-    return Model(text=text, data={"R": {"r": r, "index": index}}, problem=minimum(cp.norm1(r @ x - index) / 1200, *long))
+    return Model(
+        text=text,
+        data={"R": {"r": r, "index": index}},
+        problem=minimum(cp.norm1(r @ x - index) / 1200, *long),
+    )
 
 
 def absolute_deviation() -> Model:
@@ -114,9 +128,12 @@ def conditional_value_at_risk() -> Model:
     x, long = long_only(20)
     target = round(float(np.quantile(r.mean(0), 0.6)), 3)
     text = (
-        f"{LONG} minimize risk: cvar(tail = 0.05)[z ~ R] -dot(z.r, x); subject to income: E[z ~ R] dot(z.r, x) >= {target};"
+        f"{LONG} minimize risk: cvar(tail = 0.05)[z ~ R] -dot(z.r, x); subject to income: E[z ~ R] "
+        f"dot(z.r, x) >= {target};"
     )
-    return Model(text=text, data={"R": {"r": r}}, problem=minimum(tail(-r @ x, 0.05), *long, r.mean(0) @ x >= target))
+    return Model(
+        text=text, data={"R": {"r": r}}, problem=minimum(tail(-r @ x, 0.05), *long, r.mean(0) @ x >= target)
+    )
 
 
 def cvar_and_turnover() -> Model:
@@ -133,7 +150,8 @@ def cvar_and_turnover() -> Model:
 
 
 def semideviation() -> Model:
-    """Mean and upper semideviation of first order (Shapiro, Dentcheva, Ruszczynski, Stochastic Programming, 2009, 6.2.2)."""
+    """Mean and upper semideviation of first order (Shapiro, Dentcheva, Ruszczynski, Stochastic
+    Programming, 2009, 6.2.2)."""
     r = returns(2000, 20, 11)
     x, long = long_only(20)
     text = f"{LONG} let m = E[z ~ R] dot(z.r, x); minimize -m + 0.5 * E[z ~ R] pos(m - dot(z.r, x));"
@@ -167,11 +185,14 @@ def growth() -> Model:
     r = returns(1000, 12, 14) * 3
     x, long = long_only(12)
     text = f"{LONG} maximize E[z ~ R] log(1 + dot(z.r, x) / 100);"
-    return Model(text=text, data={"R": {"r": r}}, problem=maximum(cp.sum(cp.log(1 + r @ x / 100)) / 1000, *long))
+    return Model(
+        text=text, data={"R": {"r": r}}, problem=maximum(cp.sum(cp.log(1 + r @ x / 100)) / 1000, *long)
+    )
 
 
 def exponential_utility() -> Model:
-    """The certainty equivalent of an exponential utility (Follmer, Schied, Stochastic Finance, 2011, example 4.13)."""
+    """The certainty equivalent of an exponential utility (Follmer, Schied, Stochastic Finance, 2011,
+    example 4.13)."""
     r = returns(800, 15, 15)
     x, long = long_only(15)
     text = f"{LONG} minimize 2 * log(E[z ~ R] exp(-dot(z.r, x) / 2));"
@@ -211,21 +232,26 @@ def loss_risk() -> Model:
         " loss: 1.645 * sqrt(variance[z ~ R] dot(z.r, x)) <= E[z ~ R] dot(z.r, x) + 1.2;"
     )
     root = np.linalg.cholesky(np.cov(r.T, bias=True)).T
-    problem = maximum(r.mean(0) @ x, x >= -0.1, cp.sum(x) == 1, 1.645 * cp.norm(root @ x) <= r.mean(0) @ x + 1.2)
+    problem = maximum(
+        r.mean(0) @ x, x >= -0.1, cp.sum(x) == 1, 1.645 * cp.norm(root @ x) <= r.mean(0) @ x + 1.2
+    )
     return Model(text=text, data={"R": {"r": r}}, problem=problem)
 
 
 def factors() -> Model:
-    """A factor model of the risk, limits of sectors and of exposures (Grinold, Kahn, Active Portfolio Management, 2000)."""
+    """A factor model of the risk, limits of sectors and of exposures (Grinold, Kahn, Active Portfolio
+    Management, 2000)."""
     random = np.random.default_rng(19)
     F, own, gain = random.normal(size=(5, 60)), random.uniform(0.1, 0.5, 60), random.uniform(0, 1, 60)
     sector = np.arange(60) % 4
     x, long = long_only(60)
     text = (
-        "set A; set S; dim k; data F : real[k, A]; data own : real[A]; data gain : real[A]; data member : real[S, A];"
+        "set A; set S; dim k; data F : real[k, A]; data own : real[A]; data gain : real[A]; data member "
+        ": real[S, A];"
         "var x[A] in simplex(A);"
         "maximize dot(gain, x) - 0.5 * (sumsq(F @ x) + sum[a in A] own[a] * x[a]^2);"
-        "subject to sector[s in S]: dot(member[s], x) <= 0.3; market: abs(sum[a in A] F[1, a] * x[a]) <= 0.05;"
+        "subject to sector[s in S]: dot(member[s], x) <= 0.3; market: abs(sum[a in A] F[1, a] * x[a]) <= "
+        "0.05;"
     )
     member = (sector == np.arange(4)[:, None]).astype(float)
     value = gain @ x - 0.5 * (cp.sum_squares(F @ x) + cp.sum(cp.multiply(own, cp.square(x))))

@@ -17,11 +17,16 @@ def quantile() -> Model:
     w, b = cp.Variable(10), cp.Variable()
     u = y - x @ w - b
     text = f"{HEAD} var b; minimize E[z ~ D] pinball(z.y - dot(w, z.x) - b, 0.9);"
-    return Model(text=text, data={"D": {"x": x, "y": y}}, problem=minimum(cp.sum(0.9 * cp.pos(u) + 0.1 * cp.neg(u)) / 2000))
+    return Model(
+        text=text,
+        data={"D": {"x": x, "y": y}},
+        problem=minimum(cp.sum(0.9 * cp.pos(u) + 0.1 * cp.neg(u)) / 2000),
+    )
 
 
 def quantiles_that_do_not_cross() -> Model:
-    """Several quantiles at once, in order at every row (Bondell, Reich, Wang, Noncrossing quantile regression, 2010)."""
+    """Several quantiles at once, in order at every row (Bondell, Reich, Wang, Noncrossing quantile
+    regression, 2010)."""
     x, y = regression(300, 4, 22)
     levels = np.array([0.25, 0.5, 0.75])
     w, b = cp.Variable((3, 4)), cp.Variable(3)
@@ -32,7 +37,9 @@ def quantiles_that_do_not_cross() -> Model:
         " high[z in D]: dot(w[2], z.x) + b[2] <= dot(w[3], z.x) + b[3];"
     )
     u = [y - x @ w[k] - b[k] for k in range(3)]
-    fit = sum(cp.sum(level * cp.pos(v) + (1 - level) * cp.neg(v)) / 300 for level, v in zip(levels, u, strict=True))
+    fit = sum(
+        cp.sum(level * cp.pos(v) + (1 - level) * cp.neg(v)) / 300 for level, v in zip(levels, u, strict=True)
+    )
     order = [x @ w[k] + b[k] <= x @ w[k + 1] + b[k + 1] for k in range(2)]
     return Model(text=text, data={"D": {"x": x, "y": y}, "level": levels}, problem=minimum(fit, *order))
 
@@ -56,7 +63,8 @@ def huber() -> Model:
 
 
 def lasso() -> Model:
-    """The lasso, with more features than rows (Hastie, Tibshirani, Wainwright, Statistical Learning with Sparsity, 2015)."""
+    """The lasso, with more features than rows (Hastie, Tibshirani, Wainwright, Statistical Learning
+    with Sparsity, 2015)."""
     x, y = regression(200, 400, 25, sparse=10)
     w = cp.Variable(400)
     text = f"{HEAD} minimize 0.5 * E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.2 * norm1(w);"
@@ -65,7 +73,8 @@ def lasso() -> Model:
 
 
 def square_root_lasso() -> Model:
-    """The root of the mean square with a penalty that no noise level enters (Belloni, Chernozhukov, Wang, 2011)."""
+    """The root of the mean square with a penalty that no noise level enters (Belloni, Chernozhukov,
+    Wang, 2011)."""
     x, y = regression(300, 60, 26, sparse=8)
     w = cp.Variable(60)
     text = f"{HEAD} minimize sqrt(E[z ~ D] (dot(w, z.x) - z.y)^2) + 0.15 * norm1(w);"
@@ -83,13 +92,16 @@ def square_root_lasso_that_fits() -> Model:
 
 
 def group_lasso() -> Model:
-    """Groups of features kept or left together (Yuan, Lin, 2006; Hastie, Tibshirani, Wainwright, 2015, section 4.3)."""
+    """Groups of features kept or left together (Yuan, Lin, 2006; Hastie, Tibshirani, Wainwright, 2015,
+    section 4.3)."""
     x, y = regression(400, 60, 28, sparse=15)
     w = cp.Variable(60)
     text = f"{HEAD} minimize 0.5 * E[z ~ D] (dot(w, z.x) - z.y)^2 + 0.3 * group_norm(w, 5);"
     groups = cp.sum(cp.norm(cp.reshape(w, (12, 5), order="C"), axis=1))
     return Model(
-        text=text, data={"D": {"x": x, "y": y}}, problem=minimum(cp.sum_squares(x @ w - y) / 800 + 0.3 * groups)
+        text=text,
+        data={"D": {"x": x, "y": y}},
+        problem=minimum(cp.sum_squares(x @ w - y) / 800 + 0.3 * groups),
     )
 
 
@@ -99,7 +111,8 @@ def fused_lasso() -> Model:
     y = np.repeat([0.0, 2.0, -1.0, 0.5, 0.0], 80) + random.normal(size=400)
     b = cp.Variable(400)
     text = (
-        f"{SERIES} minimize 0.5 * sum[i in n] (b[i] - y[i])^2 + 0.1 * norm1(b) + 3 * sum[i in n | i < n] abs(b[i + 1] - b[i]);"
+        f"{SERIES} minimize 0.5 * sum[i in n] (b[i] - y[i])^2 + 0.1 * norm1(b) + 3 * sum[i in n | i < "
+        "n] abs(b[i + 1] - b[i]);"
     )
     problem = minimum(0.5 * cp.sum_squares(b - y) + 0.1 * cp.norm1(b) + 3 * cp.norm1(cp.diff(b)))
     return Model(text=text, data={"y": y}, problem=problem)
@@ -119,11 +132,15 @@ def trend_filter() -> Model:
 
 
 def smooth_trend() -> Model:
-    """A quadratic penalty of second differences (Hodrick, Prescott, 1997; Boyd, Vandenberghe, 2004, section 6.3.3)."""
+    """A quadratic penalty of second differences (Hodrick, Prescott, 1997; Boyd, Vandenberghe, 2004,
+    section 6.3.3)."""
     random = np.random.default_rng(31)
     y = np.sin(np.arange(250) / 30) + random.normal(scale=0.3, size=250)
     b = cp.Variable(250)
-    text = f"{SERIES} minimize sumsq(b - y) + 100 * sum[i in n | i > 1 and i < n] (b[i - 1] - 2 * b[i] + b[i + 1])^2;"
+    text = (
+        f"{SERIES} minimize sumsq(b - y) + 100 * sum[i in n | i > 1 and i < n] (b[i - 1] - 2 * b[i] + "
+        "b[i + 1])^2;"
+    )
     problem = minimum(cp.sum_squares(b - y) + 100 * cp.sum_squares(cp.diff(b, 2)))
     return Model(text=text, data={"y": y}, problem=problem)
 
@@ -144,7 +161,10 @@ def dantzig_selector() -> Model:
     """Small correlations of the residuals with every feature (Candes, Tao, 2007)."""
     x, y = regression(200, 80, 33, sparse=6)
     w = cp.Variable(80)
-    text = f"{HEAD} minimize norm1(w); subject to correlations: norminf(E[z ~ D] (dot(w, z.x) - z.y) * z.x) <= 0.3;"
+    text = (
+        f"{HEAD} minimize norm1(w); subject to correlations: norminf(E[z ~ D] (dot(w, z.x) - z.y) * "
+        "z.x) <= 0.3;"
+    )
     problem = minimum(cp.norm1(w), cp.norm_inf(x.T @ (x @ w - y) / 200) <= 0.3)
     return Model(text=text, data={"D": {"x": x, "y": y}}, problem=problem)
 
@@ -180,7 +200,9 @@ def isotonic() -> Model:
     random = np.random.default_rng(36)
     y = np.log1p(np.arange(400)) + random.normal(size=400)
     b = cp.Variable(400)
-    text = f"{SERIES} minimize sum[i in n] (b[i] - y[i])^2; subject to order[i in n | i < n]: b[i] <= b[i + 1];"
+    text = (
+        f"{SERIES} minimize sum[i in n] (b[i] - y[i])^2; subject to order[i in n | i < n]: b[i] <= b[i + 1];"
+    )
     return Model(text=text, data={"y": y}, problem=minimum(cp.sum_squares(b - y), cp.diff(b) >= 0))
 
 
@@ -197,7 +219,8 @@ def convex_series() -> Model:
 
 
 def convex_regression() -> Model:
-    """A convex function of several variables: at each row a plane below all values (Boyd, Vandenberghe, 2004, section 6.5.5)."""
+    """A convex function of several variables: at each row a plane below all values (Boyd,
+    Vandenberghe, 2004, section 6.5.5)."""
     random = np.random.default_rng(38)
     x = random.uniform(-1, 1, size=(60, 2))
     y = np.square(x).sum(1) + 0.2 * random.normal(size=60)
@@ -222,7 +245,8 @@ def expectile() -> Model:
 
 
 def support_vector_regression() -> Model:
-    """The loss that does not see small residuals (Vapnik, 1995; Hastie, Tibshirani, Friedman, 2009, section 12.3.6)."""
+    """The loss that does not see small residuals (Vapnik, 1995; Hastie, Tibshirani, Friedman, 2009,
+    section 12.3.6)."""
     x, y = regression(1500, 15, 40)
     w, b = cp.Variable(15), cp.Variable()
     text = f"{HEAD} var b; minimize E[z ~ D] eps_insensitive(z.y - dot(w, z.x) - b, 0.5) + 0.05 * sumsq(w);"

@@ -16,11 +16,15 @@ def proportional_hazards() -> Model:
     event = (random.random(200) < 0.7).astype(int)
     w = cp.Variable(10)
     text = (
-        "dim d; data D : table(x: real[d], time: real, event: {0, 1}); set I = {z in D | z.event == 1}; var w[d];"
-        "minimize mean[i in I] log(E[j ~ D | j.time >= i.time] exp(dot(w, j.x) - dot(w, i.x))) + 0.03 * norm1(w);"
+        "dim d; data D : table(x: real[d], time: real, event: {0, 1}); set I = {z in D | z.event == 1}; "
+        "var w[d];"
+        "minimize mean[i in I] log(E[j ~ D | j.time >= i.time] exp(dot(w, j.x) - dot(w, i.x))) + 0.03 * "
+        "norm1(w);"
     )
     rows = np.flatnonzero(event)
-    risks = [cp.log_sum_exp(x[time >= time[i]] @ w - x[i] @ w) - np.log((time >= time[i]).sum()) for i in rows]
+    risks = [
+        cp.log_sum_exp(x[time >= time[i]] @ w - x[i] @ w) - np.log((time >= time[i]).sum()) for i in rows
+    ]
     problem = minimum(sum(risks) / len(rows) + 0.03 * cp.norm1(w))
     return Model(text=text, data={"D": {"x": x, "time": time, "event": event}}, problem=problem)
 
@@ -36,14 +40,15 @@ def largest_entropy() -> Model:
     )
     moments = [points, points**2, 3 * points**3 - 2 * points, (points < 0).astype(float)]
     bounds = [(-0.1, 0.1), (0.5, 0.6), (-0.3, -0.2), (0.3, 0.4)]
-    limits = [limit for m, (lo, hi) in zip(moments, bounds, strict=True) for limit in (m @ p >= lo, m @ p <= hi)]
-    return Model(
-        text=text, data={"a": points}, problem=maximum(cp.sum(cp.entr(p)), cp.sum(p) == 1, *limits)
-    )
+    limits = [
+        limit for m, (lo, hi) in zip(moments, bounds, strict=True) for limit in (m @ p >= lo, m @ p <= hi)
+    ]
+    return Model(text=text, data={"a": points}, problem=maximum(cp.sum(cp.entr(p)), cp.sum(p) == 1, *limits))
 
 
 def least_divergence() -> Model:
-    """The distribution nearest to another with a given mean (Kullback, Information Theory and Statistics, 1959)."""
+    """The distribution nearest to another with a given mean (Kullback, Information Theory and
+    Statistics, 1959)."""
     random = np.random.default_rng(60)
     prior, a = random.dirichlet(np.ones(200)), random.normal(size=(3, 200))
     p = cp.Variable(200)
@@ -56,14 +61,16 @@ def least_divergence() -> Model:
 
 
 def calibration_weights() -> Model:
-    """Survey weights that meet known totals and move little (Deville, Sarndal, Calibration estimators, 1992)."""
+    """Survey weights that meet known totals and move little (Deville, Sarndal, Calibration estimators,
+    1992)."""
     random = np.random.default_rng(61)
     x = np.column_stack([np.ones(500), random.normal(size=(500, 4)) + 0.2])
     total = np.array([1000.0, 0.0, 50.0, 30.0, 80.0])
     w = cp.Variable(500)
     text = (
         "dim n; dim k; data x : real[n, k]; data total : real[k]; var w[n] >= 0.5, <= 6;"
-        "minimize sum[i in n] (w[i] - 2)^2 / 2; subject to totals[j in k]: sum[i in n] w[i] * x[i, j] == total[j];"
+        "minimize sum[i in n] (w[i] - 2)^2 / 2; subject to totals[j in k]: sum[i in n] w[i] * x[i, j] == "
+        "total[j];"
     )
     problem = minimum(cp.sum_squares(w - 2) / 2, w >= 0.5, w <= 6, x.T @ w == total)
     return Model(text=text, data={"x": x, "total": total}, problem=problem)
@@ -99,7 +106,8 @@ def monotone_density() -> Model:
 
 
 def matrix_completion() -> Model:
-    """A matrix of low rank from some entries, noisy (Candes, Plan, 2010; Hastie, Tibshirani, Wainwright, 2015, section 7.3)."""
+    """A matrix of low rank from some entries, noisy (Candes, Plan, 2010; Hastie, Tibshirani,
+    Wainwright, 2015, section 7.3)."""
     random = np.random.default_rng(64)
     M = random.normal(size=(25, 2)) @ random.normal(size=(2, 20))
     i, j = np.nonzero(random.random((25, 20)) < 0.6)
@@ -124,12 +132,15 @@ def exact_matrix_completion() -> Model:
         "minimize norm_nuc(X); subject to known[z in D]: X[z.i, z.j] == z.v;"
     )
     return Model(
-        text=text, data={"D": {"i": i, "j": j, "v": M[i, j]}}, problem=minimum(cp.normNuc(X), X[i, j] == M[i, j])
+        text=text,
+        data={"D": {"i": i, "j": j, "v": M[i, j]}},
+        problem=minimum(cp.normNuc(X), X[i, j] == M[i, j]),
     )
 
 
 def robust_components() -> Model:
-    """A matrix as one of low rank and one of few entries (Candes, Li, Ma, Wright, Robust principal component analysis, 2011)."""
+    """A matrix as one of low rank and one of few entries (Candes, Li, Ma, Wright, Robust principal
+    component analysis, 2011)."""
     random = np.random.default_rng(66)
     M = random.normal(size=(20, 2)) @ random.normal(size=(2, 15))
     M[random.random(M.shape) < 0.08] += 5

@@ -1,4 +1,5 @@
-"""Decisions before data are seen: recourse, chance constraints, worst cases of distributions and of coefficients."""
+"""Decisions before data are seen: recourse, chance constraints, worst cases of distributions and of
+coefficients."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def newsvendor() -> Model:
 
 
 def averse_newsvendor() -> Model:
-    """One good, its order by the mean and the tail of the loss (Gotoh, Takano, Newsvendor solutions via CVaR, 2007)."""
+    """One good, its order by the mean and the tail of the loss (Gotoh, Takano, Newsvendor solutions
+    via CVaR, 2007)."""
     demand = np.random.default_rng(69).gamma(3, 10, size=2000)
     q = cp.Variable()
     text = (
@@ -38,13 +40,15 @@ def averse_newsvendor() -> Model:
 
 
 def simple_recourse() -> Model:
-    """Production, shortages and surpluses paid for (Birge, Louveaux, Stochastic Programming, 2011, section 3.1)."""
+    """Production, shortages and surpluses paid for (Birge, Louveaux, Stochastic Programming, 2011,
+    section 3.1)."""
     random = np.random.default_rng(70)
     T, cost = random.uniform(0, 1, size=(4, 6)), random.uniform(1, 2, 6)
     demand = random.uniform(5, 15, size=(600, 4))
     x = cp.Variable(6)
     text = (
-        "dim n; dim m; data T : real[m, n]; data c : real[n]; data D : table(d: real[m]); var x[n] >= 0, <= 10;"
+        "dim n; dim m; data T : real[m, n]; data c : real[n]; data D : table(d: real[m]); var x[n] >= 0, "
+        "<= 10;"
         "minimize dot(c, x) + E[z ~ D] (5 * sum(pos(z.d - T @ x)) + 0.5 * sum(pos(T @ x - z.d)));"
     )
     short = demand - np.ones((600, 1)) @ cp.reshape(T @ x, (1, 4), order="C")
@@ -55,20 +59,29 @@ def simple_recourse() -> Model:
 def two_stages() -> Model:
     """Capacities now, flows for each demand (Shapiro, Dentcheva, Ruszczynski, 2009, section 1.3.1)."""
     random = np.random.default_rng(71)
-    demand, cost, gain = random.uniform(0, 4, size=(60, 5)), random.uniform(0.5, 1, 4), random.uniform(1, 3, size=(4, 5))
+    demand, cost, gain = (
+        random.uniform(0, 4, size=(60, 5)),
+        random.uniform(0.5, 1, 4),
+        random.uniform(1, 3, size=(4, 5)),
+    )
     cap, flow = cp.Variable(4), [cp.Variable((4, 5), nonneg=True) for _ in range(60)]
     text = (
-        "dim f; dim m; dim s; data d : real[s, m]; data c : real[f]; data g : real[f, m]; var cap[f] >= 0; var y[s, f, m] >= 0;"
+        "dim f; dim m; dim s; data d : real[s, m]; data c : real[f]; data g : real[f, m]; var cap[f] >= "
+        "0; var y[s, f, m] >= 0;"
         "maximize (mean[k in s] sum[i in f, j in m] g[i, j] * y[k, i, j]) - dot(c, cap); subject to"
-        " made[k in s, i in f]: sum[j in m] y[k, i, j] <= cap[i]; sold[k in s, j in m]: sum[i in f] y[k, i, j] <= d[k, j];"
+        " made[k in s, i in f]: sum[j in m] y[k, i, j] <= cap[i]; sold[k in s, j in m]: sum[i in f] y[k, "
+        "i, j] <= d[k, j];"
     )
-    limits = [cp.sum(y, axis=1) <= cap for y in flow] + [cp.sum(y, axis=0) <= row for y, row in zip(flow, demand, strict=True)]
+    limits = [cp.sum(y, axis=1) <= cap for y in flow] + [
+        cp.sum(y, axis=0) <= row for y, row in zip(flow, demand, strict=True)
+    ]
     problem = maximum(sum(cp.sum(cp.multiply(gain, y)) for y in flow) / 60 - cost @ cap, cap >= 0, *limits)
     return Model(text=text, data={"d": demand, "c": cost, "g": gain}, problem=problem)
 
 
 def chance_by_cvar() -> Model:
-    """A chance constraint by CVaR (Nemirovski, Shapiro, Convex approximations of chance constrained programs, 2006)."""
+    """A chance constraint by CVaR (Nemirovski, Shapiro, Convex approximations of chance constrained
+    programs, 2006)."""
     random = np.random.default_rng(72)
     use, gain = random.lognormal(0, 0.4, size=(1500, 10)), random.uniform(1, 2, 10)
     x = cp.Variable(10)
@@ -90,7 +103,9 @@ def chance_by_exponentials() -> Model:
         "subject to enough: log(E[z ~ D] exp(5 * (dot(z.a, x) - 5))) <= log(0.05);"
     )
     bound = cp.log_sum_exp(5 * (use @ x - 5)) - np.log(500) <= np.log(0.05)
-    return Model(text=text, data={"D": {"a": use}, "c": gain}, problem=maximum(gain @ x, x >= 0, x <= 1, bound))
+    return Model(
+        text=text, data={"D": {"a": use}, "c": gain}, problem=maximum(gain @ x, x >= 0, x <= 1, bound)
+    )
 
 
 def joint_service() -> Model:
@@ -100,7 +115,8 @@ def joint_service() -> Model:
     x = cp.Variable(6)
     text = (
         "dim r; dim n; data D : table(a: real[r, n]); data c : real[n]; var x[n] >= 0; maximize dot(c, x);"
-        "subject to enough: cvar(tail = 0.1)[z ~ D] (max[k in r] (dot(z.a[k], x) - 4)) <= 0; size: norm2(x) <= 2.5;"
+        "subject to enough: cvar(tail = 0.1)[z ~ D] (max[k in r] (dot(z.a[k], x) - 4)) <= 0; size: "
+        "norm2(x) <= 2.5;"
     )
     worst = cp.max(cp.vstack([use[:, k] @ x - 4 for k in range(3)]), axis=0)
     problem = maximum(gain @ x, x >= 0, tail(worst, 0.1) <= 0, cp.norm(x) <= 2.5)
@@ -108,7 +124,8 @@ def joint_service() -> Model:
 
 
 def chi_squared_ball() -> Model:
-    """The worst distribution in a chi-squared ball (Duchi, Namkoong, Learning models with uniform performance, 2021)."""
+    """The worst distribution in a chi-squared ball (Duchi, Namkoong, Learning models with uniform
+    performance, 2021)."""
     x, y = classes(600, 8, 75)
     w, t = cp.Variable(8), cp.Variable()
     text = (
@@ -160,21 +177,27 @@ def wasserstein_ball() -> Model:
 
 
 def robust_least_squares() -> Model:
-    """The worst matrix in a ball of norms (El Ghaoui, Lebret, 1997; Boyd, Vandenberghe, 2004, section 6.4.2)."""
+    """The worst matrix in a ball of norms (El Ghaoui, Lebret, 1997; Boyd, Vandenberghe, 2004, section
+    6.4.2)."""
     x, y = regression(200, 15, 79)
     w = cp.Variable(15)
-    text = "dim n; dim d; data A : real[n, d]; data b : real[n]; var x[d]; minimize norm2(A @ x - b) + 2 * norm2(x);"
+    text = (
+        "dim n; dim d; data A : real[n, d]; data b : real[n]; var x[d]; minimize norm2(A @ x - b) + "
+        "2 * norm2(x);"
+    )
     return Model(text=text, data={"A": x, "b": y}, problem=minimum(cp.norm(x @ w - y) + 2 * cp.norm(w)))
 
 
 def robust_linear_program() -> Model:
-    """Coefficients of constraints in ellipsoids (Ben-Tal, El Ghaoui, Nemirovski, Robust Optimization, 2009, section 1.3)."""
+    """Coefficients of constraints in ellipsoids (Ben-Tal, El Ghaoui, Nemirovski, Robust Optimization,
+    2009, section 1.3)."""
     random = np.random.default_rng(80)
     a, P = random.normal(size=(40, 8)), 0.2 * random.normal(size=(40, 8, 8))
     b, c = random.uniform(1, 2, 40), random.normal(size=8)
     x = cp.Variable(8)
     text = (
-        "dim m; dim n; data a : real[m, n]; data P : real[m, n, n]; data b : real[m]; data c : real[n]; var x[n];"
+        "dim m; dim n; data a : real[m, n]; data P : real[m, n, n]; data b : real[m]; data c : real[n]; "
+        "var x[n];"
         "minimize dot(c, x); subject to row[i in m]: dot(a[i], x) + norm2(P[i] @ x) <= b[i];"
     )
     rows = [a[i] @ x + cp.norm(P[i] @ x) <= b[i] for i in range(40)]
@@ -187,7 +210,8 @@ def budget_of_uncertainty() -> Model:
     value, weight, error = random.uniform(1, 2, 20), random.uniform(1, 2, 20), random.uniform(0, 0.4, 20)
     x = cp.Variable(20)
     text = (
-        "dim n; data v : real[n]; data a : real[n]; data e : real[n]; var x[n] >= 0, <= 1; maximize dot(v, x);"
+        "dim n; data v : real[n]; data a : real[n]; data e : real[n]; var x[n] >= 0, <= 1; maximize "
+        "dot(v, x);"
         "subject to weight: dot(a, x) + topk(k = 5)[i in n] 5 * e[i] * x[i] <= 15;"
     )
     worst = cp.sum_largest(cp.multiply(error, x), 5)

@@ -12,8 +12,8 @@ UNBOUNDED, INFEASIBLE, UNATTAINED = "unbounded", "infeasible", "unattained"
 
 @dataclass(frozen=True, kw_only=True)
 class Trap:
-    """A model with its truth, the optimum or what failure there is; ``others``: objectives at further points that meet the
-    first-order conditions without being a maximum or a saddle, or an infimum."""
+    """A model with its truth, the optimum or what failure there is; ``others``: objectives at further
+    points that meet the first-order conditions without being a maximum or a saddle, or an infimum."""
 
     text: str
     truth: float | str
@@ -48,10 +48,15 @@ ENDS = {
     "small_slope": trap("var x; minimize pos(1 - x) - 1e-4 * x;", UNBOUNDED),
     "small_slope_that_ends": trap("var x <= 1e5; minimize pos(1 - x) - 1e-4 * x;", -10),
     "flat_direction": trap("var x; var y; minimize (x - y)^2 - 0.001 * (x + y);", UNBOUNDED),
-    "flat_direction_that_ends": trap("var x; var y; minimize (x - y)^2 - 0.001 * (x + y); subject to c: x + y <= 1e5;", -100),
-    "ray": trap("var x >= 0; var y >= 0; minimize -x - y; subject to c: x - y <= 1; d: y - x <= 1;", UNBOUNDED),
+    "flat_direction_that_ends": trap(
+        "var x; var y; minimize (x - y)^2 - 0.001 * (x + y); subject to c: x + y <= 1e5;", -100
+    ),
+    "ray": trap(
+        "var x >= 0; var y >= 0; minimize -x - y; subject to c: x - y <= 1; d: y - x <= 1;", UNBOUNDED
+    ),
     "ray_that_ends_far": trap(
-        "var x >= 0; var y >= 0; minimize -x - y; subject to c: x - y <= 1; d: y - x <= 1; e: x <= 1e5;", -200001
+        "var x >= 0; var y >= 0; minimize -x - y; subject to c: x - y <= 1; d: y - x <= 1; e: x <= 1e5;",
+        -200001,
     ),
     "concave_in_a_box": trap("var x >= -3, <= 2; minimize -x^2;", -9, [-4]),
     "entropy_pulls": trap("var x >= 0; minimize x * log(x) - 5 * x;", -np.exp(4)),
@@ -83,7 +88,8 @@ def divisors() -> dict[str, Trap]:
             "var x; minimize log(x^2) + (x - 3)^2;", UNBOUNDED, [np.log(top**2) + (top - 3) ** 2]
         ),
         "sharpe": trap(
-            "data D : table(x: real); var w >= 0.1, <= 5; maximize E[z ~ D] (w * z.x) / sqrt(0.01 + E[r ~ D] (w * r.x)^2);",
+            "data D : table(x: real); var w >= 0.1, <= 5; maximize E[z ~ D] (w * z.x) / sqrt(0.01 + E[r "
+            "~ D] (w * r.x)^2);",
             5 * m / np.sqrt(0.01 + 25 * (a**2).mean()), D=table,
         ),
         "divisor_at_zero_in_a_corner": trap("var x >= 0; var y >= 0; minimize (x + 1) / (y + x);", UNATTAINED, [0]),
@@ -123,9 +129,11 @@ def scales() -> dict[str, Trap]:
         "huge_objective": trap("var x; minimize 1e8 * (x - 3)^2 + 1;", 1),
         "tiny_constraint": trap("var x; minimize x^2; subject to c: 1e-8 * x >= 1e-8;", 1),
         "huge_constraint": trap("var x; minimize x^2; subject to c: 1e8 * x >= 1e8;", 1),
-        "constraints_of_both_sizes": trap("var x; var y; minimize x + y; subject to c: 1e7 * x >= 1e7; d: 1e-7 * y >= 1e-7;", 2),
+        "constraints_of_both_sizes": trap("var x; var y; minimize x + y; subject to c: 1e7 * x >= 1e7; "
+                                          "d: 1e-7 * y >= 1e-7;", 2),
         "variables_of_both_sizes": trap(
-            "var x; var y; minimize (1e-5 * x - 1)^2 + (1e5 * y - 1)^2; subject to c: 1e-5 * x + 1e5 * y <= 1;", 0.5
+            "var x; var y; minimize (1e-5 * x - 1)^2 + (1e5 * y - 1)^2; subject to c: 1e-5 * x + 1e5 * y "
+            "<= 1;", 0.5
         ),
         "valley": trap("dim n; data q : real[n]; var x[n]; minimize sum[i in n] q[i] * (x[i] - 1)^2;", 0, q=quick),
         "rosenbrock": trap("var x; var y; minimize (1 - x)^2 + 1e4 * (y - x^2)^2;", 0),
@@ -144,7 +152,9 @@ def scales() -> dict[str, Trap]:
 QUALIFICATIONS = {
     "cusp": trap("var x; var y; minimize x; subject to c: y^2 - x^3 <= 0;", 0),
     "kuhn_and_tuckers_cusp": trap("var x; var y >= 0; minimize -x; subject to c: y - (1 - x)^3 <= 0;", -1),
-    "tangent_discs": trap("var x; var y; minimize x + y; subject to c: (x - 1)^2 + y^2 <= 1; d: (x + 1)^2 + y^2 <= 1;", 0),
+    "tangent_discs": trap(
+        "var x; var y; minimize x + y; subject to c: (x - 1)^2 + y^2 <= 1; d: (x + 1)^2 + y^2 <= 1;", 0
+    ),
     "square_at_most_zero": trap("var x; minimize x; subject to c: x^2 <= 0;", 0),
     "fourth_power_at_most_zero": trap("var x; minimize x; subject to c: x^4 <= 0;", 0),
     "cube_is_zero": trap("var x; minimize x; subject to c: x^3 == 0;", 0),
@@ -152,9 +162,15 @@ QUALIFICATIONS = {
     "norm_at_most_zero": trap(
         "dim n; data a : real[n]; var x[n]; minimize dot(a, x); subject to c: norm2(x) <= 0;", 0, a=np.ones(3)
     ),
-    "complements": trap("var x >= 0; var y >= 0; minimize (x - 1)^2 + (y - 2)^2; subject to c: x * y <= 0;", 1, [4, 5]),
-    "sharp_corner_without_interior": trap("var x; var y; minimize x; subject to c: abs(y) <= x; d: x <= y;", 0),
-    "equalities_twice": trap("var x; var y; minimize x^2 + y^2; subject to c: x + y == 1; d: 2 * x + 2 * y == 2;", 0.5),
+    "complements": trap(
+        "var x >= 0; var y >= 0; minimize (x - 1)^2 + (y - 2)^2; subject to c: x * y <= 0;", 1, [4, 5]
+    ),
+    "sharp_corner_without_interior": trap(
+        "var x; var y; minimize x; subject to c: abs(y) <= x; d: x <= y;", 0
+    ),
+    "equalities_twice": trap(
+        "var x; var y; minimize x^2 + y^2; subject to c: x + y == 1; d: 2 * x + 2 * y == 2;", 0.5
+    ),
     "inequalities_ten_times": trap(
         "var x; minimize x; subject to " + " ".join(f"c{k}: {k + 1} * x >= {k + 1};" for k in range(10)), 1
     ),
@@ -167,8 +183,10 @@ NOT_FEASIBLE = {
     "bounds_cross": trap("var x; minimize x; subject to c: x >= 1; d: x <= 0;", INFEASIBLE),
     "bounds_cross_slightly": trap("var x; minimize x; subject to c: x >= 1; d: x <= 0.99;", INFEASIBLE),
     "square_below_zero": trap("var x; minimize x; subject to c: x^2 + 0.1 <= 0;", INFEASIBLE),
-    "discs_apart": trap("var x; var y; minimize x; subject to c: (x - 2)^2 + y^2 <= 1; d: (x + 2)^2 + y^2 <= 1;", INFEASIBLE),
-    "simplex_too_rich": trap("dim n; data a : real[n]; var p[n] in simplex(n); minimize sumsq(p); subject to c: dot(a, p) >= 2;",
+    "discs_apart": trap("var x; var y; minimize x; subject to c: (x - 2)^2 + y^2 <= 1; d: (x + 2)^2 + "
+                        "y^2 <= 1;", INFEASIBLE),
+    "simplex_too_rich": trap("dim n; data a : real[n]; var p[n] in simplex(n); minimize sumsq(p); "
+                             "subject to c: dot(a, p) >= 2;",
                              INFEASIBLE, a=np.array([1.0, 1.5, 1.9])),
     "circle_and_far_line": trap("var x; var y; minimize x; subject to c: x^2 + y^2 == 1; d: x + y == 3;", INFEASIBLE),
     "large_constants_cross": trap("var x; minimize x; subject to c: x >= 1e6; d: x <= 0.9e6;", INFEASIBLE),
@@ -207,28 +225,34 @@ def shapes() -> dict[str, Trap]:
             "dim n; data a : real[n]; var x[n]; minimize dot(a, x); subject to c: sumsq(x) == 1;", -np.linalg.norm(a), a=a
         ),
         "separable_classes": trap(
-            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] log1pexp(-z.y * dot(w, z.x));",
+            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] log1pexp(-z.y * "
+            "dot(w, z.x));",
             UNATTAINED, [0], D=apart,
         ),
         "separable_classes_by_hinge": trap(
-            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] hinge(1 - z.y * dot(w, z.x));", 0, D=apart
+            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] hinge(1 - z.y * "
+            "dot(w, z.x));", 0, D=apart
         ),
         "separable_classes_by_squares_of_hinge": trap(
-            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] sqhinge(1 - z.y * dot(w, z.x));",
+            "dim d; data D : table(x: real[d], y: {-1, 1}); var w[d]; minimize E[z ~ D] sqhinge(1 - z.y "
+            "* dot(w, z.x));",
             0, D=apart,
         ),
         "rows_twice": trap(
             "dim d; data D : table(x: real[d]); var w[d] in simplex(d); minimize max[z in D] dot(w, z.x);", 5 / 3, D={"x": double}
         ),
-        "root_of_nothing": trap("dim d; data D : table(x: real[d]); var w[d]; minimize sqrt(E[z ~ D] dot(w, z.x)^2) + w[1];",
+        "root_of_nothing": trap("dim d; data D : table(x: real[d]); var w[d]; minimize sqrt(E[z ~ D] "
+                                "dot(w, z.x)^2) + w[1];",
                                 UNBOUNDED if np.sqrt(np.linalg.inv(double.T @ double / 3)[0, 0]) > 1 else 0, D={"x": double}),
         "norm_at_its_kink": trap(
             "dim n; data a : real[n]; var x[n]; minimize 3 * norm2(x) - dot(a, x);", 0, a=a / np.linalg.norm(a)
         ),
         "slope_of_one_at_the_kink": trap("var x; minimize abs(x) - x;", 0),
-        "tail_of_one_row": trap("data D : table(x: real); var w; minimize cvar(tail = 0.01)[z in D] abs(w - z.x);", 0.5,
+        "tail_of_one_row": trap("data D : table(x: real); var w; minimize cvar(tail = 0.01)[z in D] "
+                                "abs(w - z.x);", 0.5,
                                 D={"x": np.linspace(0, 1, 100)}),
-        "many_optima_on_a_face": trap("dim n; data c : real[n]; var p[n] in simplex(n); minimize dot(c, p);", 1, c=np.ones(4)),
+        "many_optima_on_a_face": trap("dim n; data c : real[n]; var p[n] in simplex(n); minimize dot(c, "
+                                      "p);", 1, c=np.ones(4)),
         "maximum_of_smooth_at_zero": trap("var x; minimize max(x^2, -x^2 + 0 * x);", 0),
         "power_below_two": trap("var x; minimize abs(x - 1)^1.1;", 0),
         "root_at_zero": trap("var x >= 0; minimize sqrt(x) + 0.1 * (x - 2)^2;", 0.4, _root_values()),

@@ -12,24 +12,36 @@ from fccomodel.core.work import priced
 
 
 def allotted(solver: Solver, exact, device, room, patience):
-    """What comes after the steps, the steps' share of the work, and passes of what comes after; counted seconds of a pass.
+    """What comes after the steps, the steps' share of the work, and passes of what comes after;
+    counted seconds of a pass.
 
-    ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps for as long as these passes
-    take and a second, at most 0.6 of the room; where passes come first, for a quarter of it. If only 25 passes, of a convex
-    problem six, fit into three quarters of the room, after steps for the other quarter: curvature gains more by each than a step
-    does. Of a smooth problem after none, where a pass costs little more than steps do and 400 are no small part of the room.
-    Else ``restore``, with the room for thirty looks at the exact values, at most 0.3 of all. With ``patience`` the run is judged
-    after so much work. Steps that are annealed, those of nets, have the room where nothing comes after them; passes do where 400
-    take a quarter of it at most.
+    ``finish`` if a quarter of a typical number of passes (400) fits into the ``room``: after steps
+    for as long as these passes take and a second, at most 0.6 of the room; where passes come first,
+    for a quarter of it. If only 25 passes, of a convex problem six, fit into three quarters of the
+    room, after steps for the other quarter: curvature gains more by each than a step does. Of a
+    smooth problem after none, where a pass costs little more than steps do and 400 are no small
+    part of the room. Else ``restore``, with the room for thirty looks at the exact values, at most
+    0.3 of all. With ``patience`` the run is judged after so much work. Steps that are annealed,
+    those of nets, have the room where nothing comes after them; passes do where 400 take a quarter
+    of it at most.
     """
     way, share, passes, annealed = "", patience, None, solver.settings().annealed
     if patience is None and annealed:
         share = room
-    price = solver.one_pass(solver, exact, device) if solver.finish is not None else float("inf")
+    if solver.finish is not None:
+        price = solver.one_pass(solver, exact, device)
+    else:
+        price = float("inf")
     needed = 400 * price
     if needed < (0.25 if annealed else 1.6) * room:
-        way, share = "finish", needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room)
-        passes = None if patience is None else int(400 * patience / needed) + 1
+        way, share = (
+            "finish",
+            needed / 4 if solver.direct and not solver.nonconvex else min(needed + 1.0, 0.6 * room),
+        )
+        if patience is None:
+            passes = None
+        else:
+            passes = int(400 * patience / needed) + 1
     elif (25 if solver.nonconvex else 6) * price < 0.75 * room and not annealed:
         way, share = "finish", room / 4
     elif solver.restore is not None:
@@ -44,14 +56,28 @@ def one_look(solver: Solver, exact, device):
 
 
 def solve_then_finish(
-    solver: Solver, data, *, way=None, passes=None, device="cpu", seconds=None, iterations=None, oracles=None, progress=None,
-    stop=None, room=None, patience=None, keep=None, **more,
-):  # fmt: skip
-    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run alone; ``room`` is the budget in
-    counted seconds (the same where it is not given).
+    solver: Solver,
+    data,
+    *,
+    way=None,
+    passes=None,
+    device="cpu",
+    seconds=None,
+    iterations=None,
+    oracles=None,
+    progress=None,
+    stop=None,
+    room=None,
+    patience=None,
+    keep=None,
+    **more,
+):
+    """``solve``, then what is ``allotted``. ``seconds`` are those of the clock, which ends a run
+    alone; ``room`` is the budget in counted seconds (the same where it is not given).
 
-    ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes. A budget of steps or oracle
-    calls is the algorithm's alone. ``keep`` has how the steps ended, once something comes after them.
+    ``way`` and ``passes`` ask for one of the ends (or, empty, for none), and for that many passes.
+    A budget of steps or oracle calls is the algorithm's alone. ``keep`` has how the steps ended,
+    once something comes after them.
     """
     began, share, price = started(keep), None, 0.0
     with torch.inference_mode(False), torch.no_grad():
@@ -61,12 +87,23 @@ def solve_then_finish(
             way = ""
             if room is not None and iterations is None and oracles is None:
                 way, share, passes, price = allotted(solver, exact, device, room, patience)
-    clock = seconds if seconds is None or not way else 0.75 * seconds
+    if seconds is None or not way:
+        clock = seconds
+    else:
+        clock = 0.75 * seconds
     limits = {"seconds": clock, "iterations": iterations, "oracles": oracles, "share": share}
-    if solver.direct and solver.nonconvex and not solver.centred and 0 < 8 * price < 0.75 * room <= 3000 * price:
+    if (
+        solver.direct
+        and solver.nonconvex
+        and not solver.centred
+        and 0 < 8 * price < 0.75 * room <= 3000 * price
+    ):
         limits |= {"price": price, "room": room}
     given = {"device": device, "progress": progress, "stop": stop, "tol": solver.tol, "exact": exact}
-    outcome = keep.outcome("steps", solver, data, device, exact) if keep is not None else None
+    if keep is not None:
+        outcome = keep.outcome("steps", solver, data, device, exact)
+    else:
+        outcome = None
     if outcome is None and solver.resume is not None and way == "finish":
         with torch.inference_mode(False), torch.no_grad():
             outcome = solver.resume(solver, exact, device, progress)
@@ -79,9 +116,25 @@ def solve_then_finish(
     if keep is not None:
         keep.ended("steps", outcome)
     with torch.inference_mode(False), torch.no_grad():
-        left = None if seconds is None else max(seconds - (time.perf_counter() - began), 0.0)
+        if seconds is None:
+            left = None
+        else:
+            left = max(seconds - (time.perf_counter() - began), 0.0)
         outcome.scarce = room is not None and way == "finish" and 100 * price > room
         end = solver.finish if way == "finish" else solver.restore
-        found = end(solver, outcome, exact, seconds=left, passes=passes, tol=solver.tol, progress=progress, stop=stop, keep=keep)
-        found.worked += found.passes * price if way == "finish" else 0.0
+        found = end(
+            solver,
+            outcome,
+            exact,
+            seconds=left,
+            passes=passes,
+            tol=solver.tol,
+            progress=progress,
+            stop=stop,
+            keep=keep,
+        )
+        if way == "finish":
+            found.worked += found.passes * price
+        else:
+            found.worked += 0.0
         return found

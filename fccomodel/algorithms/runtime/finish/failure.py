@@ -1,5 +1,5 @@
-"""Where there is no solution to be found: constraints that conflict, an objective without a bound, an infimum that no point
-attains. Each with its evidence; the emitter copies it."""
+"""Where there is no solution to be found: constraints that conflict, an objective without a bound, an
+infimum that no point attains. Each with its evidence; the emitter copies it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from fccomodel.core.lazy import torch
 
 def excess(solver: Solver, data, w):
     """By how much each constraint is violated, differentiable in w."""
-    return {label: t if kind == "eq" else t.clamp(min=0) for label, (kind, t) in solver.constraint_values(data, w).items()}
+    return {
+        label: t if kind == "eq" else t.clamp(min=0)
+        for label, (kind, t) in solver.constraint_values(data, w).items()
+    }
 
 
 def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1.2e-16):
-    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most`` passes.
+    """Minimise 1/2 sum_k v_k^2 of the violations v over the simple sets, from w, by at most ``most``
+    passes.
 
-    Returns the point x, v there by label, the largest, and how near a feasible point can be where constraints are convex: for
-    every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|, g being the gradient with the nearest normal of the
-    sets, which leaves no feasible point nearer than |v|^2 / |g|.
+    Returns the point x, v there by label, the largest, and how near a feasible point can be where
+    constraints are convex: for every y of the simple sets sum_k v_k c_k(y) >= |v|^2 - |g| |y - x|,
+    g being the gradient with the nearest normal of the sets, which leaves no feasible point nearer
+    than |v|^2 / |g|.
     """
 
     def at(w):
@@ -41,7 +46,9 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
     x, _, step = panoc(at, prox, w, cautious_step(at, w), 1e-10, lambda: limit() or count.passes > last)
     moved = forward_backward(at, prox, x, step)
     x, blur = moved.new, rounding * (moved.w.abs() + moved.new.abs()) / moved.step
-    inside = moved.new == moved.w - moved.step * moved.gradient  # no set has moved these entries: no normal there
+    inside = (
+        moved.new == moved.w - moved.step * moved.gradient
+    )  # no set has moved these entries: no normal there
     normal = torch.where(inside, torch.zeros_like(x), -moved.move / moved.step - moved.gradient)
     gradient = at(x)[1]
     off = gradient.abs() * (100 * rounding) + torch.where(inside, torch.zeros_like(x), blur)
@@ -50,7 +57,9 @@ def least_violation(solver: Solver, data, w, limit, count, most=2000, rounding=1
     squares = sum(float(t.square().sum()) for t in weights.values())
     worst = max((float(t.max()) for t in weights.values()), default=0.0)
     squares = max(squares - violation_noise(solver, data, x, weights), 0.0)
-    return SimpleNamespace(w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf)
+    return SimpleNamespace(
+        w=x, violation=worst, weights=weights, nearest=squares / left if left else math.inf
+    )
 
 
 def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16):
@@ -60,7 +69,12 @@ def violation_noise(solver: Solver, data, w, weights, times=3, rounding=1.2e-16)
     for _ in range(times):
         x = w * (1 + 2 * rounding * torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype))
         values = excess(solver, data, x)
-        sums.append(sum(float((weights[label] * (values[label].abs() - weights[label]).abs()).sum()) for label in weights))
+        sums.append(
+            sum(
+                float((weights[label] * (values[label].abs() - weights[label]).abs()).sum())
+                for label in weights
+            )
+        )
     worst = max(sums, default=0.0)
     return 4 * worst
 
@@ -72,21 +86,27 @@ def stagnant(history):
 
 
 def conflict(least, enough, far=0.0):
-    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no feasible point is within
-    ``far`` times its size (all where constraints are convex)."""
+    """The failure that a point of least violation is evidence of: more than ``enough`` is left, and no
+    feasible point is within ``far`` times its size (all where constraints are convex)."""
     if least.violation <= enough or least.nearest < far * (1 + float(least.w.norm())):
         return None
     size = float(least.w.norm())
     return {
-        "kind": "infeasible", "violation": least.violation, "weights": least.weights, "nearest": least.nearest, "size": size,
-    }  # fmt: skip
+        "kind": "infeasible",
+        "violation": least.violation,
+        "weights": least.weights,
+        "nearest": least.nearest,
+        "size": size,
+    }
 
 
 def falls_for_ever(full, w, d):
-    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each tenfold way brings more,
-    ``unattained`` where less, and no point of the way as much; None where it rises, or a constraint or a set ends it. Points that
-    violate a constraint are moved to the nearest that do so little; what that little may be worth, at ``h.weight`` for each unit,
-    is no fall. The model's own variables go on, not those of reformulations alone. None where it is too ``late`` to tell."""
+    """How the objective goes on from w along d, as far as 100 (1 + |w|): ``unbounded`` where each
+    tenfold way brings more, ``unattained`` where less, and no point of the way as much; None where
+    it rises, or a constraint or a set ends it. Points that violate a constraint are moved to the
+    nearest that do so little; what that little may be worth, at ``h.weight`` for each unit, is no
+    fall. The model's own variables go on, not those of reformulations alone. None where it is too
+    ``late`` to tell."""
     solver, data, h, tol, length = full.solver, full.data, full.h, full.tol, float(d.norm())
     if not length > 0 or not math.isfinite(length):
         return None
@@ -113,23 +133,33 @@ def falls_for_ever(full, w, d):
         if len(fallen) > 2 and not math.isfinite(value[0]):  # beyond double precision
             break
         fallen.append(here[0] - merit(value, h.weight))
-        if value[2] > allowed or not torch.allclose(inside, x) or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0])):
+        if (
+            value[2] > allowed
+            or not torch.allclose(inside, x)
+            or not fallen[-1] > 1e-10 * (1e-6 + abs(here[0]))
+        ):
             return None
         if fallen[-1] < (1 - 1e-6) * max(fallen) - 1e-12 * abs(here[0]):
             return None
     kind = "unattained"
-    if fallen[-1] - fallen[-2] > 1.2 * (fallen[-2] - fallen[0]):  # the last tenfold way against the one before
+    if fallen[-1] - fallen[-2] > 1.2 * (
+        fallen[-2] - fallen[0]
+    ):  # the last tenfold way against the one before
         kind = "unbounded"
     elif straight and levels_off(full, w, w + d * (10 * (1 + float(w.norm())) / length)):
         return None
-    return goes_on(full, w, d, kind, fallen[-2:]) if straight else kind
+    if straight:
+        return goes_on(full, w, d, kind, fallen[-2:])
+    return kind
 
 
 def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
-    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors: to |w| = 1e12 at least.
+    """The kind of a fall that goes on along a straight way, on ways that are longer by these factors:
+    to |w| = 1e12 at least.
 
-    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a constraint or a set ends the way;
-    ``unattained`` where a hundredfold way brings less than half of what the way before it brought.
+    ``fallen``: the falls at the last tenfold way. None where the objective rises again, or a
+    constraint or a set ends the way; ``unattained`` where a hundredfold way brings less than half
+    of what the way before it brought.
     """
     solver, data, length, size = full.solver, full.data, float(d.norm()), 1 + float(w.norm())
     here, gain, last = summary(solver.evaluate(data, w)), fallen[1] - fallen[0], fallen[1]
@@ -155,9 +185,9 @@ def goes_on(full, w, d, kind, fallen, further=(1e2, 1e4, 1e6, 1e8, 1e10)):
 
 
 def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
-    """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of exponentials are not: from
-    where ``most`` of the fall is left to where ``least`` is, it is not far; or that rounding hides it, or that it is too
-    ``late`` to tell."""
+    """That the objective's fall from w to ``end`` is over before, as those of hinges are and those of
+    exponentials are not: from where ``most`` of the fall is left to where ``least`` is, it is not
+    far; or that rounding hides it, or that it is too ``late`` to tell."""
     here = summary(full.solver.evaluate(full.data, w))
 
     def fall(t):
@@ -169,7 +199,10 @@ def levels_off(full, w, end, most=1e-3, least=1e-9, apart=1.5):
             if full.late():
                 break
             middle = (low + high) / 2
-            low, high = (low, middle) if fall(middle) >= (1 - left) * whole else (middle, high)
+            if fall(middle) >= (1 - left) * whole:
+                low, high = (low, middle)
+            else:
+                low, high = (middle, high)
         return high
 
     whole = fall(1.0)
@@ -191,8 +224,8 @@ def without_end(full, w, further):
 
 
 def drifts(full, w, d, again):
-    """That the objective falls along d for ever where the other variables follow, as ``again(x)`` brings them on; or None, also
-    where it is too ``late`` to tell."""
+    """That the objective falls along d for ever where the other variables follow, as ``again(x)``
+    brings them on; or None, also where it is too ``late`` to tell."""
     solver, data, h, tol = full.solver, full.data, full.h, full.tol
     here, length = summary(solver.evaluate(data, w)), float(d.norm())
     last, ends = merit(here, h.weight) - 1e-10 * (1e-6 + abs(here[0])), []

@@ -1,8 +1,10 @@
-"""The finish of a run: a deterministic method of multipliers on all rows, from the best stochastic point. The emitter copies it.
+"""The finish of a run: a deterministic method of multipliers on all rows, from the best stochastic
+point. The emitter copies it.
 
-Each round minimises the smoothed problem at fixed centres by PANOC. Then the centres move to the multipliers found (hscg-2020,
-section 2.3, allows any centre), so that no bias of the smoothing is left at the end: of penalties, of outer functions, and of
-functions inside expectations, where each row has a centre of its own.
+Each round minimises the smoothed problem at fixed centres by PANOC. Then the centres move to the
+multipliers found (hscg-2020, section 2.3, allows any centre), so that no bias of the smoothing is
+left at the end: of penalties, of outer functions, and of functions inside expectations, where each
+row has a centre of its own.
 """
 
 from __future__ import annotations
@@ -11,10 +13,25 @@ import math
 import time
 from types import SimpleNamespace
 
-from fccomodel.algorithms.runtime.finish.failure import conflict, drifts, falls_for_ever, least_violation, stagnant, without_end
+from fccomodel.algorithms.runtime.finish.failure import (
+    conflict,
+    drifts,
+    falls_for_ever,
+    least_violation,
+    stagnant,
+    without_end,
+)
 from fccomodel.algorithms.runtime.finish.panoc import cautious_step, forward_backward, panoc
 from fccomodel.algorithms.runtime.helpers.support import gradient_of
-from fccomodel.algorithms.runtime.loops.progress import merit, record, scale_smoothing, slope_at, started, status, summary
+from fccomodel.algorithms.runtime.loops.progress import (
+    merit,
+    record,
+    scale_smoothing,
+    slope_at,
+    started,
+    status,
+    summary,
+)
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
 from fccomodel.core.lazy import torch
@@ -22,8 +39,8 @@ from fccomodel.core.work import priced
 
 
 def differentiated(solver: Solver, data, c, h: LoopSettings, count):
-    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of the last w: of one gone
-    ``back`` to, too."""
+    """w -> value and gradient of ``whole``; ``count`` has their number, the last value and the size of
+    the last w: of one gone ``back`` to, too."""
 
     def back(value, w):
         count.value, count.size = value, float(w.norm())
@@ -41,8 +58,12 @@ def differentiated(solver: Solver, data, c, h: LoopSettings, count):
 
 
 def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
-    """Centres for the functions inside expectations, one per row, smoothed on a tenth of their arguments' size."""
-    cells = solver.all_blocks(data, w) if solver.inside else {}
+    """Centres for the functions inside expectations, one per row, smoothed on a tenth of their
+    arguments' size."""
+    if solver.inside:
+        cells = solver.all_blocks(data, w)
+    else:
+        cells = {}
     for name, shape in solver.inside.items():
         t = cells[name][1]
         setattr(c, name, torch.zeros(shape, device=w.device, dtype=w.dtype))
@@ -50,12 +71,15 @@ def centre_rows(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
-    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments; whether a multiplier is
-    at its bound; and the largest one."""
+    """Moves the centres to the slopes at w. Returns by how much, in units of the functions' arguments;
+    whether a multiplier is at its bound; and the largest one."""
     shifts, saturated, largest = {}, False, 0.0
     for name, (index, t, slope, bounded) in solver.all_blocks(data, w).items():
         centre = getattr(c, name)
-        index = index if index else (...,)
+        if index:
+            index = index
+        else:
+            index = (...,)
         new = slope_at(t, slope, centre[index], h)
         shifts[name] = h.smoothing(name) * float((new - centre[index]).abs().max())
         centre[index] = new
@@ -67,12 +91,15 @@ def shift_centres(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
-    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem with its centres c and its
-    parameters h, ``at`` (value and gradient), ``prox`` (of the rest), ``limit()`` (to stop at), ``endless()`` (w runs away), and
-    ``late()`` (asked to stop, or some beyond the time: to tell why there is no solution takes no longer)."""
+    """What rounds work on, from where ``found`` ended, on ``data`` in float64: the smoothed problem
+    with its centres c and its parameters h, ``at`` (value and gradient), ``prox`` (of the rest),
+    ``limit()`` (to stop at), ``endless()`` (w runs away), and ``late()`` (asked to stop, or some
+    beyond the time: to tell why there is no solution takes no longer)."""
     began = time.perf_counter()
     h = outcome.h.copy()
-    c = SimpleNamespace(**{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()})
+    c = SimpleNamespace(
+        **{name: centre.to(data.device).double().clone() for name, centre in vars(outcome.c).items()}
+    )
     w = outcome.w.to(data.device).double().clone()
     centre_rows(solver, data, w, c, h)
     count = SimpleNamespace(passes=0, value=0.0, size=0.0, timed=False)
@@ -101,14 +128,26 @@ def full_problem(solver: Solver, outcome, data, *, seconds, passes, tol, stop):
 
     at = differentiated(solver, data, c, h, count)
     return SimpleNamespace(
-        solver=solver, data=data, c=c, h=h, w=w, value=value, at=at, prox=prox, limit=limit, endless=endless, late=late,
-        count=count, tol=tol,
-    )  # fmt: skip
+        solver=solver,
+        data=data,
+        c=c,
+        h=h,
+        w=w,
+        value=value,
+        at=at,
+        prox=prox,
+        limit=limit,
+        endless=endless,
+        late=late,
+        count=count,
+        tol=tol,
+    )
 
 
 def from_the_first(full, first, most=40):
-    """Of a problem that is not convex: goes to what a few passes lead to from the first iterate of all, where the smoothed
-    problem is worth less there than at the best point of the steps, and the problem no more."""
+    """Of a problem that is not convex: goes to what a few passes lead to from the first iterate of
+    all, where the smoothed problem is worth less there than at the best point of the steps, and the
+    problem no more."""
     at, count, h, start = full.at, full.count, full.h, first.to(full.w)
     level = at(full.w)[0] + full.prox(full.w.clone(), 0.0)
     enough, last, held = level - 1e-6 * (1 + abs(level)), count.passes + most, (count.value, count.size)
@@ -125,33 +164,52 @@ def from_the_first(full, first, most=40):
 
 
 def first_point(full, history, step=0.0, times=8):
-    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first round; and the failure of
-    constraints that conflict, where the stages before could not lower their violation. ``step``: the first, where it is known;
-    else by so many differences of gradients."""
+    """Where rounds start: w, the best point and its value so far, the step, the accuracy of the first
+    round; and the failure of constraints that conflict, where the stages before could not lower
+    their violation. ``step``: the first, where it is known; else by so many differences of
+    gradients."""
     data, h, w, value, count, tol = full.data, full.h, full.w, full.value, full.count, full.tol
     resumed = full.solver.resume is not None
     if not resumed:  # else the multipliers are nearer than those that a point changed a little would give
         h.weight = 2 * max(0.05 * h.rho, shift_centres(full.solver, data, w, full.c, h)[2])
     step = step or cautious_step(full.at, w, times)
-    enough = max(tol, (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step)
+    enough = max(
+        tol,
+        (0.01 if resumed else 0.1) * float(forward_backward(full.at, full.prox, w, step).move.norm()) / step,
+    )
     best, failure = w, None
     if value[2] > max(tol, 1e-4) and stagnant(history):
         least = least_violation(full.solver, data, w, full.limit, count, 200)
         failure = conflict(least, max(tol, 1e-3 * value[2]), far=100.0)
         best = w if failure is None else least.w
     return SimpleNamespace(
-        w=w, best=best, value=value, step=step, enough=enough, error=math.inf, off=math.inf, failure=failure, shifts={},
-        raised=[], searched=False, inner=None, pairs=[], more=0,
-    )  # fmt: skip
+        w=w,
+        best=best,
+        value=value,
+        step=step,
+        enough=enough,
+        error=math.inf,
+        off=math.inf,
+        failure=failure,
+        shifts={},
+        raised=[],
+        searched=False,
+        inner=None,
+        pairs=[],
+        more=0,
+    )
 
 
 def next_round(now, full):
-    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is the best. False where the
-    penalty was too weak to hold the point: it is stronger now."""
+    """Minimises the smoothed problem at fixed centres, then moves these; the point is kept if it is
+    the best. False where the penalty was too weak to hold the point: it is stronger now."""
     data, h, count, tol = full.data, full.h, full.count, full.tol
     if now.inner is None:  # the curvature of the last round is about that of this one
         now.begin, now.last, now.inner = now.w, count.passes + 500, SimpleNamespace(now=None, pairs=now.pairs)
-        now.step = now.step if now.pairs else 2 * now.step
+        if now.pairs:
+            now.step = now.step
+        else:
+            now.step = 2 * now.step
 
     def limit():
         full.keep()
@@ -175,7 +233,11 @@ def next_round(now, full):
         if shift > tol and shift > 0.5 * now.shifts.get(name, math.inf):
             h.smooth(name, 0.5 * h.smoothing(name))
     moved = now.w - now.begin
-    if count.passes > now.last and not full.solver.attained and falls_for_ever(full, now.w, moved) == "unbounded":
+    if (
+        count.passes > now.last
+        and not full.solver.attained
+        and falls_for_ever(full, now.w, moved) == "unbounded"
+    ):
         now.failure = {"kind": "unbounded", "direction": moved, "far": float(now.w.norm())}
     if saturated and value[2] > tol:
         raise_penalty(now, full, value[2])
@@ -185,8 +247,8 @@ def next_round(now, full):
 
 
 def unfinished(now, full, most=3):
-    """Not at the tolerance yet. Where another run ended some rounds more come cheap, until what is off counts for nothing in the
-    objective."""
+    """Not at the tolerance yet. Where another run ended some rounds more come cheap, until what is off
+    counts for nothing in the objective."""
     if now.error > full.tol:
         return True
     now.more += 1
@@ -195,8 +257,9 @@ def unfinished(now, full, most=3):
 
 
 def raise_penalty(now, full, violation):
-    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the least violation that there is
-    tells whether constraints conflict; where they do not, the next round starts there."""
+    """A penalty whose multiplier is at its bound becomes stronger. Once that has helped little, the
+    least violation that there is tells whether constraints conflict; where they do not, the next
+    round starts there."""
     full.h.rho *= 4
     now.raised.append(violation)
     if now.searched or len(now.raised) <= 3 or violation <= 0.3 * now.raised[0]:
@@ -209,13 +272,16 @@ def raise_penalty(now, full, violation):
 
 
 def descent_without_end(now, full):
-    """The failure of an objective that goes on falling from the best point on, or None. Where rounds have converged, a stricter
-    one shows in which direction; where it went a long way, one in between has less beside that direction. Or it falls along
-    that, or along w, where the other variables follow."""
+    """The failure of an objective that goes on falling from the best point on, or None. Where rounds
+    have converged, a stricter one shows in which direction; where it went a long way, one in
+    between has less beside that direction. Or it falls along that, or along w, where the other
+    variables follow."""
 
     def stricter(w, accuracy, most=200):
         end = count.passes + most
-        return panoc(full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end)[0]
+        return panoc(
+            full.at, full.prox, w, now.step, accuracy * full.tol, lambda: full.limit() or count.passes > end
+        )[0]
 
     def judged(w):
         return without_end(full, w, further)
@@ -228,36 +294,57 @@ def descent_without_end(now, full):
     if failure is None and moved > 0.01:
         failure = judged(stricter(now.best, 0.03))
     if failure is None and now.error <= full.tol:
-        way = further - now.best if moved > 0.1 else now.best
+        if moved > 0.1:
+            way = further - now.best
+        else:
+            way = now.best
         failure = drifts(full, now.best, way, lambda x: stricter(x, 0.01, 50))
     return failure
 
 
-def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None):
-    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as small a merit.
+def finish(
+    solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None
+):
+    """Continue from what ``solve`` found, on ``data`` in float64; its point is replaced by one of as
+    small a merit.
 
-    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the stationarity, the violation and the
-    shift of the centres to end at. ``outcome.scarce``: few passes fit, of which none is spent on what the first will show.
-    ``failure`` of what it returns names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
+    ``passes`` bounds the evaluations of ``whole``, ``seconds`` the time; ``tol`` is the
+    stationarity, the violation and the shift of the centres to end at. ``outcome.scarce``: few
+    passes fit, of which none is spent on what the first will show. ``failure`` of what it returns
+    names why there is no solution, with the evidence, or is None; ``moved``: its point is another.
     """
     began = started(keep, outcome.seconds)
     full = full_problem(solver, outcome, data, seconds=seconds, passes=passes, tol=tol, stop=stop)
     history = list(outcome.history)
     run = SimpleNamespace(c=full.c, h=full.h, count=full.count, history=history, rounds=0, now=None)
-    full.keep = (lambda reason="": None) if keep is None else (lambda reason="": keep("finish", run, reason))
+    if keep is None:
+        full.keep = lambda reason="": None
+    else:
+        full.keep = lambda reason="": keep("finish", run, reason)
     if keep is None or not keep.again("finish", run):
         if solver.nonconvex and outcome.first is not None and outcome.iterations:
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
         far = solver.nonconvex and not outcome.iterations
-        times = 2 if far or getattr(outcome, "scarce", False) else 8  # the first round mends a step far from a minimum
-        run.now = first_point(full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times)
+        times = (
+            2 if far or getattr(outcome, "scarce", False) else 8
+        )  # the first round mends a step far from a minimum
+        run.now = first_point(
+            full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times
+        )
         run.now.pairs = getattr(outcome, "pairs", [])
     now = run.now
-    while now.inner is not None or (unfinished(now, full) and not full.limit() and run.rounds < 100 and now.failure is None):
+    while now.inner is not None or (
+        unfinished(now, full) and not full.limit() and run.rounds < 100 and now.failure is None
+    ):
         run.rounds += now.inner is None
         if next_round(now, full):
-            entry = {"iteration": outcome.iterations, "oracles": history[-1]["oracles"], "eta": now.step, "kkt": now.error}
+            entry = {
+                "iteration": outcome.iterations,
+                "oracles": history[-1]["oracles"],
+                "eta": now.step,
+                "kkt": now.error,
+            }
             record(history, progress, began, now.value, full.h.weight, **entry, passes=full.count.passes)
     full.h.pass_step = now.step
     full.keep("ended")
@@ -268,8 +355,20 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
         reason = "iterates run away" if full.endless() else "rounds of passes gain nothing more"
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
-    reason = ended if ended == "interrupted" else failure["kind"] if failure else reason
-    more = {"w": now.best, "c": full.c, "h": full.h, "history": history, "exact": data, "passes": full.count.passes}
+    if ended == "interrupted":
+        reason = ended
+    elif failure:
+        reason = failure["kind"]
+    else:
+        reason = reason
+    more = {
+        "w": now.best,
+        "c": full.c,
+        "h": full.h,
+        "history": history,
+        "exact": data,
+        "passes": full.count.passes,
+    }
     more |= {"way": "finish", "failure": failure, "reason": reason, "status": ended, "pairs": now.pairs}
     more["timed"] = outcome.timed or full.count.timed
     more["moved"] = not torch.equal(now.best, outcome.w.to(now.best))
@@ -277,8 +376,9 @@ def finish(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6
 
 
 def resumed(solver: Solver, data, device, progress=None):
-    """Where another run ended, as ``solve`` would return it: the program's first w, c and settings, in float64, and no step made.
-    Smoothing and penalties go by the sizes of arguments and gradients there, where the settings do not keep them."""
+    """Where another run ended, as ``solve`` would return it: the program's first w, c and settings, in
+    float64, and no step made. Smoothing and penalties go by the sizes of arguments and gradients
+    there, where the settings do not keep them."""
     began, h, c = time.perf_counter(), solver.settings(), solver.centres(device, torch.float64)
     w = solver.start(torch.Generator(device=device).manual_seed(0), device, torch.float64)
     if solver.centred and not h.kept:
@@ -287,12 +387,27 @@ def resumed(solver: Solver, data, device, progress=None):
         scale_smoothing(solver, data, w, c, h, lambda x: at(x)[1], w.dtype)
     h.weight = h.weight or 0.1 * h.rho
     history: list = []
-    record(history, progress, began, summary(solver.evaluate(data, w)), h.weight, iteration=0, oracles=0, eta=0.0)
+    record(
+        history, progress, began, summary(solver.evaluate(data, w)), h.weight, iteration=0, oracles=0, eta=0.0
+    )
     return SimpleNamespace(
-        w=w, c=c, h=h, eta=0.0, history=history, iterations=0, seconds=time.perf_counter() - began, reason="", status="stopped",
-        broken=None, exact=data, timed=False, worked=0.0, planned=None, first=None,
+        w=w,
+        c=c,
+        h=h,
+        eta=0.0,
+        history=history,
+        iterations=0,
+        seconds=time.perf_counter() - began,
+        reason="",
+        status="stopped",
+        broken=None,
+        exact=data,
+        timed=False,
+        worked=0.0,
+        planned=None,
+        first=None,
         pairs=[] if solver.pairs is None else solver.pairs(device),
-    )  # fmt: skip
+    )
 
 
 def one_pass(solver: Solver, data, device):

@@ -1,5 +1,5 @@
-"""PANOC (Stella, Themelis, Sopasakis and Patrinos 2017): proximal gradient steps, sped up by L-BFGS directions and safeguarded by
-the forward-backward envelope. The emitter copies it."""
+"""PANOC (Stella, Themelis, Sopasakis and Patrinos 2017): proximal gradient steps, sped up by L-BFGS
+directions and safeguarded by the forward-backward envelope. The emitter copies it."""
 
 import math
 from types import SimpleNamespace
@@ -11,14 +11,20 @@ from fccomodel.core.lazy import torch
 def cautious_step(at, w, times=8):
     """Half of one over the gradient's Lipschitz constant near w, by so many differences of gradients."""
     largest = smoothness(lambda x: at(x)[1], w, times)
-    return 0.5 / largest if largest > 0 and math.isfinite(largest) else 1.0
+    if largest > 0 and math.isfinite(largest):
+        return 0.5 / largest
+    return 1.0
 
 
 def forward_backward(at, prox, w, step, known=None):
-    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)`` moves x, in place, to the
-    proximal point of the rest, and returns the rest's value there); ``free``: there is no rest where the step ends. ``known``:
-    another step from the same w, which spares the pass; who counts passes is told (``at.back``)."""
-    value, gradient = at(w) if known is None else (known.value, known.gradient)
+    """The proximal gradient step from w, and the forward-backward envelope there (``prox(x, step)``
+    moves x, in place, to the proximal point of the rest, and returns the rest's value there);
+    ``free``: there is no rest where the step ends. ``known``: another step from the same w, which
+    spares the pass; who counts passes is told (``at.back``)."""
+    if known is None:
+        value, gradient = at(w)
+    else:
+        value, gradient = (known.value, known.gradient)
     if known is not None and hasattr(at, "back"):
         at.back(value, w)
     while True:
@@ -32,13 +38,21 @@ def forward_backward(at, prox, w, step, known=None):
             break
         step *= 0.1
     return SimpleNamespace(
-        w=w, value=value, gradient=gradient, new=new, move=move, model=model, envelope=envelope, step=step, free=free
-    )  # fmt: skip
+        w=w,
+        value=value,
+        gradient=gradient,
+        new=new,
+        move=move,
+        model=model,
+        envelope=envelope,
+        step=step,
+        free=free,
+    )
 
 
 def with_pair(pairs, s, y, most=40, numbers=1e6):
-    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables fewer are kept. One along
-    which the residual does not rise tells nothing."""
+    """The last pairs (change s of w, change y of the residual, s.y) with one more; of many variables
+    fewer are kept. One along which the residual does not rise tells nothing."""
     product = float(s @ y)
     if product <= 1e-12 * float(s.norm()) * float(y.norm()):
         return pairs
@@ -69,25 +83,32 @@ def at_once(pairs, d):
     products = (s @ y.T).triu()
     a = torch.linalg.solve_triangular(products, (s @ d)[:, None], upper=True)[:, 0]
     d = (d - a @ y) * (pairs[-1][2] / float(y[-1] @ y[-1]))
-    rest = torch.linalg.solve_triangular(products.T, (products.diagonal() * a - y @ d)[:, None], upper=False)[:, 0]
+    rest = torch.linalg.solve_triangular(products.T, (products.diagonal() * a - y @ d)[:, None], upper=False)[
+        :, 0
+    ]
     return d + rest @ s
 
 
 def falls(now, tried, size):
-    """The function itself and its envelope fall enough where nothing stands beside it: the point that safeguards is not asked."""
+    """The function itself and its envelope fall enough where nothing stands beside it: the point that
+    safeguards is not asked."""
     enough = 1e-4 * now.step * size**2
     descends = tried.value <= now.value - enough and tried.envelope <= now.envelope - enough
     return descends and now.free and tried.free and tried.step == now.step
 
 
 def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
-    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w until the fixed-point residual
-    is ``tol`` or ``limit()`` says stop. ``held`` has where it stands whenever ``limit`` is asked; where it had that before, it
-    goes on from there. ``bold``: a direction is tried before the gradient step that safeguards it, which it spares where it does.
+    """Minimise the function that ``at`` differentiates, plus the rest that ``prox`` knows, from w
+    until the fixed-point residual is ``tol`` or ``limit()`` says stop. ``held`` has where it stands
+    whenever ``limit`` is asked; where it had that before, it goes on from there. ``bold``: a
+    direction is tried before the gradient step that safeguards it, which it spares where it does.
 
     Returns the point, its residual |w - prox(w - step grad)| / step, and the step.
     """
-    held = SimpleNamespace(now=None, pairs=[]) if held is None else held
+    if held is None:
+        held = SimpleNamespace(now=None, pairs=[])
+    else:
+        held = held
     now, pairs = held.now or forward_backward(at, prox, w, step), held.pairs
     while True:
         size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs
@@ -109,18 +130,28 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
                 prox(here, 0.0)
                 return here, size, now.step
         residual = -now.move / now.step
-        d = direction(pairs, residual) if pairs else now.move
+        if pairs:
+            d = direction(pairs, residual)
+        else:
+            d = now.move
         enough, tau, after = now.envelope - 1e-4 * now.step * size**2, 1.0, ahead
         while pairs and tau > 0.05 and not limit():
-            tried, first = first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step), None
-            level = now.envelope + 1e-13 * abs(now.envelope)  # where rounding hides the descent, the residual tells
+            tried, first = (
+                first or forward_backward(at, prox, now.w + (1 - tau) * now.move + tau * d, now.step),
+                None,
+            )
+            level = now.envelope + 1e-13 * abs(
+                now.envelope
+            )  # where rounding hides the descent, the residual tells
             nearer = tried.envelope <= level and float(tried.move.norm()) <= 0.9 * float(now.move.norm())
             if (tried.envelope <= enough or nearer) and tried.step == now.step:
                 after = tried
                 break
             tau *= 0.5
         bend = ahead.value - now.value - float(now.gradient @ now.move)
-        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (2 * now.step):  # hardly curved along the move
+        if after is ahead and bend <= 0.2 * float(now.move @ now.move) / (
+            2 * now.step
+        ):  # hardly curved along the move
             now, pairs = forward_backward(at, prox, ahead.w, 2 * ahead.step, ahead), []
             continue
         if after.step == now.step:

@@ -1,5 +1,6 @@
-"""Feasibility restoration where the objective's full passes are too long to finish by: Gauss-Newton steps on the constraints from
-the best stochastic point, which never make it worse. The emitter copies it."""
+"""Feasibility restoration where the objective's full passes are too long to finish by: Gauss-Newton
+steps on the constraints from the best stochastic point, which never make it worse. The emitter
+copies it."""
 
 from __future__ import annotations
 
@@ -29,23 +30,41 @@ def jacobian(solver: Solver, data, w, chosen):
 
 
 def least_norm(J, values, equal):
-    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth 1957), d = -J' y. The
-    coordinates are the host's: they are few, and each waits for the one before."""
+    """The shortest d with values + J d <= 0 (= 0 where ``equal``): its dual y by coordinates (Hildreth
+    1957), d = -J' y. The coordinates are the host's: they are few, and each waits for the one
+    before."""
     K, values, equal = (J @ J.T).cpu(), values.cpu(), equal.tolist()
     y = torch.zeros_like(values)
     K.diagonal().add_(1e-10 * float(K.diagonal().max()))
     for _ in range(300):
         for k in range(len(y)):
             new = y[k] + (values[k] - K[k] @ y) / K[k, k]
-            y[k] = new if equal[k] else new.clamp(min=0)
+            if equal[k]:
+                y[k] = new
+            else:
+                y[k] = new.clamp(min=0)
     return -(J.T @ y.to(J.device))
 
 
-def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-6, progress=None, stop=None, keep=None, most=256):
-    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated constraints and those near.
+def restore(
+    solver: Solver,
+    outcome,
+    data,
+    *,
+    seconds=None,
+    passes=None,
+    tol=1e-6,
+    progress=None,
+    stop=None,
+    keep=None,
+    most=256,
+):
+    """Lowers the largest violation of what ``solve`` found, by least-norm steps on the violated
+    constraints and those near.
 
-    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are many) rises by no more than the
-    multipliers let it. ``passes`` bounds the evaluations of constraints, ``most`` the constraints of a step.
+    A step is kept if the violation falls and the objective (on ``thinned`` rows where pairs are
+    many) rises by no more than the multipliers let it. ``passes`` bounds the evaluations of
+    constraints, ``most`` the constraints of a step.
     """
     began, timed, history = time.perf_counter(), False, list(outcome.history)
     quick, weight, w = thinned(solver, data), outcome.h.weight, outcome.w.to(data.device).double().clone()
@@ -90,6 +109,13 @@ def restore(solver: Solver, outcome, data, *, seconds=None, passes=None, tol=1e-
             progress(history[-1])
         if keep is not None:
             keep("restore", run)
-    more = {"w": run.w, "history": history, "exact": data, "passes": run.count, "way": "restore", "timed": outcome.timed or timed}
+    more = {
+        "w": run.w,
+        "history": history,
+        "exact": data,
+        "passes": run.count,
+        "way": "restore",
+        "timed": outcome.timed or timed,
+    }
     more["moved"] = not torch.equal(run.w, outcome.w.to(run.w))
     return SimpleNamespace(**{**vars(outcome), **more})

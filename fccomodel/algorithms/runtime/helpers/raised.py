@@ -27,8 +27,9 @@ class Raised(torch.autograd.Function):
 
 
 def raised(x, dim, *skips):
-    """x, the largest entries along ``dim``, and exp of what x is above them: what means under several masks share. ``skips``:
-    places along ``dim``, one for each line, that none of these have. No exponentials where some largest entry is not finite."""
+    """x, the largest entries along ``dim``, and exp of what x is above them: what means under several
+    masks share. ``skips``: places along ``dim``, one for each line, that none of these have. No
+    exponentials where some largest entry is not finite."""
     top = x.detach().amax(dim, keepdim=True)
     return x, top, Raised.apply(x, top, dim, *skips) if bool(top.isfinite().all()) else None, skips
 
@@ -48,25 +49,39 @@ def let_through(x, dim, mask, alike, skips):
     for places in skips:
         whole.scatter_(dim, places.expand_as(x.narrow(dim, 0, 1)), False)
     for part in (mask, None if alike is None else alike[0] == alike[1]):
-        whole = whole if part is None else whole & part
+        if part is None:
+            whole = whole
+        else:
+            whole = whole & part
     return whole
 
 
 def log_mean_raised(values, dim, mask=None, alike=None):
-    """log mean exp(x) along ``dim`` of the entries that the mask lets through and at which the two that are ``alike`` are equal,
-    over all of them, by what ``raised`` makes of x; where these are so far below the largest of all that their exponentials
-    vanish, by their own."""
+    """log mean exp(x) along ``dim`` of the entries that the mask lets through and at which the two
+    that are ``alike`` are equal, over all of them, by what ``raised`` makes of x; where these are
+    so far below the largest of all that their exponentials vanish, by their own."""
     x, top, powers, skips = values
     if powers is None:
         return log_mean_exp(x.masked_fill(~let_through(x, dim, mask, alike, skips), -math.inf), dim)
     least = torch.finfo(x.dtype).tiny ** 0.5
-    weights = None if alike is None else equals(alike, x)
+    if alike is None:
+        weights = None
+    else:
+        weights = equals(alike, x)
     if mask is not None:
-        weights = mask.to(x.dtype).expand_as(x) if weights is None else weights * mask
-    total = powers.sum(dim) if weights is None else torch.linalg.vecdot(powers, weights, dim=dim)
+        if weights is None:
+            weights = mask.to(x.dtype).expand_as(x)
+        else:
+            weights = weights * mask
+    if weights is None:
+        total = powers.sum(dim)
+    else:
+        total = torch.linalg.vecdot(powers, weights, dim=dim)
     result = top.squeeze(dim) + total.clamp(min=least).log() - math.log(x.shape[dim])
     rows = (total < least).nonzero(as_tuple=True)
     if len(rows[0]):
         out = ~let_through(x.detach(), dim, mask, alike, skips).movedim(dim, -1)[rows]
-        result = result.index_put(rows, log_mean_exp(x.movedim(dim, -1)[rows].masked_fill(out, -math.inf), -1))
+        result = result.index_put(
+            rows, log_mean_exp(x.movedim(dim, -1)[rows].masked_fill(out, -math.inf), -1)
+        )
     return result

@@ -13,27 +13,38 @@ from fccomodel.library.distributions import noise
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
 def alike(arrays, key, like):
-    """The array of this key on the device and in the precision of ``like``: made once of each, and kept beside it."""
+    """The array of this key on the device and in the precision of ``like``: made once of each, and
+    kept beside it."""
     kept, source = (key, like.device, like.dtype), arrays[key]
     if kept not in arrays or arrays[kept][0] is not source:
         with torch.inference_mode(False):
@@ -42,18 +53,25 @@ def alike(arrays, key, like):
 
 
 def gradient_of(value, x, keep=False):
-    """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the same pass need."""
-    return torch.autograd.grad(value, x, retain_graph=keep)[0] if value.requires_grad else torch.zeros_like(x)
+    """The gradient of ``value`` by x: 0 where it does not depend on x; ``keep`` what later ones of the
+    same pass need."""
+    if value.requires_grad:
+        return torch.autograd.grad(value, x, retain_graph=keep)[0]
+    return torch.zeros_like(x)
 
 
 def in_range(start, size, r, skip=None):
-    """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset, or -1)."""
+    """Row positions start + floor(r * size) of uniform r in [0, 1), stepping over ``skip`` (an offset,
+    or -1)."""
     k = (r * size).long().clamp(max=size - 1)
-    return start + k if skip is None else start + k + ((skip >= 0) & (k >= skip)).long()
+    if skip is None:
+        return start + k
+    return start + k + ((skip >= 0) & (k >= skip)).long()
 
 
 def run_places(places, size):
-    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; of a longer run rows at equal distances."""
+    """Positions 0 .. n - 1 along the dim of n ``places`` in runs of ``size`` rows; of a longer run
+    rows at equal distances."""
     at = torch.arange(places.numel(), device=places.device).view(places.shape)
     return torch.where(size > at.numel(), at * size // at.numel(), at)
 
@@ -65,17 +83,20 @@ def run_weights(places, size, dtype):
 
 
 def mixed(x):
-    """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood 2014), without the sign's."""
+    """64 bits of which each depends on all of x (the finaliser of splitmix64, Steele, Lea and Flood
+    2014), without the sign's."""
     x = (x ^ (x >> 30 & 0x3FFFFFFFF)) * -0x40A7B892E31B1A47
     x = (x ^ (x >> 27 & 0x1FFFFFFFFF)) * -0x6B2FB644ECCEEE15
     return (x ^ (x >> 31 & 0x1FFFFFFFF)) & 0x7FFFFFFFFFFFFFFF
 
 
 def shuffled(places, n, key):
-    """Where the places 0 <= k < n go by a permutation of all n that the key stands for; nothing is held but these.
+    """Where the places 0 <= k < n go by a permutation of all n that the key stands for; nothing is
+    held but these.
 
-    k = l b + r on a grid of a x b >= n, and six times l or r moves by a hash of the other: a bijection of the grid (Black and
-    Rogaway 2002). What leaves the n goes on until it is back; at most a places do.
+    k = l b + r on a grid of a x b >= n, and six times l or r moves by a hash of the other: a
+    bijection of the grid (Black and Rogaway 2002). What leaves the n goes on until it is back; at
+    most a places do.
     """
     a = math.isqrt(n - 1) + 1
     b = -(-n // a)
@@ -94,15 +115,19 @@ def shuffled(places, n, key):
 
 
 def by_segment(values, dim, cells, sizes, shape, how):
-    """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim`` becomes ``shape``."""
-    total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(dim, cells, values)
+    """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim``
+    becomes ``shape``."""
+    total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(
+        dim, cells, values
+    )
     if how == "mean":
         total = total / sizes.to(values.dtype).view((-1,) + (1,) * (total.dim() - dim - 1))
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
 
 
 def log_mean_by(x, shares, dim):
-    """log mean exp(x) along ``dim`` by the shares of its terms in their sum: the largest x, less the log of n times its share."""
+    """log mean exp(x) along ``dim`` by the shares of its terms in their sum: the largest x, less the
+    log of n times its share."""
     return x.amax(dim) - (x.shape[dim] * shares.amax(dim)).log()
 
 
@@ -127,17 +152,29 @@ def log_by_segment(values, dim, cells, sizes, shape, how):
 
 
 def cumulated(values, after, groups=None):
-    """Sums of ``values`` from each one on (``after``) or up to each, then 0; in lines of ``groups`` (lines, longest), which hold
-    positions in ``values``, and its length where they hold nothing."""
-    lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
-    sums = lines.flip(-1).cumsum(-1).flip(-1) if after else lines.cumsum(-1)
+    """Sums of ``values`` from each one on (``after``) or up to each, then 0; in lines of ``groups``
+    (lines, longest), which hold positions in ``values``, and its length where they hold nothing."""
+    if groups is None:
+        lines = values
+    else:
+        lines = torch.cat([values, values.new_zeros(1)])[groups]
+    if after:
+        sums = lines.flip(-1).cumsum(-1).flip(-1)
+    else:
+        sums = lines.cumsum(-1)
     return torch.cat([sums.flatten(), values.new_zeros(1)])
 
 
 def log_cumulated(values, after, groups=None):
     """``cumulated`` of numbers that are known by their logarithms."""
-    lines = values if groups is None else torch.cat([values, values.new_zeros(1)])[groups]
-    sums = lines.flip(-1).logcumsumexp(-1).flip(-1) if after else lines.logcumsumexp(-1)
+    if groups is None:
+        lines = values
+    else:
+        lines = torch.cat([values, values.new_zeros(1)])[groups]
+    if after:
+        sums = lines.flip(-1).logcumsumexp(-1).flip(-1)
+    else:
+        sums = lines.logcumsumexp(-1)
     return torch.cat([sums.flatten(), values.new_full((1,), -math.inf)])
 
 
@@ -148,8 +185,9 @@ def increasing(x):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
-    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
+    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
+    sum, and that of their squares, b being sorted."""
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -158,7 +196,8 @@ def mean_of_pieces(a, b, pieces):
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each of ``ends`` by its piece."""
+    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
+    of ``ends`` by its piece."""
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -169,9 +208,11 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def sum_of_pieces_in_runs(a, b, start, size, pieces):
-    """sum of f(a + b_j) over the ``size`` rows j from ``start`` on, entry by entry; f as in ``mean_of_pieces``.
+    """sum of f(a + b_j) over the ``size`` rows j from ``start`` on, entry by entry; f as in
+    ``mean_of_pieces``.
 
-    A merge sort tree: the rows from one on are O(log n) blocks of 2^l rows, in each of which the b are sorted.
+    A merge sort tree: the rows from one on are O(log n) blocks of 2^l rows, in each of which the b
+    are sorted.
     """
     a, start, size = torch.broadcast_tensors(a, start, size)
     shape, n = a.shape, len(b)
@@ -189,14 +230,17 @@ def sum_of_pieces_in_runs(a, b, start, size, pieces):
             met = ((row >> level & 1 == 1) & (row <= n)).nonzero()[:, 0]
             if len(met):
                 block = (row[met] >> level) * n
-                first, *lasts = [torch.searchsorted(keys, block + (x[met] if x is not None else 0)) for x in (None, *ends)]
+                first, *lasts = [
+                    torch.searchsorted(keys, block + (x[met] if x is not None else 0)) for x in (None, *ends)
+                ]
                 total = total.index_add(0, met, sign * sum_of_pieces(a[met], ordered, first, lasts, pieces))
         at = at + (at & 1 << level)
     return total.view(shape)
 
 
 def unsegment(values, dim, count, cells, sizes, how):
-    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on being the segments."""
+    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on
+    being the segments."""
     rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)
     if how == "mean":
         rows = rows / sizes[cells].to(rows.dtype).view((-1,) + (1,) * (rows.dim() - dim - 1))
@@ -205,7 +249,9 @@ def unsegment(values, dim, count, cells, sizes, how):
 
 def spread(shape, index, values):
     """Zeros of ``shape`` with ``values`` added at ``index``."""
-    index = tuple(torch.full((), k, dtype=torch.long, device=values.device) if isinstance(k, int) else k for k in index)
+    index = tuple(
+        torch.full((), k, dtype=torch.long, device=values.device) if isinstance(k, int) else k for k in index
+    )
     return values.new_zeros(shape).index_put_(index, values, accumulate=True)
 
 
@@ -222,6 +268,7 @@ def net_in_slices(net, w, rows):
 
 
 def fixed_noise(family, shape, seed, data):
-    """The same draws at every call: common random numbers for a distribution that is sampled in a full pass."""
+    """The same draws at every call: common random numbers for a distribution that is sampled in a full
+    pass."""
     rng = torch.Generator(device="cpu").manual_seed(seed)
     return noise(family, shape, rng, "cpu", torch.float64).to(data.device, data.dtype)

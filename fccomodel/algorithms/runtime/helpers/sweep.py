@@ -6,11 +6,15 @@ import torch
 
 
 class Sweep(torch.autograd.Function):
-    """The sum of numbers over slices as one operation, whose gradient is known once its value is: one slice at a time is held."""
+    """The sum of numbers over slices as one operation, whose gradient is known once its value is: one
+    slice at a time is held."""
 
     @staticmethod
     def forward(ctx, over, parts, *inputs):
-        held = [x.detach().requires_grad_(wanted) for x, wanted in zip(inputs, ctx.needs_input_grad[2:], strict=True)]
+        held = [
+            x.detach().requires_grad_(wanted)
+            for x, wanted in zip(inputs, ctx.needs_input_grad[2:], strict=True)
+        ]
         varying = [x for x in held if x.requires_grad]
         total, gradients = inputs[0].new_zeros(()), [torch.zeros_like(x) for x in varying]
         for part in parts:
@@ -28,12 +32,16 @@ class Sweep(torch.autograd.Function):
     @staticmethod
     def backward(ctx, adjoint):
         gradients = iter(ctx.saved_tensors)
-        return None, None, *(adjoint * next(gradients) if wanted else None for wanted in ctx.needs_input_grad[2:])
+        return (
+            None,
+            None,
+            *(adjoint * next(gradients) if wanted else None for wanted in ctx.needs_input_grad[2:]),
+        )
 
 
 def swept(over, parts, *inputs):
-    """The sum of the numbers that ``over(part, *inputs)`` gives, over all parts; where it is differentiated by the inputs, value
-    and gradient in one sweep."""
+    """The sum of the numbers that ``over(part, *inputs)`` gives, over all parts; where it is
+    differentiated by the inputs, value and gradient in one sweep."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in inputs):
         return Sweep.apply(over, parts, *inputs)
     return sum(over(part, *inputs).sum() for part in parts)

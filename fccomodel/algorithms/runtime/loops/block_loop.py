@@ -1,14 +1,17 @@
-"""The loop around an algorithm's step: stages, the best point so far, step sizes, centres. The emitter copies this source.
+"""The loop around an algorithm's step: stages, the best point so far, step sizes, centres. The emitter
+copies this source.
 
-A stage is a run of steps from the best point, step size and gamma falling towards its end, no later than the budget's.
-Then the exact problem is evaluated at the last iterate and at the average of the stage's second half; the better of them is
-kept if it improves on the best so far, otherwise ``next_stage`` shrinks step size and gamma. After it the centres of the
-smoothing move to the multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the smoothed
-hinge.
+A stage is a run of steps from the best point, step size and gamma falling towards its end, no later
+than the budget's. Then the exact problem is evaluated at the last iterate and at the average of the
+stage's second half; the better of them is kept if it improves on the best so far, otherwise
+``next_stage`` shrinks step size and gamma. After it the centres of the smoothing move to the
+multipliers seen (hscg-2020, section 2.3, allows any centre), which takes away the bias of the
+smoothed hinge.
 
-By the constants of a theorem stages are places to look alone: step size, smoothing and iterates go on as they are, and the
-average is that of the whole run. Where steps decay with the budget the last iterate is returned, and nothing else changes
-(``schedules``). Where steps descend another problem (``surrogate``) no point is kept or left by this one's values.
+By the constants of a theorem stages are places to look alone: step size, smoothing and iterates go
+on as they are, and the average is that of the whole run. Where steps decay with the budget the last
+iterate is returned, and nothing else changes (``schedules``). Where steps descend another problem
+(``surrogate``) no point is kept or left by this one's values.
 """
 
 from __future__ import annotations
@@ -47,7 +50,11 @@ def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
 
     def copied(x):
-        return x.clone() if torch.is_tensor(x) else copy_state(x) if isinstance(x, SimpleNamespace) else x
+        if torch.is_tensor(x):
+            return x.clone()
+        if isinstance(x, SimpleNamespace):
+            return copy_state(x)
+        return x
 
     return SimpleNamespace(**{name: copied(x) for name, x in vars(state).items()})
 
@@ -55,7 +62,9 @@ def copy_state(state):
 def drawn(solver: BlockSolver, data, rng, count):
     """So many minibatches, one after another."""
     parts = solver.draw(data, rng, count)
-    return list(zip(*(part.unbind() for part in parts), strict=True)) if parts else [()] * count
+    if parts:
+        return list(zip(*(part.unbind() for part in parts), strict=True))
+    return [()] * count
 
 
 def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
@@ -68,9 +77,12 @@ def gradients(solver: BlockSolver, data, w, c, h: BlockSettings, rng):
 
 
 def inverse_smoothness(solver: BlockSolver, G, w, value=None, powers=8, halvings=40):
-    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first step goes downhill, by the
-    gradient at its end or, where gradients jump, as ``value(w)`` falls in a parabola of this curvature."""
-    largest = max(smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0)
+    """One over the gradient's Lipschitz constant at w, constraints active; no further than a first
+    step goes downhill, by the gradient at its end or, where gradients jump, as ``value(w)`` falls
+    in a parabola of this curvature."""
+    largest = max(
+        smoothness(G, w, powers), smoothness(lambda x: G(x, 1.0), w, powers) if solver.centred else 0.0
+    )
     step, slope = 1.0 / largest if largest > 0 else 0.05, G(w)
     for _ in range(halvings):
         ahead, fall = w - step * slope, 0.5 * step * float(slope @ slope)
@@ -92,10 +104,15 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
 def step_price(run, solver: BlockSolver, data, h: BlockSettings, few=4):
     """Counted seconds of a step, its draws among them, of a few that are taken with copies."""
     state, u, c, h = copy_state(run.state), copy_state(run.u), copy_state(run.c), h.copy()
-    data, rng = SimpleNamespace(**{**vars(data), "waiting": {}}), torch.Generator(device=state.w.device).manual_seed(0)
+    data, rng = (
+        SimpleNamespace(**{**vars(data), "waiting": {}}),
+        torch.Generator(device=state.w.device).manual_seed(0),
+    )
     batches, draws = priced(lambda: drawn(solver, data, rng, solver.block))
     state.met = 0
-    _, steps = priced(lambda: [solver.advance(solver, data, state, u, c, batch, h) for batch in batches[:few]])
+    _, steps = priced(
+        lambda: [solver.advance(solver, data, state, u, c, batch, h) for batch in batches[:few]]
+    )
     return draws / len(batches) + steps / len(batches[:few])
 
 
@@ -106,9 +123,12 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     if solver.centred and solver.schedule.scales and not h.kept:
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
+    def value(x):
+        return merit(value_at(solver, data, x), h.rho)
+
     def inverse(jumps=False):
-        value = (lambda x: merit(value_at(solver, data, x), h.rho)) if jumps else None
-        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, value, h.powers, h.halvings)
+        judge = value if jumps else None
+        return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, judge, h.powers, h.halvings)
 
     solver.step_sizes(h, inverse)
     h.peak, h.weight, run.eta = h.eta, h.weight or 0.1 * h.rho, h.eta
@@ -125,7 +145,8 @@ def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
 
 
 def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSettings, iterations):
-    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in the average."""
+    """The first of the steps whose samples are drawn ahead, by the settings ``now``, and its part in
+    the average."""
     schedule = solver.schedule
     schedule.move(h, h.peak, run.count / (iterations or math.inf))
     solver.advance(solver, data, run.state, run.u, run.c, run.ahead.pop(0), now)
@@ -135,14 +156,19 @@ def one_step(run, solver: BlockSolver, data, h: BlockSettings, now: BlockSetting
     run.done, run.count = run.done + 1, run.count + 1
 
 
-def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""):
-    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second half's iterates, by a
-    theorem's constants of all. Why the run ends, or "". ``keep`` has the state after each step, or after those that a backend
-    takes in one call."""
+def take_steps(
+    run, solver: BlockSolver, data, rng, h: BlockSettings, iterations, ended, keep=None, reason=""
+):
+    """To the end of the stage, unless there is a ``reason`` to end before; the average of the second
+    half's iterates, by a theorem's constants of all. Why the run ends, or "". ``keep`` has the
+    state after each step, or after those that a backend takes in one call."""
     schedule, step = solver.schedule, solver.leap or one_step
     while run.done < run.length and not reason:
         if not run.ahead:
-            run.since, run.ahead = (run.done, run.count), drawn(solver, data, rng, min(solver.block, run.length - run.done))
+            run.since, run.ahead = (
+                (run.done, run.count),
+                drawn(solver, data, rng, min(solver.block, run.length - run.done)),
+            )
         h.eta = h.peak
         done, count = run.since
         now = schedule.within(h, 1 - done / run.length, count / (iterations or math.inf))
@@ -157,8 +183,9 @@ def take_steps(run, solver: BlockSolver, data, rng, h: BlockSettings, iterations
 
 
 def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
-    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on from it (where they fall
-    once, from the last); else they go back. Returns its violation, whether its value is finite, and whether it gains enough."""
+    """Of the last iterate and the average, one is the best point so far if it gains, and steps go on
+    from it (where they fall once, from the last); else they go back. Returns its violation, whether
+    its value is finite, and whether it gains enough."""
     value, chosen = least(solver, data, [run.state.w, run.average] if run.kept else [run.state.w], h.weight)
     gain, schedule = merit(run.value, h.weight) - merit(value, h.weight), solver.schedule
     if float(chosen.norm()) > 1e8 * (1 + float(run.best.w.norm())):
@@ -172,39 +199,66 @@ def keep_the_better(run, solver: BlockSolver, data, h: BlockSettings):
     elif schedule.adapts and not (finite and (solver.centred or h.once)):
         go_back(run, solver, h, finite)
     gained = solver.surrogate or gain >= h.gain * abs(merit(run.value, h.weight))
-    run.calm = 0 if gained else run.calm + 1
+    if gained:
+        run.calm = 0
+    else:
+        run.calm = run.calm + 1
     return value[2], finite, gained
 
 
 def go_back(run, solver: BlockSolver, h: BlockSettings, finite):
-    """To the best point; the estimates belong to the one that is left. What reformulations added has no place in the objective
-    that points are compared by, and stays."""
+    """To the best point; the estimates belong to the one that is left. What reformulations added has
+    no place in the objective that points are compared by, and stays."""
     added = run.state.w[solver.own :].clone()
-    run.state, run.c, run.u = copy_state(run.best), copy_state(run.best_c), solver.buffers(added.device, added.dtype)
+    run.state, run.c, run.u = (
+        copy_state(run.best),
+        copy_state(run.best_c),
+        solver.buffers(added.device, added.dtype),
+    )
     if finite:
         run.state.w[solver.own :] = added
     solver.begin(run.state, h)
 
 
 def solve(
-    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, price=None, room=math.inf, planned=None, keep=None,
-):  # fmt: skip
-    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more, or until the KKT residual
-    is at most ``tol`` in two of them running. Returns the best point seen, or as the schedule says the last. ``price``: counted
-    seconds of a pass, where passes may come in place of steps (``passes_first``), of which there is so much ``room``.
+    solver: BlockSolver,
+    data,
+    *,
+    seed=0,
+    device="cpu",
+    dtype=None,
+    seconds=30.0,
+    iterations=None,
+    oracles=None,
+    progress=None,
+    stop=None,
+    tol=None,
+    exact=None,
+    share=None,
+    price=None,
+    room=math.inf,
+    planned=None,
+    keep=None,
+):
+    """Run to the end of the budget (``share``: in counted seconds), or until stages gain nothing more,
+    or until the KKT residual is at most ``tol`` in two of them running. Returns the best point
+    seen, or as the schedule says the last. ``price``: counted seconds of a pass, where passes may
+    come in place of steps (``passes_first``), of which there is so much ``room``.
 
-    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps ``planned``: the budget's, or
-    where it has none to the stage's end.
+    A stage that the clock or a person cuts is repeated by ``iterations`` and the number of steps
+    ``planned``: the budget's, or where it has none to the stage's end.
 
-    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no part of the algorithm.
-    ``broken`` is the step by which iterates were not finite (the loop went back to the best point), or None.
+    ``oracles`` bounds the values g_i(w; xi) that steps ask for; evaluations between stages are no
+    part of the algorithm. ``broken`` is the step by which iterates were not finite (the loop went
+    back to the best point), or None.
 
-    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and all else is made again.
+    ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and
+    all else is made again.
 
-    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the ``kept`` iterates; the best
-    point so far with its value, centres and rho; how many steps (``count``), of the stage so many ``done``, batches drawn
-    ``ahead`` of them ``since`` the settings changed; how many stages without a gain (``calm``).
+    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the
+    ``kept`` iterates; the best point so far with its value, centres and rho; how many steps
+    (``count``), of the stage so many ``done``, batches drawn ``ahead`` of them ``since`` the
+    settings changed; how many stages without a gain (``calm``).
     """
     began, dtype = started(keep), dtype or torch.float32
     if oracles is not None:
@@ -219,11 +273,16 @@ def solve(
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
-        c = run.c if y is None else SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
+        if y is None:
+            c = run.c
+        else:
+            c = SimpleNamespace(**{name: torch.full_like(v, y) for name, v in vars(run.c).items()})
         return mean_gradient(solver, data, x, c, h, few[:most])
 
     def minibatches(x, y, held):
-        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+        return gradients(
+            solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
+        )
 
     spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
@@ -234,7 +293,9 @@ def solve(
     elif solver.leaping is not None:
         solver, work.step, work.start = solver.leaping(solver, work.step, share)
     if share is not None and iterations != 0:
-        iterations = min(iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage)))
+        iterations = min(
+            iterations or math.inf, 1 + int((share - work.start) / (work.step + 1.5 * work.look / h.stage))
+        )
     ended = ending(began, stop, seconds, iterations, work=work)
     watch = watching(tol, work.look, work.step)
     history: list = []
@@ -243,8 +304,14 @@ def solve(
     while not reason:
         if not inside:
             open_stage(run, solver, h, planned or iterations)
-        reason = ended(run.count) if inside or iterations == 0 else ""
-        inside, reason = False, take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason)
+        if inside or iterations == 0:
+            reason = ended(run.count)
+        else:
+            reason = ""
+        inside, reason = (
+            False,
+            take_steps(run, solver, data, rng, h, planned or iterations, ended, keep, reason),
+        )
         before, (worst, finite, gained) = run.worst, keep_the_better(run, solver, quick, h)
         run.worst = worst
         schedule.after(h, gained, worst)
@@ -252,9 +319,15 @@ def solve(
             run.state.w_prev.copy_(run.state.w)
         if solver.centred and finite and schedule.adapts:
             move_centres(solver, quick, run.state.w.to(quick.dtype), run.c, h, worst, before, G, dtype, run.u)
-        entry = {"iteration": run.count, "oracles": run.count * solver.oracles, "eta": h.eta if schedule.keeps_last else h.peak}
+        entry = {
+            "iteration": run.count,
+            "oracles": run.count * solver.oracles,
+            "eta": h.eta if schedule.keeps_last else h.peak,
+        }
         work.looks = watch.spent + 3 * work.look * (len(history) + 1)
-        entry |= observe(watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches)
+        entry |= observe(
+            watch, solver, exact, run.best.w, run.value, run.c, h, worked(work, run.count), minibatches
+        )
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("stages gain nothing more" if run.calm >= h.patience else "")
@@ -263,7 +336,20 @@ def solve(
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
-        w=w, c=run.c, u=run.u, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact, first=first,
-        timed=work.timed, worked=worked(work, run.count), planned=None if schedule.keeps_last else iterations or run.end,
-    )  # fmt: skip
+        w=w,
+        c=run.c,
+        u=run.u,
+        h=h,
+        eta=run.eta,
+        history=history,
+        iterations=run.count,
+        seconds=time.perf_counter() - began,
+        reason=reason,
+        status=status(stop, schedule.adapts and watch.held >= 2),
+        broken=run.broken,
+        exact=exact,
+        first=first,
+        timed=work.timed,
+        worked=worked(work, run.count),
+        planned=None if schedule.keeps_last else iterations or run.end,
+    )

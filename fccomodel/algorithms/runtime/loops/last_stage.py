@@ -1,5 +1,5 @@
-"""A last stage around the loop over blocks: steps to the proximal point of its answer, on the smoothed problem alone
-(sonex-alexr2-2025, Corollary 4.11). The emitter copies this source."""
+"""A last stage around the loop over blocks: steps to the proximal point of its answer, on the smoothed
+problem alone (sonex-alexr2-2025, Corollary 4.11). The emitter copies this source."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ def finer(h, share):
 
 
 def approach(solver: BlockSolver, data, w, c, h, rng, length, ended, keep=None):
-    """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta stays, else it falls."""
-    state, u, h.inner_steps = SimpleNamespace(w=w, w_prev=w.clone()), solver.buffers(w.device, w.dtype), length + 1
+    """z_K from z_0 = w, and K, at most ``length``, the steps made. By a theorem's constants 1 - theta
+    stays, else it falls."""
+    state, u, h.inner_steps = (
+        SimpleNamespace(w=w, w_prev=w.clone()),
+        solver.buffers(w.device, w.dtype),
+        length + 1,
+    )
     run = SimpleNamespace(state=state, u=u, c=c, rng=rng, waiting=data.waiting, count=0, ahead=[], history=[])
     solver.begin(run.state, h)
     if keep is not None:
@@ -42,21 +47,45 @@ def approach(solver: BlockSolver, data, w, c, h, rng, length, ended, keep=None):
 
 
 def solve_to_proximal_point(
-    solver: BlockSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None, progress=None,
-    stop=None, keep=None, **more,
-):  # fmt: skip
-    """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point of what it found. Where
-    stages adapt the better of both is returned, else the last one."""
+    solver: BlockSolver,
+    data,
+    *,
+    seed=0,
+    device="cpu",
+    dtype=None,
+    seconds=30.0,
+    iterations=None,
+    oracles=None,
+    progress=None,
+    stop=None,
+    keep=None,
+    **more,
+):
+    """``solve`` with half of the budget, then as many steps, or ``last``, towards the proximal point
+    of what it found. Where stages adapt the better of both is returned, else the last one."""
     began, dtype = started(keep), dtype or torch.float32
     schedule = solver.schedule
     if oracles is not None:
         iterations = min(iterations or math.inf, max(1, int(oracles // max(solver.oracles, 1))))
     last = solver.settings().last or math.inf
-    kept = 0 if iterations is None else int(min(iterations // 2, last))
+    if iterations is None:
+        kept = 0
+    else:
+        kept = int(min(iterations // 2, last))
     half = {"seconds": seconds and 0.5 * seconds, "iterations": iterations and iterations - kept}
-    found = keep.outcome("half", solver, data, device) if keep is not None else None
+    if keep is not None:
+        found = keep.outcome("half", solver, data, device)
+    else:
+        found = None
     if found is None:
-        given = {"seed": seed, "device": device, "dtype": dtype, "progress": progress, "stop": stop, "keep": keep}
+        given = {
+            "seed": seed,
+            "device": device,
+            "dtype": dtype,
+            "progress": progress,
+            "stop": stop,
+            "keep": keep,
+        }
         found = solve(solver, data, **given, **half, **more)
         if keep is not None:
             keep.ended("half", found)
@@ -64,9 +93,14 @@ def solve_to_proximal_point(
         return found
     run = solver.prepare(solver.as_namespace(data, device, dtype))
     rng, h = torch.Generator(device=device).manual_seed(seed + 1), found.h.copy()
-    c = solver.centres(device, dtype) if schedule.pools else copy_state(found.c)
+    if schedule.pools:
+        c = solver.centres(device, dtype)
+    else:
+        c = copy_state(found.c)
     length = int(min(last, kept or found.iterations))
-    z, done = approach(solver, run, found.w.to(dtype), c, h, rng, length, ending(began, stop, seconds, None), keep)
+    z, done = approach(
+        solver, run, found.w.to(dtype), c, h, rng, length, ending(began, stop, seconds, None), keep
+    )
     value, w = least(solver, found.exact, [z, found.w] if schedule.adapts else [z], h.weight)
     w = w.double()
     solver.project(w, 0.0)  # to double precision

@@ -1,4 +1,5 @@
-"""What the loops share: exact values, the merit of a point, the size and the centres of smoothing. The emitter copies it."""
+"""What the loops share: exact values, the merit of a point, the size and the centres of smoothing. The
+emitter copies it."""
 
 from __future__ import annotations
 
@@ -13,9 +14,16 @@ from fccomodel.core.lazy import torch
 
 
 def opened(solver: Solver, data, device, dtype, exact=None):
-    """The bound data for exact values (float64), for those between stages (thinned where they are dear), and for steps."""
-    exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64)) if exact is None else exact
-    quick = solver.prepare_full(thinned(solver, solver.as_namespace(data, device, dtype))) if solver.heavy else exact
+    """The bound data for exact values (float64), for those between stages (thinned where they are
+    dear), and for steps."""
+    if exact is None:
+        exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
+    else:
+        exact = exact
+    if solver.heavy:
+        quick = solver.prepare_full(thinned(solver, solver.as_namespace(data, device, dtype)))
+    else:
+        quick = exact
     return exact, quick, solver.prepare(solver.as_namespace(data, device, dtype))
 
 
@@ -25,8 +33,9 @@ def started(keep, spent=0.0):
 
 
 def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None):
-    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it goes on. ``share``: counted
-    seconds of ``work`` that it may take; ``work.timed`` becomes True where it is the clock that ends it."""
+    """``ended(count, calls)``: why a run ends after so many steps and oracle calls, or "" where it
+    goes on. ``share``: counted seconds of ``work`` that it may take; ``work.timed`` becomes True
+    where it is the clock that ends it."""
 
     def ended(count, calls=0):
         if stop is not None and stop():
@@ -43,15 +52,16 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
 
 
 def pricing(look=0.0, step=0.0):
-    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a ``look`` at the exact values, of
-    all looks so far, and before the first step (``start``); ``timed``: the clock ended it."""
+    """What a run's work is counted by: counted seconds of a ``step``, an oracle ``call`` and a
+    ``look`` at the exact values, of all looks so far, and before the first step (``start``);
+    ``timed``: the clock ended it."""
     return SimpleNamespace(step=step, call=0.0, look=look, looks=0.0, start=0.0, timed=False)
 
 
 def spare(h: LoopSettings, few, price, seconds):
-    """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one takes so many counted
-    seconds (``price``) that all which the start asks for would take more than a fifth of the budget, or one more than a
-    hundredth; of ``seconds`` None as many as ever."""
+    """Fewer gradients before the first step, each of fewer minibatches (``few``, in place), where one
+    takes so many counted seconds (``price``) that all which the start asks for would take more than
+    a fifth of the budget, or one more than a hundredth; of ``seconds`` None as many as ever."""
     if seconds is None:
         return
     if few and price > 0.01 * seconds:
@@ -63,20 +73,27 @@ def spare(h: LoopSettings, few, price, seconds):
 
 
 def passes_first(price, step, slope, tol, room):
-    """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into 1.6 times the ``room``, no
-    more than forty; and the start, by the ``slope`` there, is far from a stationary point, which noise alone would leave."""
+    """Passes need no step before: one costs no more than two of them, or, where not even 400 fit into
+    1.6 times the ``room``, no more than forty; and the start, by the ``slope`` there, is far from a
+    stationary point, which noise alone would leave."""
     most = 40 if 400 * price >= 1.6 * room else 2
     return price <= most * step and float(slope.norm()) > 100 * (tol or 0.0)
 
 
 def worked(work, count, calls=0):
-    """Counted seconds of so many steps and oracle calls, of what comes before them, and of the looks between them."""
+    """Counted seconds of so many steps and oracle calls, of what comes before them, and of the looks
+    between them."""
     return work.start + work.step * count + work.call * calls + work.looks
 
 
 def record(history, progress, began, value, weight, **entry):
     """One more stage in the history, by the summary of the best point so far; ``progress`` sees it."""
-    point = {"objective": value[0], "violation": value[2], "merit": merit(value, weight), "seconds": time.perf_counter() - began}
+    point = {
+        "objective": value[0],
+        "violation": value[2],
+        "merit": merit(value, weight),
+        "seconds": time.perf_counter() - began,
+    }
     history.append({"stage": len(history) + 1, **entry, **point})
     if progress is not None:
         progress(history[-1])
@@ -84,18 +101,25 @@ def record(history, progress, began, value, weight, **entry):
 
 def status(stop, converged):
     """``converged``, ``interrupted`` or ``stopped``."""
-    return "interrupted" if stop is not None and stop() else "converged" if converged else "stopped"
+    if stop is not None and stop():
+        return "interrupted"
+    if converged:
+        return "converged"
+    return "stopped"
 
 
 def thinned(solver: Solver, data, seed=1):
-    """The same data with fewer rows where pairs are many: evaluations between stages use these, the final one does not."""
+    """The same data with fewer rows where pairs are many: evaluations between stages use these, the
+    final one does not."""
     if not solver.thin:
         return data
     quick = SimpleNamespace(**vars(data))
     rng = torch.Generator(device=data.device).manual_seed(seed)
     for key, count in solver.thin.items():
         rows, places = getattr(data, key), torch.arange(count, device=data.device)
-        chosen = shuffled(places, len(rows), int(torch.randint(1 << 62, (), generator=rng, device=data.device)))
+        chosen = shuffled(
+            places, len(rows), int(torch.randint(1 << 62, (), generator=rng, device=data.device))
+        )
         setattr(quick, key, rows[chosen.sort().values])
     return quick
 
@@ -104,8 +128,14 @@ def summary(values):
     """Objective, summed and largest violation of an evaluation; all infinite where anything is not finite."""
     objective, constraints = values
     violations = [t.abs() if kind == "eq" else t.clamp(min=0) for kind, t in constraints.values()]
-    value = float(objective), sum(float(t.sum()) for t in violations), max((float(t.max()) for t in violations), default=0.0)
-    return value if all(map(math.isfinite, value)) else (math.inf, math.inf, math.inf)
+    value = (
+        float(objective),
+        sum(float(t.sum()) for t in violations),
+        max((float(t.max()) for t in violations), default=0.0),
+    )
+    if all(map(math.isfinite, value)):
+        return value
+    return (math.inf, math.inf, math.inf)
 
 
 def value_at(solver: Solver, data, w):
@@ -119,25 +149,36 @@ def least(solver: Solver, data, points, weight):
 
 
 def merit(point, weight):
-    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact above them alone."""
-    return point[0] + weight * point[1] if point[1] else point[0]
+    """Objective plus exact penalty; the weight follows the multipliers, since the penalty is exact
+    above them alone."""
+    if point[1]:
+        return point[0] + weight * point[1]
+    return point[0]
 
 
 def starting_value(solver: Solver, data, w, G, rng, most=40):
-    """The value at the start, which is moved where steps could not be taken from it. Where the problem or its derivative is not
-    finite, as a logarithm at 0: to the first point at which both are, of equal entries and of random ones, of several sizes.
-    Where the derivative is exactly zero: by small random numbers, since products of variables have it at zero, which no step
-    would ever leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as factors beside offsets;
-    those that have no influence there either stay. At ``most`` so many points are tried."""
+    """The value at the start, which is moved where steps could not be taken from it. Where the problem
+    or its derivative is not finite, as a logarithm at 0: to the first point at which both are, of
+    equal entries and of random ones, of several sizes. Where the derivative is exactly zero: by
+    small random numbers, since products of variables have it at zero, which no step would ever
+    leave; harmless at a minimum. Where it is so for some of the variables at 0, these move, as
+    factors beside offsets; those that have no influence there either stay. At ``most`` so many
+    points are tried."""
 
     def scattered():
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
     value = value_at(solver, data, w)
     slopes = G(w)
-    slope = float(slopes.abs().max()) if w.numel() else 1.0
+    if w.numel():
+        slope = float(slopes.abs().max())
+    else:
+        slope = 1.0
     edge = not math.isfinite(value[0] + slope)
-    idle = (slopes == 0) & (w == 0) if slope else torch.ones_like(w, dtype=torch.bool)
+    if slope:
+        idle = (slopes == 0) & (w == 0)
+    else:
+        idle = torch.ones_like(w, dtype=torch.bool)
     if not edge and not (idle.any() and (solver.nonconvex or not slope)):
         return value
     sizes, ways = (1.0, 0.1, 10.0, 0.01, 100.0, 1000.0), [torch.ones_like(w), -torch.ones_like(w)]
@@ -157,33 +198,47 @@ def starting_value(solver: Solver, data, w, G, rng, most=40):
 
 
 def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
-    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size, on all of it where blocks
-    keep their y, which a visit then moves by 1 / tau of its range (of smooth functions, by the slope: 1 / (1 + tau) of the way);
-    a penalty so that its curvature |grad c|^2 / lam is ten times the objective's (where steps fall once, whose noise is large
-    to the end, once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that hardly is violated
-    there would have no smoothing. rho is at least ten times |grad g_0| / |grad c|.
+    """lam and rho to begin with: a non-smooth objective is smoothed on a tenth of its arguments' size,
+    on all of it where blocks keep their y, which a visit then moves by 1 / tau of its range (of
+    smooth functions, by the slope: 1 / (1 + tau) of the way); a penalty so that its curvature |grad
+    c|^2 / lam is ten times the objective's (where steps fall once, whose noise is large to the end,
+    once), or the largest slope of all at the start a tenth of rho: by its own, a constraint that
+    hardly is violated there would have no smoothing. rho is at least ten times |grad g_0| / |grad
+    c|.
 
     ``G(w)`` is the gradient under the smoothing and the centres as they are.
     """
     penalties, violation, share = [], 0.0, 1.0 if solver.dual else 0.1
     for name, (index, t, slope, bounded) in solver.blocks(data, w).items():
         finite = t[t.isfinite()]
-        size = float(finite.square().mean().sqrt()) if finite.numel() else 0.0
+        if finite.numel():
+            size = float(finite.square().mean().sqrt())
+        else:
+            size = 0.0
         if name in solver.curved:
             h.smooth(name, 1e-6)
             size /= max(float(slope(finite, torch.zeros_like(finite), h).square().mean().sqrt()), 1e-6)
         h.smooth(name, 1e6 if bounded else h.lam or max(share * size, 1e-6))
         if bounded:
             penalties.append(name)
-            violation = max(violation, 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max()))
+            violation = max(
+                violation, 1e6 * float(slope_at(t, slope, getattr(c, name)[index or (...,)], h).abs().max())
+            )
     if not penalties:
         return
     begin = w.to(dtype)
-    curvature, free, h.steep = smoothness(G, begin, h.powers), float(G(begin).norm()), steepness(penalties, begin, c, h, G)
+    curvature, free, h.steep = (
+        smoothness(G, begin, h.powers),
+        float(G(begin).norm()),
+        steepness(penalties, begin, c, h, G),
+    )
     if h.steep > 1e-6 * free and math.isfinite(h.steep):
         if solver.schedule.adapts:
             h.rho *= min(max(1.0, free / h.steep), 1e4)
-        lam = (1.0 if h.once else 0.1) * h.steep**2 / curvature if curvature > 0 else 10 * h.steep / h.rho
+        if curvature > 0:
+            lam = (1.0 if h.once else 0.1) * h.steep**2 / curvature
+        else:
+            lam = 10 * h.steep / h.rho
     else:
         lam = 0.1
     for name in penalties:
@@ -191,7 +246,8 @@ def scale_smoothing(solver: Solver, data, w, c, h: LoopSettings, G, dtype):
 
 
 def steepness(penalties, w, c, h: LoopSettings, G):
-    """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less that with all at 0."""
+    """The length of the constraints' summed gradients at w: that of G with all multipliers at 1, less
+    that with all at 0."""
     kept, held = dict(vars(h)), {name: getattr(c, name).clone() for name in penalties}
     vars(h).update(dict.fromkeys(["rho", *("lam_" + name for name in penalties)], 1e6))
     slopes = []
@@ -212,7 +268,8 @@ def slope_at(t, slope, centre, h: LoopSettings):
 
 
 def centre_at(solver: Solver, data, w, c, h: LoopSettings):
-    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y, moved in every step, that."""
+    """c <- the slope of the smoothed function at the exact argument; where blocks keep their own y,
+    moved in every step, that."""
     cells = solver.blocks(data, w)
     for name, (index, t, slope, _) in cells.items():
         if not solver.dual:
@@ -222,7 +279,8 @@ def centre_at(solver: Solver, data, w, c, h: LoopSettings):
 
 
 def estimated(name, index, t, u, h: LoopSettings):
-    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of the last stages."""
+    """How far a penalty's argument is off as steps estimate it: root mean square over its cells, of
+    the last stages."""
     if hasattr(u, name):
         off = getattr(u, name)[index or (...,)] - t
         square = float(off[off.isfinite()].square().mean())
@@ -232,11 +290,12 @@ def estimated(name, index, t, u, h: LoopSettings):
 
 
 def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, dtype, u=None):
-    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of penalties the square of their
-    gradients where these become smaller, and is reduced where the violation does not fall tenfold, less so where steps do not
-    fall within a stage (fall once, or in the loop without estimates ``u``), and not below twice what these are off over the
-    multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho grows where one at its bound
-    does not help."""
+    """Centres move to the slopes at w. Smoothing follows the spread of the arguments, that of
+    penalties the square of their gradients where these become smaller, and is reduced where the
+    violation does not fall tenfold, less so where steps do not fall within a stage (fall once, or
+    in the loop without estimates ``u``), and not below twice what these are off over the
+    multipliers' size (a tenth of rho at least). The merit's weight follows the multipliers, and rho
+    grows where one at its bound does not help."""
     saturated, largest, cells = False, 0.0, centre_at(solver, data, w, c, h)
     penalties = {name: bounded for name, (*_, bounded) in cells.items() if bounded}
     if penalties and 0 < (steep := steepness(penalties, w.to(dtype), c, h, G)) < h.steep:
@@ -251,7 +310,10 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
         lam, finite = h.smoothing(name), t[t.isfinite()]
         if bounded and not solver.dual:
             falls = u is not None and not h.once
-            less = min(max(0.1 * before / worst, 0.25 if falls else 0.7), 1.0) if worst > 1e-5 else 1.0
+            if worst > 1e-5:
+                less = min(max(0.1 * before / worst, 0.25 if falls else 0.7), 1.0)
+            else:
+                less = 1.0
             lam = max(less * lam, 2 * estimated(name, index, t, u, h) / max(largest, 0.1 * h.rho))
         elif finite.numel() > 1 and not solver.dual:
             spread = float((finite - finite.mean()).square().mean().sqrt())
@@ -263,8 +325,8 @@ def move_centres(solver: Solver, data, w, c, h: LoopSettings, worst, before, G, 
 
 
 def smoothness(G, w, times=8):
-    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on differences of gradients, so many
-    times."""
+    """The gradient's Lipschitz constant near w along its steepest direction: power iteration on
+    differences of gradients, so many times."""
     base = G(w).clone()
     direction, size, largest = base, 1e-3 * (1.0 + float(w.norm())), 0.0
     for _ in range(times):
@@ -272,5 +334,8 @@ def smoothness(G, w, times=8):
         if not math.isfinite(length) or length == 0.0:
             break
         direction = (G(w + direction * (size / length)) - base) / size
-        largest = max(largest, float(direction.norm())) if math.isfinite(float(direction.norm())) else largest
+        if math.isfinite(float(direction.norm())):
+            largest = max(largest, float(direction.norm()))
+        else:
+            largest = largest
     return largest

@@ -1,16 +1,19 @@
-"""How far the best point of a stage is from the KKT conditions of the problem: shown while a run goes on, and a reason to end it.
+"""How far the best point of a stage is from the KKT conditions of the problem: shown while a run goes
+on, and a reason to end it.
 
-The multipliers y of the constraints are their centres; those of the other smoothed functions are the slopes at their exact
-arguments, which are subgradients at arguments shifted by lam |y - centre|. With them the gradient G of the smoothed objective is
-that of the Lagrangian. The residual is the largest of
+The multipliers y of the constraints are their centres; those of the other smoothed functions are
+the slopes at their exact arguments, which are subgradients at arguments shifted by lam |y -
+centre|. With them the gradient G of the smoothed objective is that of the Lagrangian. The residual
+is the largest of
 
     |w - prox(w - s G)| / s,      the violation of the constraints,      |slope(c + y) - y| of the penalties,      the shifts
 
-G comes from a pass over all rows; of pairs that are too many, from passes over random rows; else from minibatches, where no
-expectation under a nonlinear function is sampled, which would bias their mean. From K samples
-its mean misses G by no more than z s / sqrt(K) with 95% probability, s^2 being the sum of the variances of its entries (of all
-normal vectors with this sum, those along a line are the worst: G. Szekely and N. Bakirov, Extremal probabilities for Gaussian
-quadratic forms, 2003). The emitter copies it.
+G comes from a pass over all rows; of pairs that are too many, from passes over random rows; else
+from minibatches, where no expectation under a nonlinear function is sampled, which would bias their
+mean. From K samples its mean misses G by no more than z s / sqrt(K) with 95% probability, s^2 being
+the sum of the variances of its entries (of all normal vectors with this sum, those along a line are
+the worst: G. Szekely and N. Bakirov, Extremal probabilities for Gaussian quadratic forms, 2003).
+The emitter copies it.
 """
 
 from __future__ import annotations
@@ -27,32 +30,45 @@ from fccomodel.core.lazy import torch
 
 
 def watching(tol, look, step, z=1.96, few=8):
-    """What ``observe`` keeps, by the counted seconds of a ``look`` at the exact values and of a ``step``; ``cost``: those that
-    an estimate takes, at first a guess. Without ``tol`` none is made.
+    """What ``observe`` keeps, by the counted seconds of a ``look`` at the exact values and of a
+    ``step``; ``cost``: those that an estimate takes, at first a guess. Without ``tol`` none is
+    made.
 
     ``z`` standard errors are what a mean may miss by; a standard error takes ``few`` samples.
     """
     cost = few * max(look, step)
-    return SimpleNamespace(tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None)
+    return SimpleNamespace(
+        tol=tol, z=z, few=few, spent=0.0, cost=cost, look=look, step=step, held=0, kkt=None, error=None
+    )
 
 
 def observe(watch, solver: Solver, data, w, value, c, h: LoopSettings, worked, minibatches):
-    """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted seconds (15% where it is likely
-    to decide), and counts the stages running in which it is at most ``tol`` with 95% probability. Returns both for the history.
+    """Estimates the residual at w, unless that takes more than 3% of the work so far, in counted
+    seconds (15% where it is likely to decide), and counts the stages running in which it is at most
+    ``tol`` with 95% probability. Returns both for the history.
 
-    ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving gradients with the multipliers y.
+    ``value`` is the summary of the evaluation at w; ``minibatches(w, y, h)`` goes on giving
+    gradients with the multipliers y.
     """
     if watch.tol is None or solver.biased:
         return {}
     likely = watch.tol >= 1e-4 or (watch.kkt is not None and watch.kkt - watch.error <= 3 * watch.tol)
-    room, each = (0.15 if likely else 0.03) * worked - watch.spent, watch.step if solver.whole is None else 3 * watch.look
+    room, each = (
+        (0.15 if likely else 0.03) * worked - watch.spent,
+        watch.step if solver.whole is None else 3 * watch.look,
+    )
     if watch.cost <= room:
-        found = residual(solver, data, w, value, c, h, minibatches, watch, max(room - watch.look, 0.0) / max(each, 1e-9))
+        found = residual(
+            solver, data, w, value, c, h, minibatches, watch, max(room - watch.look, 0.0) / max(each, 1e-9)
+        )
         watch.cost = watch.look + found.count * each
         watch.spent += watch.cost
         if math.isfinite(found.residual):
             watch.kkt, watch.error = found.residual, found.error
-            watch.held = watch.held + 1 if found.enough and found.residual + found.error <= watch.tol else 0
+            if found.enough and found.residual + found.error <= watch.tol:
+                watch.held = watch.held + 1
+            else:
+                watch.held = 0
     return {"kkt": watch.kkt, "kkt_error": watch.error}
 
 
@@ -60,13 +76,19 @@ def reached(watch):
     """Why a run may end by the residual, in words, or ""."""
     if watch.held < 2:
         return ""
-    sure = f" +- {watch.error:.1g}" if watch.error else ""
-    return f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, two stages running"
+    if watch.error:
+        sure = f" +- {watch.error:.1g}"
+    else:
+        sure = ""
+    return (
+        f"KKT residual {watch.kkt:.1g}{sure} at most {watch.tol:g}{', 95%' if watch.error else ''}, "
+        "two stages running"
+    )
 
 
 def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, watch, most):
-    """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it is exact), and whether
-    they are enough to tell."""
+    """The residual at w by no more than ``most`` samples (two at least), how far it may be off (0: it
+    is exact), and whether they are enough to tell."""
     held = h.copy()
     held.lam_inner = 0.1 * watch.tol
     if solver.whole is None:
@@ -81,7 +103,10 @@ def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, wa
                 held.smooth(name, 0.1 * watch.tol)
             y, shift = multipliers(solver, some(solver, data, 1) if solver.heavy else data, w, centre, held)
         held = fixing(held)
-        samples = passes(solver, data, w, y, held) if solver.heavy else [(slope_of(solver, data, w, y, held), value[2])]
+        if solver.heavy:
+            samples = passes(solver, data, w, y, held)
+        else:
+            samples = [(slope_of(solver, data, w, y, held), value[2])]
     mean, spread, violations, count = torch.zeros_like(w), 0.0, [], 0
     for G, violation in samples:
         count += 1
@@ -98,7 +123,8 @@ def residual(solver: Solver, data, w, value, c, h: LoopSettings, minibatches, wa
 
 
 def assess(solver: Solver, w, G, spread, violations, shift, watch):
-    """The residual from the mean G of some samples, ``spread`` being the sum of their squared distances from it."""
+    """The residual from the mean G of some samples, ``spread`` being the sum of their squared
+    distances from it."""
     count = len(violations)
     violation, times = sum(violations) / count, max(count * (count - 1), 1)
     apart = sum((v - violation) ** 2 for v in violations)
@@ -106,19 +132,28 @@ def assess(solver: Solver, w, G, spread, violations, shift, watch):
     step = min(1.0, 1e-3 * (1 + float(w.norm())) / max(length, 1e-300))
     moved = w - step * G
     solver.project(moved, step)
-    size = max(float((w - moved).norm()) / step, violation, shift) if math.isfinite(length) else math.inf
+    if math.isfinite(length):
+        size = max(float((w - moved).norm()) / step, violation, shift)
+    else:
+        size = math.inf
     enough = count >= watch.few or (solver.whole is not None and not solver.heavy)
-    return SimpleNamespace(residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough, count=count)
+    return SimpleNamespace(
+        residual=size, error=watch.z * math.sqrt(max(spread, apart) / times), enough=enough, count=count
+    )
 
 
 def multipliers(solver: Solver, data, w, c, h: LoopSettings):
-    """The slopes of the smoothed functions at w, of penalties their centres; and the most by which they are none there."""
+    """The slopes of the smoothed functions at w, of penalties their centres; and the most by which
+    they are none there."""
     y, shift = SimpleNamespace(**{name: centre.clone() for name, centre in vars(c).items()}), 0.0
     unit, blocks = h.smoothed(lambda lam: 1.0), solver.blocks if solver.whole is None else solver.all_blocks
     for name, (index, t, slope, bounded) in blocks(data, w.to(data.dtype)).items():
         centre, index = getattr(y, name), index or (...,)
         new = slope_at(t, slope, centre[index], unit if bounded else h)
-        length = 1.0 if bounded else h.smoothing(name)
+        if bounded:
+            length = 1.0
+        else:
+            length = h.smoothing(name)
         shift = max(shift, length * float((new - centre[index]).abs().max()))
         if not bounded:
             centre[index] = new

@@ -1,5 +1,5 @@
-"""What a run changes as it goes: stages that adapt, a theorem's constants, or steps that decay with the budget. The emitter
-copies the one that a plan asks for."""
+"""What a run changes as it goes: stages that adapt, a theorem's constants, or steps that decay with
+the budget. The emitter copies the one that a plan asks for."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from fccomodel.algorithms.runtime.loops.settings import BlockSettings, LoopSetti
 class Schedule:
     """Of steps, stages (epochs) and the answer; here nothing changes but what the algorithm says.
 
-    next_stage   what changes between stages: ``next_stage(h, gained, worst)``, whether the last one gained, its violation
-    falling      and within them: ``falling(h, share)``, the settings where the step size is at that share of its first
-    adapts       what a stage found decides where the next one starts, and on step sizes, centres and penalties
+    next_stage   what changes between stages: ``next_stage(h, gained, worst)``, whether the last one
+                 gained, its violation
+    falling      and within them: ``falling(h, share)``, the settings where the step size is at that
+                 share of its first
+    adapts       what a stage found decides where the next one starts, and on step sizes, centres
+                 and penalties
     scales       smoothing and penalties begin by the sizes of arguments and gradients
     pools        the average is that of all iterates, not of each stage's second half
     keeps_last   the answer is the last iterate, not the best
@@ -52,7 +55,8 @@ class Schedule:
 
 
 class Practical(Schedule):
-    """Stages that adapt: steps fall within each, and the next starts from the better of its last and its average iterate."""
+    """Stages that adapt: steps fall within each, and the next starts from the better of its last and
+    its average iterate."""
 
     adapts = True
 
@@ -61,7 +65,9 @@ class Practical(Schedule):
         share = max(left, 0.02) * (1 - 0.9 * min(spent, 1.0) if h.annealed else 1.0)
         if h.once:
             share = 0.505 + 0.495 * math.cos(math.pi * min(spent, 1.0))
-        return h if self.falling is None else self.falling(h, share)
+        if self.falling is None:
+            return h
+        return self.falling(h, share)
 
     def averages(self, done: int, length: float) -> bool:
         """From the middle on."""
@@ -69,15 +75,16 @@ class Practical(Schedule):
 
 
 class Theory(Schedule):
-    """By the constants of a theorem: stages are places to look, and what the theorem itself changes between them."""
+    """By the constants of a theorem: stages are places to look, and what the theorem itself changes
+    between them."""
 
     scales = False
     pools = True
 
 
 class Decay(Schedule):
-    """A step size divided by ten at half and at three quarters of the budget (sox-2022, section 4; sonex-alexr2-2025, appendix
-    F), all else constant; the answer is the last iterate."""
+    """A step size divided by ten at half and at three quarters of the budget (sox-2022, section 4;
+    sonex-alexr2-2025, appendix F), all else constant; the answer is the last iterate."""
 
     keeps_last = True
 

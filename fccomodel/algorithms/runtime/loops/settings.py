@@ -11,11 +11,13 @@ from typing import Self
 
 @dataclass(kw_only=True)
 class LoopSettings:
-    """What all steps and loops go by. A program adds the hyper-parameters of its algorithm and, for each function that it
-    smooths, ``lam_`` with the name of the function's centre.
+    """What all steps and loops go by. A program adds the hyper-parameters of its algorithm and, for
+    each function that it smooths, ``lam_`` with the name of the function's centre.
 
-    eta        size of a step                                    rho    largest multiplier that penalties allow
-    lam        smoothing to begin with; 0: by the size of arguments        lam_inner    that inside expectations
+    eta        size of a step                                    rho    largest multiplier that
+               penalties allow
+    lam        smoothing to begin with; 0: by the size of arguments        lam_inner    that inside
+               expectations
     tau        weight of a centre in its next value, where steps move it
     stage      steps of the first stage                          longest    of the longest
     gain       of a stage that counts as progress, relative      patience   stages without any before the end
@@ -23,10 +25,12 @@ class LoopSettings:
     steep      length of the penalties' gradients that their smoothing was made for
     off        by centre: how far its function's argument is off as steps estimate it
     annealed   steps fall over the budget too, to a tenth
-    once       over the budget alone, to a hundredth, and not within stages, which go on from where the one before ended
+    once       over the budget alone, to a hundredth, and not within stages, which go on from where
+               the one before ended
     kept       smoothing, rho and weight are those that another run ended with
     pass_step  size of a proximal step of full passes, where another run found it
-    powers     gradients that an estimate of curvature takes to begin with        halvings   of a first step, at most
+    powers     gradients that an estimate of curvature takes to begin with        halvings   of a
+               first step, at most
     """
 
     eta: float = 0.0
@@ -71,7 +75,8 @@ class LoopSettings:
 class BlockSettings(LoopSettings):
     """Those of the loop over blocks.
 
-    peak       size of a stage's first step                      together   batches at one w whose mean gradient moves it
+    peak       size of a stage's first step                      together   batches at one w whose
+               mean gradient moves it
     steady     weights of new inner values stay as they are within a stage
     gamma      weight of new inner values; 0: estimates have none          gamma_prime    of their difference
     """
@@ -87,8 +92,10 @@ class BlockSettings(LoopSettings):
 class VectorSettings(LoopSettings):
     """Those of the loop over all inner expectations as one vector.
 
-    growth     of an epoch's length from one to the next         shrink     of the step size where an epoch gains nothing
-    look       steps of an epoch between exact evaluations       probe      samples that the first step size is found by
+    growth     of an epoch's length from one to the next         shrink     of the step size where
+               an epoch gains nothing
+    look       steps of an epoch between exact evaluations       probe      samples that the first
+               step size is found by
     matrix     entries of the largest Jacobian that is kept as a matrix
     pass_limit samples above which F is not computed exactly, but by algorithms that are made of full passes
     """

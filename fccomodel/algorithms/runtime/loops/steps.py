@@ -15,13 +15,15 @@ def begin(state, h):
 
 
 def begin_late(state, h):
-    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = ``late``."""
+    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are
+    1 at t = ``late``."""
     begin(state, h)
     state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -30,28 +32,36 @@ def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -61,8 +71,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -108,11 +118,23 @@ def adam_step(state, G, h):
 
 
 def swept_adam_step(state, G, h):
-    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps), in one sweep over them.
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) +
+    eps), in one sweep over them.
 
     sonex-alexr2-2025, appendix E. No prox asks for the step size of each coordinate.
     """
     torch._fused_adam_(
-        [state.w], [G.contiguous()], [state.v], [state.s], [], [state.late], lr=h.eta, beta1=1 - h.beta, beta2=1 - h.beta_prime,
-        eps=h.eps, weight_decay=0.0, amsgrad=False, maximize=False,
-    )  # fmt: skip
+        [state.w],
+        [G.contiguous()],
+        [state.v],
+        [state.s],
+        [],
+        [state.late],
+        lr=h.eta,
+        beta1=1 - h.beta,
+        beta2=1 - h.beta_prime,
+        eps=h.eps,
+        weight_decay=0.0,
+        amsgrad=False,
+        maximize=False,
+    )

@@ -1,5 +1,5 @@
-"""Estimates of the gradient of phi(F(w)) that several algorithms share, corrected at a reference point or hybrid, and weights
-that decay. The emitter copies what an algorithm uses."""
+"""Estimates of the gradient of phi(F(w)) that several algorithms share, corrected at a reference point
+or hybrid, and weights that decay. The emitter copies what an algorithm uses."""
 
 import math
 
@@ -23,12 +23,16 @@ def refer(state, F, w):
     at = F.whole(w)
     s, _ = F.slope(w, at.value)
     state.reference, state.u_ref, state.s_ref = w.clone(), at.value, s
-    state.J_ref = at.matrix() if F.keep else None
+    if F.keep:
+        state.J_ref = at.matrix()
+    else:
+        state.J_ref = None
     state.v_ref = at.pull(s)
 
 
 def corrected(state, F):
-    """The gradient at w by values and Jacobians corrected at the reference point (ascvrg-2021, equations (3) to (5))."""
+    """The gradient at w by values and Jacobians corrected at the reference point (ascvrg-2021,
+    equations (3) to (5))."""
     batch = F.batch()
     now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value)
@@ -38,13 +42,17 @@ def corrected(state, F):
 
 
 def corrected_by_samples(state, F):
-    """The same where f is an average that samples stand for, corrected at the reference point too (equation (5)):
-    G_t' mean grad f_i(g_t) - G~' mean grad f_i(g~) + v~, the samples of f_i with those of g_j."""
+    """The same where f is an average that samples stand for, corrected at the reference point too
+    (equation (5)): G_t' mean grad f_i(g_t) - G~' mean grad f_i(g~) + v~, the samples of f_i with
+    those of g_j."""
     batch = F.batch()
     now, then = F.sample(state.w, batch), F.sample(state.reference, batch)
     s, direct = F.slope(state.w, state.u_ref + now.value - then.value, 1.0, batch)
     t, before = F.slope(state.reference, state.u_ref, 1.0, batch)
-    moved = (s - t) @ state.J_ref + pulled(now, s, then, s) if F.keep else pulled(now, s, then, t)
+    if F.keep:
+        moved = (s - t) @ state.J_ref + pulled(now, s, then, s)
+    else:
+        moved = pulled(now, s, then, t)
     return moved + direct - before + state.v_ref + state.direct_ref
 
 
@@ -57,19 +65,26 @@ def begin_with(state, F, at):
 
 
 def hybrid_value(state, F, beta, count):
-    """The hybrid estimator of F alone, by so many minibatches in each of its means; exactly where a full pass has no more."""
+    """The hybrid estimator of F alone, by so many minibatches in each of its means; exactly where a
+    full pass has no more."""
     if count * F.share >= 1:
         return F.value(state.w)
     first, second = ([F.batch() for _ in range(count)] for _ in range(2))
-    return beta * (state.u + F.mean(state.w, first) - F.mean(state.w_prev, first)) + (1 - beta) * F.mean(state.w, second)
+    return beta * (state.u + F.mean(state.w, first) - F.mean(state.w_prev, first)) + (1 - beta) * F.mean(
+        state.w, second
+    )
 
 
 def hybrid(state, F, beta, gamma=1.0, values=1.0):
-    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of its Jacobian or of the
-    product with it; values by so many minibatches where they are more than one. beta = 1: SARAH."""
+    """The gradient at w by the hybrid estimators of hscg-2020, equations (14) and (16): of F, and of
+    its Jacobian or of the product with it; values by so many minibatches where they are more than
+    one. beta = 1: SARAH."""
     first = F.batch()
     now, then = F.sample(state.w, first), F.sample(state.w_prev, first)
-    fresh = F.sample(state.w, F.batch()) if beta < 1 else now
+    if beta < 1:
+        fresh = F.sample(state.w, F.batch())
+    else:
+        fresh = now
     if values > 1:
         state.u = hybrid_value(state, F, beta, math.ceil(values))
     else:
@@ -80,6 +95,9 @@ def hybrid(state, F, beta, gamma=1.0, values=1.0):
         state.v = s @ state.J
     else:
         known = beta * (state.v + pulled(now, s, then, state.s))
-        state.v = known + (1 - beta) * fresh.pull(s) if beta < 1 else known
+        if beta < 1:
+            state.v = known + (1 - beta) * fresh.pull(s)
+        else:
+            state.v = known
     state.s = s
     return state.v + direct

@@ -1,8 +1,10 @@
-"""The loop around algorithms that work on all inner expectations as one vector F(w): minimise phi(F(w)) + R(w).
+"""The loop around algorithms that work on all inner expectations as one vector F(w): minimise
+phi(F(w)) + R(w).
 
-The emitter copies this source. An epoch is ``begin`` and a number of steps; after it the exact problem is evaluated, the best
-point so far is kept, and the centres of the smoothing move to the slopes of phi there (hscg-2020, section 2.3). Epochs that
-gain nothing shrink the step size; one that diverges is taken back. The result is the pair of hscg-2020, Lemma 3.1.
+The emitter copies this source. An epoch is ``begin`` and a number of steps; after it the exact
+problem is evaluated, the best point so far is kept, and the centres of the smoothing move to the
+slopes of phi there (hscg-2020, section 2.3). Epochs that gain nothing shrink the step size; one
+that diverges is taken back. The result is the pair of hscg-2020, Lemma 3.1.
 """
 
 from __future__ import annotations
@@ -36,13 +38,20 @@ from fccomodel.algorithms.runtime.loops.vector_oracle import oracle_of
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
 
-#: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step size is found
-#: look: steps of an epoch between exact evaluations           pass_limit: samples above which F is not computed exactly
-#: but by algorithms that are made of full passes
+#: matrix: the largest Jacobian kept as a matrix, entries     probe: samples by which the first step
+#: size is found look: steps of an epoch between exact evaluations           pass_limit: samples
+#: above which F is not computed exactly but by algorithms that are made of full passes
 DEFAULTS = {
-    "eta": 0.0, "matrix": 4e6, "growth": 1.0, "shrink": 0.6, "gain": 1e-9, "patience": 8, "probe": 500, "look": 1000,
+    "eta": 0.0,
+    "matrix": 4e6,
+    "growth": 1.0,
+    "shrink": 0.6,
+    "gain": 1e-9,
+    "patience": 8,
+    "probe": 500,
+    "look": 1000,
     "pass_limit": 1e7,
-}  # fmt: skip
+}
 #: of algorithms whose noise does not vanish at a fixed step: steps fall like (1 + t / warm)^-power
 NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100.0}
 
@@ -50,7 +59,10 @@ NOISY = {"stage": 200, "longest": 4000, "growth": 1.3, "gain": 1e-4, "warm": 100
 def first_step(G, F, w, powers=8, halvings=40):
     """One over the gradient's Lipschitz constant near w, and along the first step."""
     largest, slope = smoothness(G, w, powers), G(w)
-    eta = 1.0 / largest if largest > 0 else 0.05
+    if largest > 0:
+        eta = 1.0 / largest
+    else:
+        eta = 0.05
     for _ in range(halvings):
         ahead = F.prox(w - eta * slope, eta)
         if eta * float((G(ahead) - slope).norm()) <= 1.01 * float((ahead - w).norm()):
@@ -60,8 +72,9 @@ def first_step(G, F, w, powers=8, halvings=40):
 
 
 def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
-    """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its residual (8):
-    dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y - centre)|, with r as in (46)."""
+    """hscg-2020, Lemma 3.1: the pair x = prox_{eta R}(w - eta grad), y = y*(F(x)), and a bound on its
+    residual (8): dist(0, F'(x)' K y + dR(x)) + dist(0, K' F(x) - dpsi(y)) <= |r| + |lam (y -
+    centre)|, with r as in (46)."""
     at = F.whole(w)
     s, direct = F.slope(w, at.value)
     gradient = at.pull(s) + direct
@@ -78,7 +91,8 @@ def approximate_kkt(solver: VectorSolver, data, F, w, c, h: VectorSettings):
 
 
 def gradients(solver: VectorSolver, data, w, c, h: VectorSettings, rng):
-    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values so far."""
+    """The gradients at w by one minibatch after another, the slope of phi at the mean of their values
+    so far."""
     data = SimpleNamespace(**{**vars(data), "waiting": {}})
     F, u, k = oracle_of(solver, data, rng, c, SimpleNamespace(w=w, oracles=0), h), 0.0, 0
     while True:
@@ -111,12 +125,17 @@ def open_epoch(run, solver: VectorSolver, F, h: VectorSettings):
     run.left = run.state.length
 
 
-def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None, reason=""):
-    """Steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and the average of its second
-    half's. Why the run ends, or "". ``keep`` has the state after each step."""
+def take_steps(
+    run, solver: VectorSolver, F, h: VectorSettings, iterations, oracles, ended, keep=None, reason=""
+):
+    """Steps to the next look or the end of the epoch, unless there is a ``reason`` to end before, and
+    the average of its second half's. Why the run ends, or "". ``keep`` has the state after each
+    step."""
     state = run.state
     while run.left > run.pause and not reason:
-        solver.schedule.move(h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf)))
+        solver.schedule.move(
+            h, run.eta, max(run.count / (iterations or math.inf), state.oracles / (oracles or math.inf))
+        )
         solver.update(state, F, h)
         state.t += 1
         run.count += 1
@@ -129,8 +148,8 @@ def take_steps(run, solver: VectorSolver, F, h: VectorSettings, iterations, orac
 
 
 def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
-    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or as the schedule says the
-    last. Returns the value of the last, and whether it is finite."""
+    """Of the last iterate and the epoch's average: the best point so far if it has a smaller merit, or
+    as the schedule says the last. Returns the value of the last, and whether it is finite."""
     w, last = run.state.w, solver.schedule.keeps_last
     value, chosen = least(solver, data, [w] if last else [w, run.average], h.weight)
     if merit(value, h.weight) < merit(run.value, h.weight) or last:
@@ -142,11 +161,15 @@ def keep_the_better(run, solver: VectorSolver, data, h: VectorSettings):
 
 
 def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
-    """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken back. The next is longer."""
+    """An epoch that gained nothing shrinks the step; one that diverged, as ``last`` says, is taken
+    back. The next is longer."""
     state, run.left, adapts = run.state, 0, solver.schedule.adapts
     state.epoch += 1
     best = merit(run.value, h.weight)
-    run.calm = 0 if run.held - best >= h.gain * abs(best) else run.calm + 1
+    if run.held - best >= h.gain * abs(best):
+        run.calm = 0
+    else:
+        run.calm = run.calm + 1
     if run.calm and adapts:
         h.eta *= h.shrink
     if adapts and not merit(last, h.weight) <= run.first + 0.1 * abs(run.first):
@@ -156,19 +179,33 @@ def close_epoch(run, solver: VectorSolver, last, h: VectorSettings):
 
 
 def solve(
-    solver: VectorSolver, data, *, seed=0, device="cpu", dtype=None, seconds=30.0, iterations=None, oracles=None,
-    progress=None, stop=None, tol=None, exact=None, share=None, planned=None, keep=None,
-):  # fmt: skip
-    """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more, or until the KKT residual
-    is at most ``tol`` in two looks running. Returns the best point seen, or as the schedule says the last. Epochs are not
-    ``planned`` by the budget.
+    solver: VectorSolver,
+    data,
+    *,
+    seed=0,
+    device="cpu",
+    dtype=None,
+    seconds=30.0,
+    iterations=None,
+    oracles=None,
+    progress=None,
+    stop=None,
+    tol=None,
+    exact=None,
+    share=None,
+    planned=None,
+    keep=None,
+):
+    """Run to the end of the budget (``share``: in counted seconds), or until epochs gain nothing more,
+    or until the KKT residual is at most ``tol`` in two looks running. Returns the best point seen,
+    or as the schedule says the last. Epochs are not ``planned`` by the budget.
 
-    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None. ``keep``: as of the loop over
-    blocks.
+    ``broken`` is the step by which iterates were not finite (their epoch was taken back), or None.
+    ``keep``: as of the loop over blocks.
 
-    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and at the next look (``pause``),
-    its average and the merit that it began with (``held``); the best point so far and its value; the first merit; steps
-    (``count``), epochs without a gain.
+    ``run`` is where it stands: the algorithm's state; the epoch's length, the steps left in it, and
+    at the next look (``pause``), its average and the merit that it began with (``held``); the best
+    point so far and its value; the first merit; steps (``count``), epochs without a gain.
     """
     began, dtype = started(keep), dtype or torch.float32
     work = pricing()
@@ -180,21 +217,32 @@ def solve(
     run = SimpleNamespace(state=state, left=0, length=h.stage, count=0, calm=0, broken=None)
     F = oracle_of(solver, data, rng, c, state, h, lambda: ended(run.count, state.oracles) != "")
     run.c, run.h, run.rng, run.waiting, run.ahead, run.work = c, h, rng, data.waiting, F.ahead, work
-    few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))] if solver.rows > h.probe else []
+    if solver.rows > h.probe:
+        few = [F.batch() for _ in range(math.ceil(h.probe / solver.samples))]
+    else:
+        few = []
 
     def G(x):
-        at = F.pooled(x, few) if few else F.whole(x)
+        if few:
+            at = F.pooled(x, few)
+        else:
+            at = F.whole(x)
         s, direct = F.slope(x, at.value)
         return at.pull(s) + direct
 
     def minibatches(x, y, held):
-        return gradients(solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count))
+        return gradients(
+            solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
+        )
 
     spare(h, few, priced(lambda: G(state.w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, state.w, G, rng, h.halvings), state.w.clone()
     run.best = first.clone()
     set_out(run, solver, quick, F, h, c, G)
-    work.look, work.call = priced(lambda: value_at(solver, quick, state.w))[1], call_price(solver, data, state.w, c, h)
+    work.look, work.call = (
+        priced(lambda: value_at(solver, quick, state.w))[1],
+        call_price(solver, data, state.w, c, h),
+    )
     watch = watching(tol, work.look, work.call * solver.samples)
     run.first, run.worst = merit(run.value, h.weight), run.value[2]
     history: list = []
@@ -205,7 +253,10 @@ def solve(
             if not run.left:
                 open_epoch(run, solver, F, h)
             run.pause = max(run.left - h.look, 0)
-        reason = ended(run.count, state.oracles) if inside else ""
+        if inside:
+            reason = ended(run.count, state.oracles)
+        else:
+            reason = ""
         inside, reason = False, take_steps(run, solver, F, h, iterations, oracles, ended, keep, reason)
         last, finite = keep_the_better(run, solver, quick, h)
         if not run.left or not finite:
@@ -215,11 +266,24 @@ def solve(
             run.worst = last[2]
         entry = {"iteration": run.count, "oracles": state.oracles, "eta": h.eta}
         work.looks = watch.spent + 3 * work.look * (len(history) + 1)
-        entry |= observe(watch, solver, exact, run.best, run.value, c, h, worked(work, run.count, state.oracles), minibatches)
+        entry |= observe(
+            watch,
+            solver,
+            exact,
+            run.best,
+            run.value,
+            c,
+            h,
+            worked(work, run.count, state.oracles),
+            minibatches,
+        )
         record(history, progress, began, run.value, h.weight, **entry)
         if not reason and schedule.adapts:
             reason = reached(watch) or ("epochs gain nothing more" if run.calm >= h.patience else "")
-    pair = approximate_kkt(solver, exact, F, run.best, c, h) if solver.squares and solver.rows <= h.pass_limit else None
+    if solver.squares and solver.rows <= h.pass_limit:
+        pair = approximate_kkt(solver, exact, F, run.best, c, h)
+    else:
+        pair = None
     if pair is not None and not schedule.keeps_last:
         if merit(value_at(solver, quick, pair.w), h.weight) <= merit(run.value, h.weight):
             run.best = pair.w
@@ -228,8 +292,20 @@ def solve(
     w = run.best.double()
     solver.project(w, 0.0)  # to double precision
     return SimpleNamespace(
-        w=w, c=c, h=h, eta=run.eta, history=history, iterations=run.count, seconds=time.perf_counter() - began,
-        reason=reason, status=status(stop, schedule.adapts and watch.held >= 2), broken=run.broken, exact=exact,
-        epsilon=pair and pair.epsilon, timed=work.timed, worked=worked(work, run.count, state.oracles),
-        planned=None, first=first,
-    )  # fmt: skip
+        w=w,
+        c=c,
+        h=h,
+        eta=run.eta,
+        history=history,
+        iterations=run.count,
+        seconds=time.perf_counter() - began,
+        reason=reason,
+        status=status(stop, schedule.adapts and watch.held >= 2),
+        broken=run.broken,
+        exact=exact,
+        epsilon=pair and pair.epsilon,
+        timed=work.timed,
+        worked=worked(work, run.count, state.oracles),
+        planned=None,
+        first=first,
+    )

@@ -1,5 +1,5 @@
-"""What steps on the vector F(w) of all inner expectations may ask for: its values and derivatives by samples or by full passes,
-the slope of phi around it, the prox of R. The emitter copies it."""
+"""What steps on the vector F(w) of all inner expectations may ask for: its values and derivatives by
+samples or by full passes, the slope of phi around it, the prox of R. The emitter copies it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from fccomodel.core.lazy import torch
 
 
 def linearised(f, w):
-    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse differentiation."""
+    """f(w) in R^q; ``pull(s)`` = J(w)' s; ``matrix()`` = J(w), q x p; ``push(d)`` = J(w) d, by reverse
+    differentiation."""
     x = w.detach().clone().requires_grad_()
     with torch.enable_grad():
         value = f(x)
-        value = value if value.requires_grad else value + 0 * x.sum()  # constants have a derivative too
+        # constants have a derivative too
+        if value.requires_grad:
+            value = value
+        else:
+            value = value + 0 * x.sum()
 
     def pull(s):
         with torch.enable_grad():
@@ -27,7 +32,9 @@ def linearised(f, w):
         if len(rows) <= 8:  # fewer than it pays to batch
             return torch.stack([pull(s) for s in rows])
         rows = rows.split(32)  # so many passes backwards at once
-        return torch.cat([torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows])
+        return torch.cat(
+            [torch.autograd.grad(value, x, s, retain_graph=True, is_grads_batched=True)[0] for s in rows]
+        )
 
     def push(d):
         with torch.enable_grad():
@@ -39,25 +46,33 @@ def linearised(f, w):
 
 
 def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late=lambda: False):
-    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of one g_i at one sample).
+    """What a step may ask for; ``state.oracles`` counts the calls (one: the value and derivative of
+    one g_i at one sample).
 
     batch()            the next minibatch                       sample(w, batch)   F(w; batch), linearised
     whole(w)           F(w) by a full pass, linearised          value(w)           F(w) alone
-    pooled(w, batches) F(w) by several minibatches, linearised  many(w)            F(w) by a full pass, or 100 minibatches
-    mean(w, batches)   F(w) by several minibatches, alone
-    slope(w, u, gamma) the derivatives of phi in u and in w, its smoothing parameters times gamma; by ``chosen`` samples of phi
-    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w), a new vector
+                       pooled(w, batches) F(w) by several minibatches, linearised  many(w)
+                       F(w) by a full pass, or 100 minibatches
+    mean(w, batches)   F(w) by several minibatches, alone slope(w, u, gamma) the derivatives of phi
+                       in u and in w, its smoothing parameters times gamma; by ``chosen`` samples of
+                       phi
+    phi(w, u)          its value                                prox(w, step)      prox_{step R}(w),
+                       a new vector
     keep               the Jacobian is kept as a q x p matrix; else, and where q > 128, products with it
-    smoothing          phi has kinks                             share              of all samples in a minibatch
+    smoothing          phi has kinks                             share              of all samples
+                       in a minibatch
     partial            phi is had by samples
-    late()             the budget is used up               ahead              batches drawn before they are asked for
+    late()             the budget is used up               ahead              batches drawn before
+                       they are asked for
     """
     ahead: list = []
 
     def batch():
         if not ahead:
             parts = solver.draw(data, rng, solver.block)
-            ahead.extend(zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * solver.block)
+            ahead.extend(
+                zip(*(part.unbind() for part in parts), strict=True) if parts else [()] * solver.block
+            )
         return ahead.pop(0)
 
     def sample(w, chosen):
@@ -66,7 +81,9 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
 
     def pooled(w, batches):
         state.oracles += solver.samples * len(batches)
-        return linearised(lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w)
+        return linearised(
+            lambda x: sum(solver.inner(data, x, chosen, h) for chosen in batches) / len(batches), w
+        )
 
     def mean(w, batches):
         state.oracles += solver.samples * len(batches)
@@ -86,11 +103,17 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         return solver.inner_full(data, w, h)
 
     def slope(w, u, gamma=1.0, chosen=None):
-        scaled = h if gamma == 1 else h.smoothed(lambda lam: gamma * lam)
+        if gamma == 1:
+            scaled = h
+        else:
+            scaled = h.smoothed(lambda lam: gamma * lam)
         y, x = u.detach().clone().requires_grad_(), w.detach().clone().requires_grad_()
         with torch.enable_grad():
             part = solver.outer_part if chosen is not None else None
-            taped = solver.outer(data, x, y, c, scaled) if part is None else part(data, x, y, c, chosen, scaled)
+            if part is None:
+                taped = solver.outer(data, x, y, c, scaled)
+            else:
+                taped = part(data, x, y, c, chosen, scaled)
         return torch.autograd.grad(taped, (y, x), allow_unused=True, materialize_grads=True)
 
     def phi(w, u):
@@ -101,8 +124,20 @@ def oracle_of(solver: VectorSolver, data, rng, c, state, h: VectorSettings, late
         return w
 
     return SimpleNamespace(
-        batch=batch, sample=sample, pooled=pooled, mean=mean, many=many, whole=whole, value=value, slope=slope, phi=phi,
-        prox=prox, late=late, ahead=ahead, partial=solver.outer_part is not None,
-        keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix, smoothing=solver.centred,
+        batch=batch,
+        sample=sample,
+        pooled=pooled,
+        mean=mean,
+        many=many,
+        whole=whole,
+        value=value,
+        slope=slope,
+        phi=phi,
+        prox=prox,
+        late=late,
+        ahead=ahead,
+        partial=solver.outer_part is not None,
+        keep=solver.components <= 128 and solver.components * len(state.w) <= h.matrix,
+        smoothing=solver.centred,
         share=min(1.0, solver.samples / solver.rows) if solver.rows else 1.0,
-    )  # fmt: skip
+    )

@@ -1,5 +1,5 @@
-"""One model for several values of its params, each solve from the answer before: ``sweep``; for the weight of a regulariser from
-where zero is optimal, ``path``."""
+"""One model for several values of its params, each solve from the answer before: ``sweep``; for the
+weight of a regulariser from where zero is optimal, ``path``."""
 
 from __future__ import annotations
 

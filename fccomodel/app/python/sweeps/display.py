@@ -25,17 +25,31 @@ def table(sweep: Sweep) -> RenderableType:
         made.add_column(Text(name), justify="left" if not name else "right", overflow="fold")
     for point in sweep.points:
         made.add_row(*_row(point, sweep.params, labels))
-    counted = f"{len(sweep)} of {sweep.count} values" if len(sweep) < sweep.count else f"{sweep.count} values"
+    if len(sweep) < sweep.count:
+        counted = f"{len(sweep)} of {sweep.count} values"
+    else:
+        counted = f"{sweep.count} values"
     legend = "slope: change of the optimal value per unit of the param"
     legend += "; columns by label: multipliers" if labels else ""
-    hidden = len({label for p in sweep.points if p.outcome for label in p.outcome.report.constraints}) - len(labels)
-    legend += f" (the {len(labels)} largest; .rows has all)" if hidden > 0 else ""
-    parts: list[RenderableType | None] = [title(problem.name, [problem.objective.sense, ", ".join(sweep.params), counted]), made]
+    hidden = len({label for p in sweep.points if p.outcome for label in p.outcome.report.constraints}) - len(
+        labels
+    )
+    if hidden > 0:
+        legend += f" (the {len(labels)} largest; .rows has all)"
+    else:
+        legend += ""
+    parts: list[RenderableType | None] = [
+        title(problem.name, [problem.objective.sense, ", ".join(sweep.params), counted]),
+        made,
+    ]
     parts += [Text(""), Text(legend, style="dim")]
     parts += [Text(f"caution: {one}", style="yellow") for one in sweep.cautions]
     failed = [point for point in sweep.points if point.outcome is None]
     parts += [Text(f"{_values(point)}: {point.error}") for point in failed]
-    parts += [Text("Interrupted: the values that were done are shown.")] if sweep.interrupted else []
+    if sweep.interrupted:
+        parts += [Text("Interrupted: the values that were done are shown.")]
+    else:
+        parts += []
     return page(parts)
 
 
@@ -55,16 +69,32 @@ def _row(point: Point, params: tuple[str, ...], labels: list[str]) -> list[Text]
         return [*map(Text, shown), *(Text("-") for _ in range(4 + len(labels))), Text("failed")]
     report, solution = point.outcome.report, point.outcome.solution
     slope = point.slopes[params[-1]]
-    cells = [number(report.objective), "-" if slope is None else number(slope, 4), residual(report.feasibility)]
+    cells = [
+        number(report.objective),
+        "-" if slope is None else number(slope, 4),
+        residual(report.feasibility),
+    ]
     rows = report.constraints
     cells += [number(rows[label].multiplier, 4) if label in rows else "-" for label in labels]
     steps = f"{solution.iterations:,}" + (f"+{solution.passes:,}" if solution.passes else "")
-    status = "solved" if report.solved else point.outcome.status if point.outcome.status != "stopped" else "not solved"
-    return [*map(Text, shown), *map(Text, cells), Text(steps), Text(status, style="" if report.solved else "bold")]
+    if report.solved:
+        status = "solved"
+    elif point.outcome.status != "stopped":
+        status = point.outcome.status
+    else:
+        status = "not solved"
+    return [
+        *map(Text, shown),
+        *map(Text, cells),
+        Text(steps),
+        Text(status, style="" if report.solved else "bold"),
+    ]
 
 
 def _value(value: Any) -> str:
-    return number(value) if isinstance(value, float | int) else str(value)
+    if isinstance(value, float | int):
+        return number(value)
+    return str(value)
 
 
 def _values(point: Point) -> str:

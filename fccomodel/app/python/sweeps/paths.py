@@ -20,7 +20,8 @@ from fccomodel.normal_form import Prox, normalise
 
 #: Weights tried at most until zero is optimal, each so many times the one before.
 MOST, TIMES = 40, 10.0
-#: How exactly the least is found, relative; by how much a path begins above it, in spite of rounding; what counts as zero.
+#: How exactly the least is found, relative; by how much a path begins above it, in spite of
+#: rounding; what counts as zero.
 EXACT, ABOVE, NEAR, TINY = 1e-13, 1e-9, 1e-6, 1e-200
 
 
@@ -35,7 +36,8 @@ def path(
     ratio: float,
     progress: Told | None = None,
 ) -> Sweep:
-    """``count`` weights from the least at which zero is optimal down to ``ratio`` of it, each solve from the one before."""
+    """``count`` weights from the least at which zero is optimal down to ``ratio`` of it, each solve
+    from the one before."""
     if count < 1 or not 0 < ratio < 1:
         refuse(errors.not_a_path(count, ratio))
     weight = Weight.of(bound, name)
@@ -46,9 +48,11 @@ def path(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weight:
-    """A param that is a factor of regularisers of one variable, by which they measure its distance from zero.
+    """A param that is a factor of regularisers of one variable, by which they measure its distance
+    from zero.
 
-    here    a value of it        proxes  the variable's regularisers there, in order, and which coefficients have the factor
+    here    a value of it        proxes  the variable's regularisers there, in order, and which
+            coefficients have the factor
     """
 
     param: str
@@ -77,18 +81,27 @@ class Weight:
         except FccoError:
             return None
         pairs = list(zip(one, two, strict=False))
-        grown = [frozenset(n for n, v in a.coefficients.items() if b.coefficients.get(n) != v) for a, b in pairs]
+        grown = [
+            frozenset(n for n, v in a.coefficients.items() if b.coefficients.get(n) != v) for a, b in pairs
+        ]
         names = {a.variable for (a, _), some in zip(pairs, grown, strict=True) if some}
         if len(one) != len(two) or len(names) != 1:
             return None
         own = [(a, b, some) for (a, b), some in zip(pairs, grown, strict=True) if a.variable in names]
-        doubled = all(np.isclose(b.coefficients[n], 2 * a.coefficients[n], rtol=1e-9) for a, b, some in own for n in some)
+        doubled = all(
+            np.isclose(b.coefficients[n], 2 * a.coefficients[n], rtol=1e-9)
+            for a, b, some in own
+            for n in some
+        )
         if not doubled or any(a.centre is not None for a, *_ in own):
             return None
-        return cls(param=param, variable=names.pop(), here=here, proxes=tuple((a, some) for a, _, some in own))
+        return cls(
+            param=param, variable=names.pop(), here=here, proxes=tuple((a, some) for a, _, some in own)
+        )
 
     def zero(self, gradient: np.ndarray, at: float) -> bool:
-        """Whether zero minimises gradient.w + r(w) with the weight ``at``: the prox of r takes -gradient to 0."""
+        """Whether zero minimises gradient.w + r(w) with the weight ``at``: the prox of r takes
+        -gradient to 0."""
         import torch
 
         moved = -torch.from_numpy(np.asarray(gradient, dtype=float))
@@ -110,20 +123,30 @@ class Weight:
             refuse(errors.never_zero(self.param, self.variable))
         while high - low > EXACT * high and high > TINY:
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if self.zero(gradient, middle) else (middle, high)
+            if self.zero(gradient, middle):
+                low, high = (low, middle)
+            else:
+                low, high = (middle, high)
         return high * (1 + ABOVE)
 
 
 def _proxes(bound: Bound, param: str, value: float) -> tuple[Prox, ...]:
     """The regularisers that have a prox, for a value of a param; none where that decides sizes or sets."""
     other = rebinding.with_values(bound, {param: value})
-    return () if other is None else normalise(bound.problem, other).prox
+    if other is None:
+        return ()
+    return normalise(bound.problem, other).prox
 
 
 def _least(
-    compiled: pipeline.Compiled, binding: pipeline.Binding, bound: Bound, weight: Weight, chosen: options.Origins
+    compiled: pipeline.Compiled,
+    binding: pipeline.Binding,
+    bound: Bound,
+    weight: Weight,
+    chosen: options.Origins,
 ) -> float:
-    """The least weight at which zero is optimal: by the gradient of all else there, the other variables at their best."""
+    """The least weight at which zero is optimal: by the gradient of all else there, the other
+    variables at their best."""
     at = weight.least(gradient_at_zero(bound, weight.variable, {}, {}))
     if len(bound.problem.variables) == 1 and not bound.problem.constraints:
         return at
@@ -142,16 +165,21 @@ def _least(
 def gradient_at_zero(
     bound: Bound, variable: str, point: Mapping[str, np.ndarray], multipliers: Mapping[str, float]
 ) -> np.ndarray:
-    """The gradient of the minimised Lagrangian by a variable at zero, other variables at the point (zero where it has none). Of
-    the regularisers, which are least there, it has the subgradient 0."""
+    """The gradient of the minimised Lagrangian by a variable at zero, other variables at the point
+    (zero where it has none). Of the regularisers, which are least there, it has the subgradient 0."""
     import torch
 
     from fccomodel.evaluation.interpret import Evaluator
     from fccomodel.evaluation.sets import elements
     from fccomodel.report.point.system import functions
 
-    shapes = {name: elements.shape(bound, v.shape) for name, v in bound.problem.variables.items() if v.net is None}
-    values = {name: torch.as_tensor(np.array(point.get(name, np.zeros(shape)), dtype=float)) for name, shape in shapes.items()}
+    shapes = {
+        name: elements.shape(bound, v.shape) for name, v in bound.problem.variables.items() if v.net is None
+    }
+    values = {
+        name: torch.as_tensor(np.array(point.get(name, np.zeros(shape)), dtype=float))
+        for name, shape in shapes.items()
+    }
     values[variable] = torch.zeros(shapes[variable], dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         objective, constraints, labels, _ = functions(Evaluator(bound, values))
@@ -159,7 +187,10 @@ def gradient_at_zero(
         nu = torch.tensor([multipliers.get(label, 0.0) for label in labels], dtype=torch.float64)
         total = total + (nu * constraints)[nu != 0].sum()
         (found,) = torch.autograd.grad(total, values[variable], allow_unused=True)
-    gradient = np.zeros(shapes[variable]) if found is None else found.numpy()
+    if found is None:
+        gradient = np.zeros(shapes[variable])
+    else:
+        gradient = found.numpy()
     if not np.isfinite(gradient).all():
         refuse(errors.no_gradient_at_zero(variable))
     return gradient

@@ -23,9 +23,13 @@ FAR = 50.0
 
 
 def tradeoff(sweep: Sweep, param: str | None = None) -> Figure:
-    """The optimal value against a param (the last unless named), a curve for each combination of the others; short lines are the
-    slopes that the multipliers tell. F0805 for a param that was not swept, F0529 without matplotlib."""
-    name = sweep.params[-1] if param is None else param
+    """The optimal value against a param (the last unless named), a curve for each combination of the
+    others; short lines are the slopes that the multipliers tell. F0805 for a param that was not
+    swept, F0529 without matplotlib."""
+    if param is None:
+        name = sweep.params[-1]
+    else:
+        name = param
     if name not in sweep.params:
         refuse(errors.not_swept(name, sweep.params))
     require()
@@ -50,7 +54,9 @@ def tradeoff(sweep: Sweep, param: str | None = None) -> Figure:
         axes.set_xlabel(name)
         axes.set_ylabel("optimal value")
         problem = sweep.compiled.problem
-        axes.set_title(f"{problem.name}: {problem.objective.sense} {problem.objective.label or ''}".rstrip(), loc="left")
+        axes.set_title(
+            f"{problem.name}: {problem.objective.sense} {problem.objective.label or ''}".rstrip(), loc="left"
+        )
         if len(groups) > 1:
             axes.legend(frameon=False)
         return figure
@@ -65,4 +71,11 @@ def _curve(axes: Axes, points: list[tuple[float, float, float | None]], key: str
             continue
         reach = SHORT * min(near)
         ends = np.array([at - reach, at + reach])
-        axes.plot(ends, value + slope * (ends - at), color=line.get_color(), linewidth=3.5, alpha=0.45, solid_capstyle="round")
+        axes.plot(
+            ends,
+            value + slope * (ends - at),
+            color=line.get_color(),
+            linewidth=3.5,
+            alpha=0.45,
+            solid_capstyle="round",
+        )

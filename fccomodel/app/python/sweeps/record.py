@@ -42,16 +42,22 @@ class Point:
             return dict.fromkeys(self.values)
         report, bound = self.outcome.report, self.outcome.bound
         multipliers = {label: row.multiplier for label, row in report.constraints.items()}
-        return {name: sensitivity.slope(bound, self.outcome.solution.variables, multipliers, name) for name in self.values}
+        return {
+            name: sensitivity.slope(bound, self.outcome.solution.variables, multipliers, name)
+            for name in self.values
+        }
 
     @property
     def row(self) -> dict[str, Any]:
-        """Params, objective, slopes, violation, multipliers by label, KKT residual, steps, passes, seconds, status, verdict."""
+        """Params, objective, slopes, violation, multipliers by label, KKT residual, steps, passes,
+        seconds, status, verdict."""
         row: dict[str, Any] = dict(self.values)
         if self.outcome is None:
             return {**row, "status": "failed", "verdict": self.error}
         report, solution = self.outcome.report, self.outcome.solution
-        row |= {"objective": report.objective} | {f"slope {name}": slope for name, slope in self.slopes.items()}
+        row |= {"objective": report.objective} | {
+            f"slope {name}": slope for name, slope in self.slopes.items()
+        }
         row |= {"violation": report.feasibility}
         row |= {f"multiplier {label}": entry.multiplier for label, entry in report.constraints.items()}
         row |= {"epsilon": report.epsilon, "steps": solution.iterations, "passes": solution.passes}
@@ -61,7 +67,8 @@ class Point:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Sweep(Shown):
-    """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results`` are those of the solves.
+    """Solves along values of params. ``print`` shows the table, ``plot()`` the trade-off; ``results``
+    are those of the solves.
 
     points       one for each combination of values that was solved, in order
     count        how many there were to solve
@@ -93,7 +100,8 @@ class Sweep(Shown):
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each point: values, objective, slopes, violation, multipliers, KKT residual, steps, passes, status."""
+        """A row for each point: values, objective, slopes, violation, multipliers, KKT residual,
+        steps, passes, status."""
         return [point.row for point in self.points]
 
     def values(self, name: str) -> list[Any]:
@@ -120,7 +128,12 @@ class Sweep(Shown):
         """What ``save`` writes as ``sweep.json``."""
         problem = self.compiled.problem
         head = {"model": problem.name, "model_hash": self.compiled.hash, "sense": problem.objective.sense}
-        tail = {"params": self.params, "rows": self.rows, "count": self.count, "interrupted": self.interrupted}
+        tail = {
+            "params": self.params,
+            "rows": self.rows,
+            "count": self.count,
+            "interrupted": self.interrupted,
+        }
         tail |= {"cautions": self.cautions}
         return results.plain(head | tail | {"versions": results.versions()})
 
@@ -134,7 +147,9 @@ class Sweep(Shown):
                     results.save(point.outcome, claimed)
         text = io.StringIO()
         rows = self.rows
-        writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer = csv.DictWriter(
+            text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n"
+        )
         writer.writeheader()
         writer.writerows(rows)
         write_text(folder / TABLE, text.getvalue())
@@ -142,7 +157,8 @@ class Sweep(Shown):
         return folder
 
     def plot(self, param: str | None = None) -> Figure:
-        """The optimal value against a param, with its slope at each value: what the multipliers say a little more of it costs."""
+        """The optimal value against a param, with its slope at each value: what the multipliers say a
+        little more of it costs."""
         from fccomodel.app.python.sweeps import plots
 
         return plots.tradeoff(self, param)
@@ -160,4 +176,7 @@ class Sweep(Shown):
         return display.to_html(table(self))
 
     def __repr__(self) -> str:
-        return f"<Sweep {self.compiled.problem.name}: {len(self)} of {self.count} values of {', '.join(self.params)}>"
+        return (
+            f"<Sweep {self.compiled.problem.name}: {len(self)} of {self.count} values of "
+            f"{', '.join(self.params)}>"
+        )

@@ -19,7 +19,8 @@ from fccomodel.data.bound import Bound
 from fccomodel.pipeline import starts
 from fccomodel.plan.start import Start
 
-#: A curve through answers is continued for at most so many times the distance of the last two; through so many at most.
+#: A curve through answers is continued for at most so many times the distance of the last two;
+#: through so many at most.
 FARTHEST, KNOWN = 2.0, 4
 
 #: What is told of a sweep as it goes: the point solved last, how many there are, of how many.
@@ -37,10 +38,12 @@ def sweep(
     show: Iterable[str] = (),
     progress: Told | None = None,
 ) -> Sweep:
-    """A solve for each combination of the params' values, in order, the last param's first; Ctrl-C keeps what is done.
+    """A solve for each combination of the params' values, in order, the last param's first; Ctrl-C
+    keeps what is done.
 
-    Each begins where its neighbour ended, on the curve through the four before at most. Raises what the first solve
-    raises, and F0518, F0520 for params that there are not and values that they do not take, before any solve.
+    Each begins where its neighbour ended, on the curve through the four before at most. Raises what
+    the first solve raises, and F0518, F0520 for params that there are not and values that they do
+    not take, before any solve.
     """
     names, lists = list(values), [_listed(name, given) for name, given in values.items()]
     if not names or not all(lists):
@@ -76,7 +79,13 @@ def sweep(
             progress(points[-1], len(points), len(cells))
         if interrupted:
             break
-    return Sweep(compiled=compiled, params=tuple(names), points=tuple(points), count=len(cells), interrupted=interrupted)
+    return Sweep(
+        compiled=compiled,
+        params=tuple(names),
+        points=tuple(points),
+        count=len(cells),
+        interrupted=interrupted,
+    )
 
 
 def _listed(name: str, given: Any) -> list[Any]:
@@ -100,10 +109,14 @@ def _planned(
     lists: Sequence[list[Any]],
     done: Mapping[tuple[int, ...], pipeline.Outcome],
 ) -> pipeline.Planned:
-    """The plan for one combination, by the neighbour's algorithm as long as that has the same guarantee, with its start."""
+    """The plan for one combination, by the neighbour's algorithm as long as that has the same
+    guarantee, with its start."""
     own = "holdout" not in chosen and (chosen.get("seed", (0,))[0] == 0 or not compiled.problem.nets)
     near = next((other for other in _neighbours(cell) if other in done), None)
-    like = None if near is None else done[near].planned
+    if near is None:
+        like = None
+    else:
+        like = done[near].planned
     planned = pipeline.plan(compiled, binding, chosen, bound=bound if own else None, like=like)
     if near is None:
         return starting.begun(planned, start)
@@ -134,7 +147,15 @@ def _before(
     except TypeError:  # of arrays
         return last
     steps = [abs(a - b) for a, b in itertools.pairwise((now, *places))]
-    count = sum(1 for _ in itertools.takewhile(lambda pair: 0 < pair[0] <= FARTHEST * pair[1], itertools.pairwise(steps))) + 1
+    count = (
+        sum(
+            1
+            for _ in itertools.takewhile(
+                lambda pair: 0 < pair[0] <= FARTHEST * pair[1], itertools.pairwise(steps)
+            )
+        )
+        + 1
+    )
     if count == 1 or len(set(places[:count])) < count:
         return last
     answers = [starts.after(planned, done[other].planned, done[other].solution) for other in known[:count]]

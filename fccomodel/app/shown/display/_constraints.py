@@ -1,4 +1,5 @@
-"""The constraints' table: both sides as written, the value, the multiplier; large families folded to their worst members."""
+"""The constraints' table: both sides as written, the value, the multiplier; large families folded to
+their worst members."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ from fccomodel.core import ir
 if TYPE_CHECKING:
     from fccomodel.report import Row
 
-TOLERANCE = 1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
+TOLERANCE = (
+    1e-3  # a constraint violated by no more than this is marked as satisfied; its value is shown in any case
+)
 MOST_ROWS = 12
 CONVENTION = "value: left - right (of >=, right - left): at most 0 where it holds"
 
@@ -27,7 +30,9 @@ def kinds(problem: ir.Problem) -> dict[str, str]:
 
 def violation(label: str, value: float, kind: Mapping[str, str]) -> float:
     """By how much a constraint or a member of a family is broken: below 0 where there is room."""
-    return abs(value) if kind.get(label.partition("[")[0]) == "eq" else value
+    if kind.get(label.partition("[")[0]) == "eq":
+        return abs(value)
+    return value
 
 
 def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
@@ -43,12 +48,21 @@ def constraints(rows: Mapping[str, Row], kind: Mapping[str, str]) -> Table:
         families.setdefault(label.partition("[")[0], []).append(label)
 
     broken = {label: violation(label, row.value, kind) for label, row in rows.items()}
-    most = MOST_ROWS if len(rows) <= MOST_ROWS else max(1, MOST_ROWS // len(families))
+    if len(rows) <= MOST_ROWS:
+        most = MOST_ROWS
+    else:
+        most = max(1, MOST_ROWS // len(families))
     for name, labels in sorted(families.items(), key=lambda family: -max(map(broken.__getitem__, family[1]))):
-        shown = labels if len(labels) <= most else sorted(labels, key=broken.__getitem__, reverse=True)[:most]
+        if len(labels) <= most:
+            shown = labels
+        else:
+            shown = sorted(labels, key=broken.__getitem__, reverse=True)[:most]
         for label in shown:
             row, good = rows[label], broken[label] <= TOLERANCE
-            mark = Text("✓", style="green") if good else Text("✗", style="bold red")
+            if good:
+                mark = Text("✓", style="green")
+            else:
+                mark = Text("✗", style="bold red")
             value = Text(f"{row.value:+.1e}" if row.value else "0", style="" if good else "red")
             table.add_row(mark, Text(label), _written(row), value, number(row.multiplier, 4))
         if hidden := [broken[label] for label in labels if label not in set(shown)]:
@@ -66,4 +80,8 @@ def _written(row: Row) -> str:
 def complementarities(rows: Mapping[str, Row]) -> list[str]:
     """The products of multipliers and values, those of the largest."""
     worst = sorted(rows, key=lambda label: -rows[label].complementarity)[:MOST_ROWS]
-    return [f"{label}: |ν c| {residual(rows[label].complementarity)}" for label in worst if rows[label].complementarity]
+    return [
+        f"{label}: |ν c| {residual(rows[label].complementarity)}"
+        for label in worst
+        if rows[label].complementarity
+    ]

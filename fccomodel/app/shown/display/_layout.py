@@ -18,26 +18,32 @@ from fccomodel.core.quoting import visible
 WIDTH = 80
 
 
-# ------------------------------------------------------------------------------------------------------------- numbers
+# ------------------------------------------------------------------------------------------ numbers
 def number(value: float | None, digits: int = 6) -> str:
     """Six significant digits, for objectives and multipliers, or as many as are asked for."""
     if value is None:
         return "-"
-    return f"{value:.{digits}g}" if math.isfinite(value) else str(value)
+    if math.isfinite(value):
+        return f"{value:.{digits}g}"
+    return str(value)
 
 
 def residual(value: float | None) -> str:
     """Two significant digits in powers of ten, for what should be zero."""
     if value is None or math.isnan(value):
         return "-"
-    return "0" if value == 0 else f"{value:.1e}"
+    if value == 0:
+        return "0"
+    return f"{value:.1e}"
 
 
 def rate(value: float | None) -> str:
     """Steps per second, to three digits."""
     if not value or not math.isfinite(value):
         return "-"
-    return f"{value / 1000:.3g}k" if value >= 1000 else f"{value:.3g}"
+    if value >= 1000:
+        return f"{value / 1000:.3g}k"
+    return f"{value:.3g}"
 
 
 def duration(seconds: float | None) -> str:
@@ -48,12 +54,15 @@ def duration(seconds: float | None) -> str:
     if whole < 60:
         return f"{whole} s"
     hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+    if hours:
+        return f"{hours}:{minutes:02}:{whole % 60:02}"
+    return f"{minutes}:{whole % 60:02}"
 
 
-# --------------------------------------------------------------------------------------------------------------- pages
+# -------------------------------------------------------------------------------------------- pages
 class Safe(Console):
-    """A console on which a user's text is text alone: what would control a terminal is shown as an escape code."""
+    """A console on which a user's text is text alone: what would control a terminal is shown as an
+    escape code."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         if isinstance(renderable, Text) and (plain := visible(renderable.plain, "\n\t")) != renderable.plain:
@@ -66,8 +75,13 @@ class Safe(Console):
 
 def terminal(file: TextIO) -> Console:
     """A console 80 columns wide at most: a report reads the same in a wide window and in a file."""
-    console = Safe(file=file, highlight=False, soft_wrap=False, markup=False, emoji=False, force_jupyter=False)
-    console.width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    console = Safe(
+        file=file, highlight=False, soft_wrap=False, markup=False, emoji=False, force_jupyter=False
+    )
+    if console.is_terminal:
+        console.width = min(console.width, WIDTH)
+    else:
+        console.width = WIDTH
     return console
 
 
@@ -86,7 +100,8 @@ def page(parts: list[RenderableType | None]) -> RenderableType:
 
 
 def section(name: str, lines: list[Any]) -> RenderableType | None:
-    """A name in the margin and lines beside it, marked where there are several; nothing where there are none."""
+    """A name in the margin and lines beside it, marked where there are several; nothing where there
+    are none."""
     if not lines:
         return None
     table = Table.grid(padding=(0, 1, 0, 0))
@@ -101,7 +116,12 @@ def section(name: str, lines: list[Any]) -> RenderableType | None:
 
 def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
     """The same without colours, as a string."""
-    plain: dict[str, Any] = {"color_system": None, "force_terminal": False, "force_jupyter": False, "legacy_windows": False}
+    plain: dict[str, Any] = {
+        "color_system": None,
+        "force_terminal": False,
+        "force_jupyter": False,
+        "legacy_windows": False,
+    }
     console = Safe(file=io.StringIO(), width=width, markup=False, emoji=False, **plain)
     console.print(renderable)
     text = console.file.getvalue()  # type: ignore[attr-defined]
@@ -110,7 +130,9 @@ def to_text(renderable: RenderableType, *, width: int = WIDTH) -> str:
 
 def seconds(value: float) -> str:
     """A time, in seconds where it is short."""
-    return f"{value:.1f} s" if value < 60 else duration(value)
+    if value < 60:
+        return f"{value:.1f} s"
+    return duration(value)
 
 
 #: How a page is shown in a notebook: as wide as in a terminal, in colours of the notebook's own.
@@ -120,6 +142,14 @@ CODE = '<pre style="font-family:monospace;line-height:1.25;white-space:pre">{cod
 def to_html(renderable: RenderableType, *, width: int = WIDTH) -> str:
     """The same for a notebook: emphasis and colours inside one ``<pre>``."""
     plain: dict[str, Any] = {"force_terminal": True, "force_jupyter": False, "legacy_windows": False}
-    console = Safe(file=io.StringIO(), width=width, record=True, markup=False, emoji=False, color_system="standard", **plain)
+    console = Safe(
+        file=io.StringIO(),
+        width=width,
+        record=True,
+        markup=False,
+        emoji=False,
+        color_system="standard",
+        **plain,
+    )
     console.print(renderable)
     return console.export_html(inline_styles=True, code_format=CODE)

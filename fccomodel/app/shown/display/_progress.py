@@ -28,7 +28,8 @@ Callback = Callable[[News], None]
 def watched(
     console: Console, panel: Callable[[News, float], RenderableType], line: Callback[News], *, quiet: bool
 ) -> Iterator[Callback[News] | None]:
-    """A callback for news: a live ``panel`` of them and of the seconds on a terminal, a ``line`` elsewhere, None when quiet."""
+    """A callback for news: a live ``panel`` of them and of the seconds on a terminal, a ``line``
+    elsewhere, None when quiet."""
     if quiet:
         yield None
     elif console.is_terminal:
@@ -40,17 +41,25 @@ def watched(
 
 
 def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callback[Progress] | None]:
-    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None when quiet."""
+    """A callback for a running solver: a live panel on a terminal, a line now and then elsewhere, None
+    when quiet."""
     return watched(console, _panel, _Lines(console), quiet=quiet)
 
 
 @contextmanager
 def rows_so_far(console: Console, *, quiet: bool = False) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A callback for rows that are read or written, with how many there are where that is known: a bar on a terminal."""
+    """A callback for rows that are read or written, with how many there are where that is known: a bar
+    on a terminal."""
     if quiet or not console.is_terminal:
         yield lambda what, done, total: None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows"),
+        TimeRemainingColumn(),
+    )
     with Bars(*columns, console=console, transient=True) as bars:
         bar = bars.add_task("reading", total=None)
         yield lambda what, done, total: bars.update(bar, description=what, completed=done, total=total)
@@ -59,10 +68,18 @@ def rows_so_far(console: Console, *, quiet: bool = False) -> Iterator[Callable[[
 def _panel(now: Progress, elapsed: float) -> RenderableType:
     """A bar with the time, and the figures under it."""
     left = now.seconds_left
-    done = elapsed / (elapsed + left) if left is not None and elapsed + left > 0 else None
+    if left is not None and elapsed + left > 0:
+        done = elapsed / (elapsed + left)
+    else:
+        done = None
     head = Table.grid(padding=(0, 2), expand=False)
-    bar = ProgressBar(total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None)
-    remaining = f"{duration(left)} left" if left is not None else ""
+    bar = ProgressBar(
+        total=None if done is None else 1.0, completed=done or 0.0, width=24, pulse=done is None
+    )
+    if left is not None:
+        remaining = f"{duration(left)} left"
+    else:
+        remaining = ""
     head.add_row(Text(stage(now), style="bold"), bar, duration(elapsed), Text(remaining, style="dim"))
     figures = Text("  ").join(_figures(now))
     rows: list[RenderableType] = [head, figures]
@@ -73,7 +90,9 @@ def _panel(now: Progress, elapsed: float) -> RenderableType:
 
 def stage(now: Progress) -> str:
     """The part of a run that it is in: a stage of steps, or the finish."""
-    return f"stage {now.stage}" if now.passes is None else f"finish, {now.passes:,} passes"
+    if now.passes is None:
+        return f"stage {now.stage}"
+    return f"finish, {now.passes:,} passes"
 
 
 def _figures(now: Progress) -> list[Text]:
@@ -103,8 +122,14 @@ class _Lines:
             return
         self.gap = min(2 * self.gap, 60.0)
         self.due = elapsed + self.gap
-        left = f"  {duration(now.seconds_left)} left" if now.seconds_left is not None else ""
+        if now.seconds_left is not None:
+            left = f"  {duration(now.seconds_left)} left"
+        else:
+            left = ""
         figures = "  ".join(text.plain for text in _figures(now))
         self.console.print(
-            f"{stage(now)}  {duration(elapsed)}  {figures}{left}", markup=False, highlight=False, soft_wrap=True
+            f"{stage(now)}  {duration(elapsed)}  {figures}{left}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
         )

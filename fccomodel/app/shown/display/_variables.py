@@ -26,17 +26,25 @@ def _line(bound: Bound, name: str, value: np.ndarray) -> Text:
     variable = bound.problem.variables[name]
     head = Text.assemble((name, "bold"), "  ")
     if variable.net is not None:
-        return head.append(f"{value.size:,} weights of {variable.net}, norm {number(float(np.linalg.norm(value)), 4)}")
+        return head.append(
+            f"{value.size:,} weights of {variable.net}, norm {number(float(np.linalg.norm(value)), 4)}"
+        )
     if not value.ndim:
         return head.append(number(float(value), 4))
     names = _names(bound, variable.shape, value.shape)
     flat = value.ravel()
-    shown = range(flat.size) if flat.size <= WHOLE else np.argsort(-np.abs(flat), kind="stable")[:LARGEST].tolist()
+    if flat.size <= WHOLE:
+        shown = range(flat.size)
+    else:
+        shown = np.argsort(-np.abs(flat), kind="stable")[:LARGEST].tolist()
     said = ", ".join(f"{names(k)} {number(float(flat[k]), 4)}".strip() for k in shown)
     if flat.size <= WHOLE:
         return head.append(said)
     zeros = int((flat == 0).sum())
-    rest = f", {zeros:,} are 0" if zeros else ""
+    if zeros:
+        rest = f", {zeros:,} are 0"
+    else:
+        rest = ""
     return head.append(f"{flat.size:,} entries{rest}; largest: {said}")
 
 
@@ -49,6 +57,8 @@ def _names(bound: Bound, dims: ir.Shape, shape: tuple[int, ...]) -> Callable[[in
         if len(at) == 1 and axes[0] is None:
             return f"[{at[0] + 1}]"
         cell = ",".join(str(i + 1) if axis is None else axis[i] for i, axis in zip(at, axes, strict=True))
-        return cell if len(at) == 1 else f"[{cell}]"
+        if len(at) == 1:
+            return cell
+        return f"[{cell}]"
 
     return name

@@ -28,25 +28,34 @@ def to_json(
 ) -> dict[str, Any]:
     """Everything of the explanation as plain values.
 
-    ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user wrote it; of c(w) in c(w) <= 0),
-    ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and ``weak_convexity`` (a number, ``"finite"`` where one exists that is not
-    known, or None), ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature in the
-    direction that is minimised. ``nodes`` has every expression that the variables enter, outermost first: its text, its place,
-    and each of its facts with rule, reason and standing. ``algorithm``, ``via`` and ``rejected`` come from a plan; where there is
-    none, ``refused`` says what the model lacks (None elsewhere), and ``rejected`` what each of the candidates does.
+    ``objective`` and each of ``constraints`` hold ``curvature`` (of the expression as the user
+    wrote it; of c(w) in c(w) <= 0), ``smooth``, ``lipschitz``, ``gradient_lipschitz`` and
+    ``weak_convexity`` (a number, ``"finite"`` where one exists that is not known, or None),
+    ``monotone`` per variable, ``standing``, ``reason``. ``minimised`` is the objective's curvature
+    in the direction that is minimised. ``nodes`` has every expression that the variables enter,
+    outermost first: its text, its place, and each of its facts with rule, reason and standing.
+    ``algorithm``, ``via`` and ``rejected`` come from a plan; where there is none, ``refused`` says
+    what the model lacks (None elsewhere), and ``rejected`` what each of the candidates does.
     """
     problem = analysis.problem
     objective = problem.objective
     head = {"sense": objective.sense, "label": objective.label, "text": problem.text(objective.expr)}
     normal = normal_of(plan, candidates)
-    formless = {name: [one.message for one in refusal] for name in algorithms.all()} if refusal and not candidates else {}
-    lacking = getattr(plan, "rejected", {}) if plan is not None else formless or _unsuited(candidates or {})
+    if refusal and not candidates:
+        formless = {name: [one.message for one in refusal] for name in algorithms.all()}
+    else:
+        formless = {}
+    if plan is not None:
+        lacking = getattr(plan, "rejected", {})
+    else:
+        lacking = formless or _unsuited(candidates or {})
     return {
         "model": problem.name,
         "convex": analysis.convex,
         "objective": head | _facts_json(analysis.objective) | {"minimised": analysis.minimised.curvature},
         "constraints": {
-            c.label: {"text": problem.text(c.body), "kind": c.kind} | _facts_json(analysis.constraints[c.label])
+            c.label: {"text": problem.text(c.body), "kind": c.kind}
+            | _facts_json(analysis.constraints[c.label])
             for c in problem.constraints
         },
         "nodes": _nodes_json(analysis),
@@ -68,7 +77,9 @@ def _unsuited(candidates: Mapping[str, Candidate]) -> dict[str, list[str]]:
 def normal_of(plan: Any, candidates: Mapping[str, Candidate] | None) -> Any:
     """The form that the plan's algorithm takes; of what nothing solves, that which all were judged by."""
     judged = next((one.setting.normal for one in (candidates or {}).values()), None)
-    return judged if plan is None else getattr(plan, "normal", None)
+    if plan is None:
+        return judged
+    return getattr(plan, "normal", None)
 
 
 def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
@@ -77,7 +88,8 @@ def _refusal_json(analysis: Analysis, one: Diagnostic) -> dict[str, Any]:
 
 
 def plan_json(plan: Any) -> dict[str, Any]:
-    """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does not cover."""
+    """How the theorem's assumptions are met, its rate, the constants of its schedule, and what it does
+    not cover."""
     constants = plan.constants
     return {
         "theorem": plan.promise.name,
@@ -87,7 +99,9 @@ def plan_json(plan: Any) -> dict[str, Any]:
         "assumptions": findings_json(plan.clauses, plan.findings),
         "practice": list(plan.practice),
         "rate": {"formula": plan.promise.rate, "counts": plan.counts, "here": plan.rate},
-        "constants": {name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()}
+        "constants": {
+            name: {"value": getattr(constants, name), "standing": s} for name, s in constants.standing.items()
+        }
         if constants
         else None,
         "steps": plan.schedule.steps if constants else None,
@@ -141,7 +155,12 @@ def _nodes_json(analysis: Analysis) -> list[dict[str, Any]]:
 def _node_json(analysis: Analysis, node: ir.Expr) -> dict[str, Any]:
     f, place = analysis.see(node), analysis.problem.source.place(node.span)
     facts = {
-        fact.kind: {"says": str(fact), "rule": fact.rule, "reason": fact.reason, "standing": str(fact.standing)}
+        fact.kind: {
+            "says": str(fact),
+            "rule": fact.rule,
+            "reason": fact.reason,
+            "standing": str(fact.standing),
+        }
         for fact in f.facts()
         if fact.holds
     }
@@ -171,4 +190,6 @@ def reason(fact: Fact) -> str:
     """The rule's name, and what it says here."""
     if fact.rule == "no rule":
         return fact.reason or "no rule gives it"
-    return f"{fact.rule}: {fact.reason}" if fact.reason else f"{fact.rule}: {RULES[fact.rule]}"
+    if fact.reason:
+        return f"{fact.rule}: {fact.reason}"
+    return f"{fact.rule}: {RULES[fact.rule]}"

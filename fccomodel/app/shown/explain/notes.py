@@ -1,4 +1,5 @@
-"""What the reader of a model should know besides: assumptions in use, conditions not proved, lint, and what will be large."""
+"""What the reader of a model should know besides: assumptions in use, conditions not proved, lint, and
+what will be large."""
 
 from __future__ import annotations
 
@@ -17,23 +18,32 @@ from fccomodel.structure.facts import Fact, Standing
 FEW_NUMBERS = 1 << 21
 #: Characters of an expression in a note.
 LONGEST_TEXT = 60
-#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values of its own.
+#: Bytes that full passes and reports hold for a row of a table whose vectors stay in files: values
+#: of its own.
 PER_ROW = 130
 
 
 def warnings(analysis: Analysis, plan: Any = None) -> list[str]:
-    """What the reader should know: cautions about data and options, assumptions in use, conditions not proved, the lint of the
-    model, and what its ``plan`` will take of the memory."""
+    """What the reader should know: cautions about data and options, assumptions in use, conditions not
+    proved, the lint of the model, and what its ``plan`` will take of the memory."""
     unused = getattr(plan, "unused", ())
-    said = [f"{one}." for one in unused] if analysis.bound is None else _cautions(analysis.bound, unused)
+    if analysis.bound is None:
+        said = [f"{one}." for one in unused]
+    else:
+        said = _cautions(analysis.bound, unused)
     roots = [analysis.objective, *analysis.constraints.values()]
     for root in roots:
         said += [f"{f.reason}: {analysis.problem.text(f.subject)}" for f in root.domain]
     left = analysis.left_to_binding.items()
-    said += [f"{needs}: `{analysis.problem.text(argument)}`, which is checked when it is bound" for argument, needs in left]
+    said += [
+        f"{needs}: `{analysis.problem.text(argument)}`, which is checked when it is bound"
+        for argument, needs in left
+    ]
     for root in roots:
         for fact in _behind([root.curvature_fact, root.differentiable, root.gradient, root.lipschitz]):
-            if fact.standing == Standing.ASSUMED and not any(u.standing == Standing.ASSUMED for u in fact.uses):
+            if fact.standing == Standing.ASSUMED and not any(
+                u.standing == Standing.ASSUMED for u in fact.uses
+            ):
                 said.append(f"assumed, not proved: {fact.reason or RULES[fact.rule]}")
     said += [getattr(w, "message", str(w)) for w in analysis.problem.warnings]
     said += _large(analysis)
@@ -55,14 +65,17 @@ def _large(analysis: Analysis) -> list[str]:
     from fccomodel.report.new_rows import subsample
 
     said = _in_files(analysis.bound)
-    if (whole := subsample.amount(analysis.bound)) <= subsample.MANY or not subsample.thinnable(analysis.bound):
+    if (whole := subsample.amount(analysis.bound)) <= subsample.MANY or not subsample.thinnable(
+        analysis.bound
+    ):
         return said
     drawn = "where the budget is short of that, the report is of rows drawn at random"
     return [*said, f"{whole:.1e} elements are evaluated: {drawn}"]
 
 
 def _memory(analysis: Analysis, plan: Any) -> list[str]:
-    """The largest array of a solve, and what it takes in all; nothing where no more than ``FEW_NUMBERS`` are formed."""
+    """The largest array of a solve, and what it takes in all; nothing where no more than
+    ``FEW_NUMBERS`` are formed."""
     bound = analysis.bound
     if bound is None or plan is None:
         return []
@@ -77,9 +90,15 @@ def _memory(analysis: Analysis, plan: Any) -> list[str]:
             found = foreseen(lower(analysis.problem, bound, plan))
         except FccoError as error:
             return [f"a solve ends with {one.code}: {one.message}" for one in error.diagnostics]
-    of = "" if found.of is None else f", of {cut(analysis.problem.text(found.of))}"
+    if found.of is None:
+        of = ""
+    else:
+        of = f", of {cut(analysis.problem.text(found.of))}"
     room = f"{in_words(available())} are available"
-    return [f"memory: a solve takes {in_words(found.total)} at most; its largest array is {in_words(found.largest)}{of}; {room}"]
+    return [
+        f"memory: a solve takes {in_words(found.total)} at most; its largest array is "
+        f"{in_words(found.largest)}{of}; {room}"
+    ]
 
 
 def _in_files(bound: Bound) -> list[str]:
@@ -89,21 +108,30 @@ def _in_files(bound: Bound) -> list[str]:
         kept = {column: values for column, values in table.columns.items() if mapped(values)}
         for column, values in kept.items():
             shape = " x ".join(f"{size:,}" for size in values.shape)
-            said.append(f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}")
+            said.append(
+                f"{name}.{column} ({shape}, {values.dtype}) stays in its file of {_size(values.nbytes)}"
+            )
         if kept and table.indices:
             files = sum(array.nbytes for arrays in table.indices.values() for array in arrays.values())
             said.append(f"groups and orders of {name} stay in their files of {_size(files)}")
         if kept:
             size = _size(table.n * PER_ROW)
-            said.append(f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, and blocks")
+            said.append(
+                f"in memory are about {size} for the {table.n:,} rows of {name}: {PER_ROW} bytes each, "
+                "and blocks"
+            )
         if kept and (indices := preparing.held(bound, name)):
-            said.append(f"in memory are {_size(indices)} of groups and orders of {name} that were not prepared")
+            said.append(
+                f"in memory are {_size(indices)} of groups and orders of {name} that were not prepared"
+            )
     return said
 
 
 def _size(count: int) -> str:
     """Bytes as people say them."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.0f} MB"
+    if count >= 1e9:
+        return f"{count / 1e9:.1f} GB"
+    return f"{count / 1e6:,.0f} MB"
 
 
 def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
@@ -120,4 +148,6 @@ def _behind(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 def cut(text: str) -> str:
     """The text of an expression, its end left out where it is long."""
-    return f"`{text}`" if len(text) <= LONGEST_TEXT else f"`{text[:LONGEST_TEXT]} ...`"
+    if len(text) <= LONGEST_TEXT:
+        return f"`{text}`"
+    return f"`{text[:LONGEST_TEXT]} ...`"

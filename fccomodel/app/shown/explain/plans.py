@@ -1,4 +1,5 @@
-"""A plan in words: reformulations, the algorithm, why it is this one, how its theorem's assumptions are met, what others lack."""
+"""A plan in words: reformulations, the algorithm, why it is this one, how its theorem's assumptions
+are met, what others lack."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ PAPER = re.compile(r".*?\d{4}, ")
 
 
 def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
-    """The chain of reformulations, the algorithm, how its theorem's assumptions are met, its rate, and what the others lack."""
+    """The chain of reformulations, the algorithm, how its theorem's assumptions are met, its rate, and
+    what the others lack."""
     lines = []
     chain = getattr(getattr(normal, "chain", None), "steps", ())
     if chain:
@@ -35,13 +37,19 @@ def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
         lines += wrap(f"{plan.title}; no theorem covers this run, which needs", width, "  ")
         lines += items(unverified, width)
     elif record is not None and not all(finding.holds for finding in plan.findings.values()):
-        lines += wrap(f"{plan.title}, beyond {plan.promise.name}, which does not cover all of the model", width, "  ")
+        lines += wrap(
+            f"{plan.title}, beyond {plan.promise.name}, which does not cover all of the model", width, "  "
+        )
     elif record is not None:
         lines += wrap(f"{plan.title}, {plan.promise.name}", width, "  ")
         here = getattr(plan, "rate", "")
         promised = f"{GIVEN[plan.promise.gives]} in O({plan.promise.rate}) {plan.counts}"
         lines += wrap(promised + (f"; here {here}" if here else ""), width, "  ", "    ")
-    lines += [line for text in (*choice_lines(plan), *backend_lines(plan)) for line in wrap(text, width, "  ", "    ")]
+    lines += [
+        line
+        for text in (*choice_lines(plan), *backend_lines(plan))
+        for line in wrap(text, width, "  ", "    ")
+    ]
     if added := getattr(plan, "practice", ()):
         lines += ["", "Practice does without a theorem" if unverified else "Practice adds to the theorem"]
         lines += items(added, width)
@@ -57,8 +65,14 @@ def plan_lines(plan: Any, normal: Any, width: int) -> list[str]:
 
 def rejected_lines(others: Iterable[tuple[list[str], str]], width: int, title: str = "Rejected") -> list[str]:
     """Algorithms that share a reason, and the reason."""
-    lines = [line for names, reason in others for line in wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")]
-    return ["", title, *lines] if lines else []
+    lines = [
+        line
+        for names, reason in others
+        for line in wrap(f"{', '.join(names)}: {reason}", width, "  ", "      ")
+    ]
+    if lines:
+        return ["", title, *lines]
+    return []
 
 
 def refused_lines(
@@ -67,10 +81,15 @@ def refused_lines(
     """Why nothing solves a model: what the nearest algorithms lack, and what to change."""
     lines: list[str] = []
     for one in refusal:
-        place = "" if one.span is None else " at {}:{}".format(*analysis.problem.source.place(one.span))
+        if one.span is None:
+            place = ""
+        else:
+            place = " at {}:{}".format(*analysis.problem.source.place(one.span))
         lines += wrap(f"Not solved ({one.code}): {one.message}{place}.", width, "")
         if one.code == NO_ALGORITHM.id:
-            lines += items((f"{c.record.name} needs {'; '.join(c.lacks())}" for c in nearest(candidates)), width)
+            lines += items(
+                (f"{c.record.name} needs {'; '.join(c.lacks())}" for c in nearest(candidates)), width
+            )
         elif one.reason:
             lines += wrap(one.reason, width, "  ")
         lines += [*wrap(f"Fix: {one.fix}", width, "  ", "       "), ""]
@@ -78,28 +97,37 @@ def refused_lines(
 
 
 def choice_lines(plan: Any) -> list[str]:
-    """Why it is this algorithm: by its theorem, or by which measurements, and what the theorems alone would choose."""
+    """Why it is this algorithm: by its theorem, or by which measurements, and what the theorems alone
+    would choose."""
     ranking = getattr(plan, "ranking", None)
     if ranking is None:
         return []
     if plan.interior and not named(plan):
         return ["chosen because no stochastic algorithm's theorem covers the model"]
     if plan.entrants:
-        return [f"a race of {', '.join(plan.entrants)}: each takes a share of the budget, and the one that came furthest goes on"]
+        return [
+            f"a race of {', '.join(plan.entrants)}: each takes a share of the budget, and the one that "
+            "came furthest goes on"
+        ]
     if named(plan):
         return ["chosen by name"]
     reasons = ranking.reasons()
-    return [f"chosen by {'; '.join(reasons)}"] if reasons else []
+    if reasons:
+        return [f"chosen by {'; '.join(reasons)}"]
+    return []
 
 
 def backend_lines(plan: Any) -> list[str]:
     """What is asked to run the steps, where it is not what runs them of itself."""
     name, origin = getattr(plan, "options", {}).get("backend", ("auto", ""))
-    return [] if name in ("auto", "eager") else [f"steps by the {name} backend ({origin})"]
+    if name in ("auto", "eager"):
+        return []
+    return [f"steps by the {name} backend ({origin})"]
 
 
 def assumption_lines(plan: Any) -> list[str]:
-    """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why; what they take on trust."""
+    """One line per assumption: what, its clause in the paper of the theorem, how it is met, and why;
+    what they take on trust."""
     paper = (PAPER.match(plan.promise.name) or [""])[0]
     lines = [
         f"{name} ({plan.clauses[name].removeprefix(paper)}): "
@@ -113,7 +141,10 @@ def assumption_lines(plan: Any) -> list[str]:
 def constant_lines(constants: Any) -> list[str]:
     """One line per constant of a theorem's schedule, with its standing."""
     numbers = [f"n = {constants.n:,}, B1 = {constants.B1:,}, B2 = {constants.B2:,}, eps = {constants.eps:g}"]
-    return numbers + [f"{name} = {getattr(constants, name):.3g} ({standing})" for name, standing in constants.standing.items()]
+    return numbers + [
+        f"{name} = {getattr(constants, name):.3g} ({standing})"
+        for name, standing in constants.standing.items()
+    ]
 
 
 def items(texts: Iterable[str], width: int) -> list[str]:

@@ -32,18 +32,24 @@ def to_text(
     why: str | None = None,
     width: int = WIDTH,
 ) -> str:
-    """The explanation in words, first why nothing solves the model where that is so (``refusal``); with ``why`` (``objective`` or
-    a constraint's label), the derivation of its curvature."""
+    """The explanation in words, first why nothing solves the model where that is so (``refusal``);
+    with ``why`` (``objective`` or a constraint's label), the derivation of its curvature."""
     if why is not None:
         return visible("\n".join(derivation.why(analysis, why, width)), "\n")
     problem = analysis.problem
     normal = normal_of(plan, candidates)
     objective = problem.objective
     lines = [problem.name, "", *refused_lines(analysis, refusal, candidates or {}, width)]
-    name = f"{objective.sense} {objective.label}" if objective.label else objective.sense
+    if objective.label:
+        name = f"{objective.sense} {objective.label}"
+    else:
+        name = objective.sense
     lines += _part(analysis, name, objective.expr, analysis.objective, width, objective.sense == "maximize")
     for c in problem.constraints:
-        family = f"[{', '.join(f'{b.name} {b.kind} {b.domain.name}' for b in c.binders)}]" if c.binders else ""
+        if c.binders:
+            family = f"[{', '.join(f'{b.name} {b.kind} {b.domain.name}' for b in c.binders)}]"
+        else:
+            family = ""
         lines += ["", *_part(analysis, c.label + family, c.body, analysis.constraints[c.label], width)]
     lines += ["", *verdict(analysis, width)]
     if normal is not None:
@@ -52,7 +58,10 @@ def to_text(
         lines += plan_lines(plan, normal, width)
     else:
         others = [(list(algorithms.all()), one.message) for one in refusal]
-        others = alike(candidates, None, rank(candidates)) if candidates else others
+        if candidates:
+            others = alike(candidates, None, rank(candidates))
+        else:
+            others = others
         lines += rejected_lines(others, width, "Algorithms, and what each lacks")
     if noted := notes.warnings(analysis, plan):
         lines += ["", "Note"]
@@ -60,16 +69,29 @@ def to_text(
     return visible("\n".join(line.rstrip() for line in lines), "\n")
 
 
-def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, maximised: bool = False) -> list[str]:
+def _part(
+    analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, maximised: bool = False
+) -> list[str]:
     """One expression: its headline, its text, and its facts with reasons."""
-    head = f.curvature + (", smooth" if f.smooth and not f.constant else ", not smooth" if not f.smooth else "")
+    head = f.curvature + (
+        ", smooth" if f.smooth and not f.constant else ", not smooth" if not f.smooth else ""
+    )
     lines = [f"{name}{head.rjust(max(width - len(name), len(head) + 2))}"]
     lines += wrap(analysis.problem.text(expr), width, "  | ")
-    entries: list[tuple[str, Fact | None, str]] = [(f.curvature, f.curvature_fact, _bend(f) + reason(f.curvature_fact))]
-    wanted = f.negated() if maximised else f
+    entries: list[tuple[str, Fact | None, str]] = [
+        (f.curvature, f.curvature_fact, _bend(f) + reason(f.curvature_fact))
+    ]
+    if maximised:
+        wanted = f.negated()
+    else:
+        wanted = f
     if not wanted.convex and wanted.weakly_convex and not f.constant:
         entries.append(
-            (f"not {'concave' if maximised else 'convex'}", None, first(analysis, lost_convexity(analysis, f, maximised)))
+            (
+                f"not {'concave' if maximised else 'convex'}",
+                None,
+                first(analysis, lost_convexity(analysis, f, maximised)),
+            )
         )
     if not f.weakly_convex and not f.concave and not f.convex:
         entries[0] = ("curvature", f.below, first(analysis, unknown(analysis, f)))
@@ -81,10 +103,17 @@ def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, ma
     if f.is_lipschitz:
         value = f.lipschitz.value
         entries.append(
-            ("Lipschitz", f.lipschitz, f"constant {value.value:.4g}" if value.known else "its constant depends on the data")
+            (
+                "Lipschitz",
+                f.lipschitz,
+                f"constant {value.value:.4g}" if value.known else "its constant depends on the data",
+            )
         )
     for title, fact, text in entries:
-        standing = f" ({fact.standing})" if fact is not None and fact.standing != Standing.PROVED else ""
+        if fact is not None and fact.standing != Standing.PROVED:
+            standing = f" ({fact.standing})"
+        else:
+            standing = ""
         lines += wrap(text + standing, width, f"    {title:<14} ")
     return lines
 
@@ -92,13 +121,17 @@ def _part(analysis: Analysis, name: str, expr: ir.Expr, f: Facts, width: int, ma
 def _bend(f: Facts) -> str:
     """The constant of a weakly convex function, where it is a number."""
     value = f.below.value
-    return f"constant {value.value:.4g}, " if f.curvature == "weakly convex" and value.known else ""
+    if f.curvature == "weakly convex" and value.known:
+        return f"constant {value.value:.4g}, "
+    return ""
 
 
 def _constant(value: Amount) -> str:
     if not value.finite:
         return "continuous; no global Lipschitz constant is known"
-    return f"Lipschitz with constant {value.value:.4g}" if value.known else "Lipschitz, its constant depending on the data"
+    if value.known:
+        return f"Lipschitz with constant {value.value:.4g}"
+    return "Lipschitz, its constant depending on the data"
 
 
 def verdict(analysis: Analysis, width: int) -> list[str]:
@@ -106,7 +139,11 @@ def verdict(analysis: Analysis, width: int) -> list[str]:
         return ["A convex problem: every point that meets the KKT conditions is a global minimum."]
     objective = analysis.minimised
     if all(f.weakly_convex for f in (objective, *analysis.constraints.values())):
-        return wrap("Not convex as far as is known, but weakly convex: solvers converge to nearly stationary points.", width, "")
+        return wrap(
+            "Not convex as far as is known, but weakly convex: solvers converge to nearly stationary points.",
+            width,
+            "",
+        )
     return wrap(
         "Neither convexity nor weak convexity of every part is known on the whole of its domain (see --why).",
         width,
@@ -115,7 +152,8 @@ def verdict(analysis: Analysis, width: int) -> list[str]:
 
 
 def _term_text(normal: Any, term: Any) -> str:
-    """A summand as the user wrote it; of one that a reformulation made, the new variable or what it was made from."""
+    """A summand as the user wrote it; of one that a reformulation made, the new variable or what it
+    was made from."""
     f = getattr(term, "f", None)
     if f is None:
         return term.text
@@ -131,8 +169,16 @@ def _structure(normal: Any, width: int) -> list[str]:
     for term in getattr(normal, "terms", ()):
         label, text = getattr(term, "label", ""), _term_text(normal, term)
         kind, n, d1 = getattr(term, "kind", ""), getattr(term, "n", None), getattr(term, "d1", None)
-        size = "" if kind == "deterministic" else f", {n:,} block{'s' * (n != 1)}" if isinstance(n, int) else ""
-        size += f" of {d1} expectations" if isinstance(d1, int) and d1 > 1 else ""
+        if kind == "deterministic":
+            size = ""
+        elif isinstance(n, int):
+            size = f", {n:,} block{'s' * (n != 1)}"
+        else:
+            size = ""
+        if isinstance(d1, int) and d1 > 1:
+            size += f" of {d1} expectations"
+        else:
+            size += ""
         lines += wrap(f"{label}: {text}", width, "  ", "    ")
         lines += wrap(f"{kind}{size}", width, "      ")
         for inner in getattr(term, "inner", ()) if kind == "composition" else ():

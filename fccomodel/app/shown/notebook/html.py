@@ -1,4 +1,5 @@
-"""What a notebook shows, as HTML that takes its colours from the page around it: in the light, in the dark, on a phone."""
+"""What a notebook shows, as HTML that takes its colours from the page around it: in the light, in the
+dark, on a phone."""
 
 from __future__ import annotations
 
@@ -54,7 +55,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[
     """A table of cells of HTML; ``numbers`` are the columns that stand to the right."""
 
     def row(cells: Sequence[str], tag: str) -> str:
-        return "".join(f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells))
+        return "".join(
+            f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells)
+        )
 
     body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
     return f'<div class="scroll"><table class="rows"><tr>{row(head, "th")}</tr>{body}</table></div>'
@@ -65,9 +68,10 @@ def listed(items: Iterable[object]) -> str:
     return f"<ul>{''.join(f'<li>{text(item)}</li>' for item in items)}</ul>"
 
 
-# -------------------------------------------------------------------------------------------------------------- models
+# ------------------------------------------------------------------------------------------- models
 def model(problem: ir.Problem, rows: Mapping[str, int] | None = None) -> str | None:
-    """A model as mathematics, with the tables bound to it; None where latex2mathml is missing: then LaTeX is shown."""
+    """A model as mathematics, with the tables bound to it; None where latex2mathml is missing: then
+    LaTeX is shown."""
     from fccomodel.app.shown.page import mathematics
 
     try:
@@ -81,7 +85,7 @@ def model(problem: ir.Problem, rows: Mapping[str, int] | None = None) -> str | N
     return page(title, f'<div class="scroll"><table class="mathematics">{typeset}</table></div>')
 
 
-# ---------------------------------------------------------------------------------------------------------- explanations
+# ------------------------------------------------------------------------------------- explanations
 def explanation(explained: Explained) -> str:
     """The structure as a tree that unfolds to rules and reasons, then the plan, or what the model lacks."""
     analysis = explained.analysis
@@ -96,10 +100,17 @@ def _structure(analysis: Analysis, plan: Plan | None = None) -> list[str]:
     objective = analysis.problem.objective
     named = f"{objective.sense} {objective.label or 'objective'}"
     parts = [_part(analysis, named, objective.expr, analysis.objective)]
-    parts += [_part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints]
+    parts += [
+        _part(analysis, c.label, c.body, analysis.constraints[c.label]) for c in analysis.problem.constraints
+    ]
     verdict = " ".join(line.strip() for line in explaining.verdict(analysis, display.WIDTH))
     noted = explaining.warnings(analysis, plan)
-    return [f"<p><b>{text(analysis.problem.name)}</b></p>", *parts, f"<p>{text(verdict)}</p>", listed(noted) if noted else ""]
+    return [
+        f"<p><b>{text(analysis.problem.name)}</b></p>",
+        *parts,
+        f"<p>{text(verdict)}</p>",
+        listed(noted) if noted else "",
+    ]
 
 
 def _part(analysis: Analysis, name: str, expr: ir.Expr, facts: Facts) -> str:
@@ -117,9 +128,17 @@ def _derivation(analysis: Analysis, root: Fact) -> str:
     for step in steps(analysis, root):
         parts.append("</details>" * max(0, opened - step.depth))
         opened = min(opened, step.depth)
-        subject = "" if not step.depth else f" <code>{text(shown(analysis, step.fact.subject, display.WIDTH))}</code>"
-        known = "shown above" if step.again else f"by {grounds(step.fact)}"
-        line = f"{text(step.says)}{subject} <span class=soft>{text(known)}{_place(analysis, step.fact)}</span>"
+        if not step.depth:
+            subject = ""
+        else:
+            subject = f" <code>{text(shown(analysis, step.fact.subject, display.WIDTH))}</code>"
+        if step.again:
+            known = "shown above"
+        else:
+            known = f"by {grounds(step.fact)}"
+        line = (
+            f"{text(step.says)}{subject} <span class=soft>{text(known)}{_place(analysis, step.fact)}</span>"
+        )
         if step.premises:
             parts.append(f"<details><summary>{line}</summary>")
             opened += 1
@@ -131,25 +150,37 @@ def _derivation(analysis: Analysis, root: Fact) -> str:
 def _place(analysis: Analysis, fact: Fact) -> str:
     """The line and column of what a fact is about."""
     span = written(fact.subject).span
-    return "" if span == ir.NOWHERE else ", at {}:{}".format(*analysis.problem.source.place(span))
+    if span == ir.NOWHERE:
+        return ""
+    return ", at {}:{}".format(*analysis.problem.source.place(span))
 
 
 def _refused(explained: Explained) -> list[str]:
     """Why nothing solves the model."""
     return [
-        f'<div class="verdict bad">{text(one.code)}: {text(one.message)}</div><p>{text(one.reason)}<br>Fix: {text(one.fix)}</p>'
+        f'<div class="verdict bad">{text(one.code)}: '
+        f"{text(one.message)}</div><p>{text(one.reason)}<br>Fix: {text(one.fix)}</p>"
         for one in explained.refusal
     ]
 
 
 def plan(made: Plan) -> list[str]:
     """The algorithm, how its theorem's assumptions are met, and what every other algorithm lacks."""
-    cited = "no theorem covers this run" if made.unverified or made.promise is None else made.promise.name
+    if made.unverified or made.promise is None:
+        cited = "no theorem covers this run"
+    else:
+        cited = made.promise.name
     if made.unverified == () and not all(finding.holds for finding in made.findings.values()):
         cited = f"beyond {cited}, which does not cover all of the model"
-    parts = [f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, {text(cited)}</span></p>"]
+    parts = [
+        f"<p>Algorithm <b>{text(made.algorithm)}</b> <span class=soft>{text(made.title)}, "
+        f"{text(cited)}</span></p>"
+    ]
     parts += [f"<p class=soft>{text(line)}</p>" for line in explaining.choice_lines(made)]
-    found = [(_assumption(name, made.clauses[name]), _standing(one), text(one.why)) for name, one in made.findings.items()]
+    found = [
+        (_assumption(name, made.clauses[name]), _standing(one), text(one.why))
+        for name, one in made.findings.items()
+    ]
     if found:
         parts.append(unfolding("assumptions of its theorem", table(("assumption", "standing", "why"), found)))
     if made.practice:
@@ -162,16 +193,20 @@ def _assumption(name: str, clause: str) -> str:
 
 
 def _standing(finding: Any) -> str:
-    return text(finding.standing) if finding.holds else '<span class="bad">does not hold</span>'
+    if finding.holds:
+        return text(finding.standing)
+    return '<span class="bad">does not hold</span>'
 
 
 def _lacking(rejected: Mapping[str, Sequence[str]]) -> str:
     """The algorithms that are not taken."""
     rows = [(text(name), text("; ".join(lacks))) for name, lacks in rejected.items()]
-    return unfolding("other algorithms, and what each lacks", table(("algorithm", "why not"), rows)) if rows else ""
+    if rows:
+        return unfolding("other algorithms, and what each lacks", table(("algorithm", "why not"), rows))
+    return ""
 
 
-# --------------------------------------------------------------------------------------------------------------- results
+# ------------------------------------------------------------------------------------------ results
 def result(outcome: Outcome, whole: str) -> str:
     """Where a run ended and how good that is; ``whole`` is the report of a terminal, which it unfolds to."""
     report, problem, solution = outcome.report, outcome.problem, outcome.solution
@@ -185,7 +220,9 @@ def result(outcome: Outcome, whole: str) -> str:
     broken = {label: display.violation(label, row.value, kinds) for label, row in report.constraints.items()}
     worst = sorted(broken, key=lambda label: -broken[label])
     some = worst[: display.MOST_ROWS]
-    rows = [_constraint(label, report.constraints[label], broken[label] <= display.TOLERANCE) for label in some]
+    rows = [
+        _constraint(label, report.constraints[label], broken[label] <= display.TOLERANCE) for label in some
+    ]
     if rows:
         parts.append(table(("", "constraint", "as written", "value", "multiplier"), rows, numbers=(3, 4)))
     if len(worst) > len(rows):
@@ -200,5 +237,14 @@ def result(outcome: Outcome, whole: str) -> str:
 
 def _constraint(label: str, row: Any, holds: bool) -> tuple[str, ...]:
     mark = '<span class="good">✓</span>' if holds else '<span class="bad">✗</span>'
-    sides = "" if row.left is None else f"{display.number(row.left, 4)} {text(row.relation)} {display.number(row.right, 4)}"
-    return mark, text(label), sides, f"{row.value:+.1e}" if row.value else "0", display.number(row.multiplier, 4)
+    if row.left is None:
+        sides = ""
+    else:
+        sides = f"{display.number(row.left, 4)} {text(row.relation)} {display.number(row.right, 4)}"
+    return (
+        mark,
+        text(label),
+        sides,
+        f"{row.value:+.1e}" if row.value else "0",
+        display.number(row.multiplier, 4),
+    )

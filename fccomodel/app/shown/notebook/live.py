@@ -1,4 +1,5 @@
-"""Progress in a notebook: a line of figures and small curves that change in place, without a library of widgets."""
+"""Progress in a notebook: a line of figures and small curves that change in place, without a library
+of widgets."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ LEAST = 1e-12
 
 @contextmanager
 def progress() -> Iterator[Callable[[Progress], None] | None]:
-    """A callback that shows a run where it runs in a notebook, and takes the picture away at its end; None elsewhere."""
+    """A callback that shows a run where it runs in a notebook, and takes the picture away at its end;
+    None elsewhere."""
     show = _output()
     if show is None:
         yield None
@@ -37,7 +39,8 @@ def progress() -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _output() -> Callable[[str], None] | None:
-    """What puts HTML in the output of a notebook's cell, in place of what it put there before; None outside of notebooks."""
+    """What puts HTML in the output of a notebook's cell, in place of what it put there before; None
+    outside of notebooks."""
     if "marimo" in sys.modules and sys.modules["marimo"].running_in_notebook():
         marimo = sys.modules["marimo"]
         return lambda text: marimo.output.replace(marimo.Html(text) if text else None)
@@ -79,21 +82,34 @@ class Watch:
 def picture(points: Sequence[tuple[float, Progress]]) -> str:
     """Where a run is, and how it came there: objective, violation and KKT residual against seconds."""
     elapsed, now = points[-1]
-    left = f", {display.duration(now.seconds_left)} left" if now.seconds_left is not None else ""
+    if now.seconds_left is not None:
+        left = f", {display.duration(now.seconds_left)} left"
+    else:
+        left = ""
     head = f"{display.stage(now)} · step {now.iteration:,} · {display.duration(elapsed)}{left}"
     curves: list[tuple[str, Sequence[tuple[float, float | None]], Callable[..., str], bool]]
     curves = [("objective", [(t, p.objective) for t, p in points], display.number, False)]
     curves.append(("violation", [(t, p.violation) for t, p in points], display.residual, True))
     curves.append(("KKT residual", [(t, p.kkt) for t, p in points], display.residual, True))
-    drawn = "".join(_curve(name, known, write, log) for name, values, write, log in curves if (known := _known(values, log)))
-    said = f"<div class=soft>{html.text(now.message)}</div>" if now.message else ""
+    drawn = "".join(
+        _curve(name, known, write, log)
+        for name, values, write, log in curves
+        if (known := _known(values, log))
+    )
+    if now.message:
+        said = f"<div class=soft>{html.text(now.message)}</div>"
+    else:
+        said = ""
     return html.page(f"<div>{html.text(head)}</div>{drawn}{said}")
 
 
 def _known(values: Sequence[tuple[float, float | None]], log: bool) -> list[tuple[float, float]]:
-    """The points of a curve; none of a residual that was 0 all along, as the violation is where there are no constraints."""
+    """The points of a curve; none of a residual that was 0 all along, as the violation is where there
+    are no constraints."""
     known = [(t, value) for t, value in values if value is not None and math.isfinite(value)]
-    return known if not log or any(value for _, value in known) else []
+    if not log or any(value for _, value in known):
+        return known
+    return []
 
 
 def _curve(name: str, points: Sequence[tuple[float, float]], write: Callable[..., str], log: bool) -> str:
@@ -105,8 +121,10 @@ def _curve(name: str, points: Sequence[tuple[float, float]], write: Callable[...
     line = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
     value = html.text(write(points[-1][1]))
     return (
-        f'<figure style="display:inline-block;margin:.3rem 1.2rem .3rem 0"><figcaption>{name} <b>{value}</b></figcaption>'
-        f'<svg width="{WIDE}" height="{HIGH}" viewBox="-3 0 {WIDE + 6} {HIGH}" role="img" aria-label="{name}">'
+        f'<figure style="display:inline-block;margin:.3rem 1.2rem .3rem 0"><figcaption>{name} '
+        f"<b>{value}</b></figcaption>"
+        f'<svg width="{WIDE}" height="{HIGH}" viewBox="-3 0 {WIDE + 6} {HIGH}" role="img" '
+        f'aria-label="{name}">'
         f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="2.5" fill="currentColor"/></svg></figure>'
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 
 class Shown:
-    """Objects that notebooks show: as text, as HTML, mathematics as LaTeX too; a form that is None is left out."""
+    """Objects that notebooks show: as text, as HTML, mathematics as LaTeX too; a form that is None is
+    left out."""
 
     def _repr_mimebundle_(
         self: Any, include: Container[str] | None = None, exclude: Container[str] | None = None

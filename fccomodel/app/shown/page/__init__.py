@@ -1,7 +1,8 @@
-"""A result as one page for a browser: the model as mathematics, pictures, the KKT table, assumptions, data, how to run it again.
+"""A result as one page for a browser: the model as mathematics, pictures, the KKT table, assumptions,
+data, how to run it again.
 
-The page needs no network: mathematics is MathML, pictures are SVG, styles are within. It reads what ``result.json`` holds and
-compiles the model's text again; the data are not needed.
+The page needs no network: mathematics is MathML, pictures are SVG, styles are within. It reads what
+``result.json`` holds and compiles the model's text again; the data are not needed.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _context(stored: Stored) -> dict[str, Any]:
         "hidden": len(order) - min(len(order), MOST),
         "pictures": {name: svg(figure) for name, figure in pictures.items()},
         "structure": visible(explaining.to_text(explained.analysis, None), "\n"),
-        "variables": {name: (value.shape, float((value**2).sum()) ** 0.5) for name, value in stored.variables.items()},
+        "variables": {
+            name: (value.shape, float((value**2).sum()) ** 0.5) for name, value in stored.variables.items()
+        },
         "text": visible(record["source"]["text"], "\n\t"),
         "command": record.get("again", ""),
         "params": _params(record),
@@ -109,7 +112,9 @@ def mathematics(problem: ir.Problem) -> list[list[str]]:
 def _rows(block: str) -> list[list[str]]:
     """The cells of an aligned block."""
     inner = re.sub(r"\\(begin|end)\{align\*\}", "", block)
-    return [[cell.strip() for cell in row.replace("&&", "&").split("&")] for row in inner.strip().split("\\\\\n")]
+    return [
+        [cell.strip() for cell in row.replace("&&", "&").split("&")] for row in inner.strip().split("\\\\\n")
+    ]
 
 
 def mathml(cells: list[str]) -> list[str]:
@@ -128,7 +133,14 @@ def svg(figure: Any) -> str:
     figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = file.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.S)
-    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1), count=1)
+    text = re.sub(
+        r'(<svg[^>]*?) width="[^"]*"',
+        r"\1",
+        re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1),
+        count=1,
+    )
     for dark in ("#000000", "black", DARK):
-        text = text.replace(f"stroke: {dark}", "stroke: currentColor").replace(f"fill: {dark}", "fill: currentColor")
+        text = text.replace(f"stroke: {dark}", "stroke: currentColor").replace(
+            f"fill: {dark}", "fill: currentColor"
+        )
     return text.replace("<svg ", '<svg fill="currentColor" ', 1)

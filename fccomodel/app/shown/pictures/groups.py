@@ -1,4 +1,5 @@
-"""What an answer costs each group: the members of families of constraints with their bounds, or of a family of lets."""
+"""What an answer costs each group: the members of families of constraints with their bounds, or of a
+family of lets."""
 
 from __future__ import annotations
 
@@ -40,9 +41,14 @@ def found(record: Mapping[str, Any], outcome: Outcome | None, name: str | None) 
         values = record["values"].get(name) or _values(outcome, lets[str(name)])
         if isinstance(values, Mapping) and all(isinstance(value, float) for value in values.values()):
             return str(name), [Bar(label, value) for label, value in values.items()]
-    chosen = [name] if name is not None else list(grouped)
+    if name is not None:
+        chosen = [name]
+    else:
+        chosen = list(grouped)
     bars = [
-        _bar(label, rows[label]) for label in rows if label.partition("[")[0] in chosen and label.partition("[")[0] in families
+        _bar(label, rows[label])
+        for label in rows
+        if label.partition("[")[0] in chosen and label.partition("[")[0] in families
     ]
     if not bars:
         refuse(errors.no_values(name or "", [*families, *lets]))
@@ -50,7 +56,9 @@ def found(record: Mapping[str, Any], outcome: Outcome | None, name: str | None) 
 
 
 def _lets(outcome: Outcome | None) -> dict[str, Any]:
-    return {} if outcome is None else {name: let for name, let in outcome.problem.lets.items() if let.binders}
+    if outcome is None:
+        return {}
+    return {name: let for name, let in outcome.problem.lets.items() if let.binders}
 
 
 def _values(outcome: Outcome | None, let: Any) -> Any:
@@ -62,7 +70,10 @@ def _values(outcome: Outcome | None, let: Any) -> Any:
 
 
 def _bar(label: str, row: Mapping[str, Any]) -> Bar:
-    broken = abs(row["value"]) if row["relation"] == "==" else row["value"]
+    if row["relation"] == "==":
+        broken = abs(row["value"])
+    else:
+        broken = row["value"]
     return Bar(label, row["left"], row["relation"], row["right"], broken <= TOLERANCE)
 
 
@@ -76,7 +87,9 @@ def draw(axes: Axes, says: str, bars: Sequence[Bar]) -> None:
     bounds = [(bar.bound, k) for k, bar in enumerate(shown) if bar.bound is not None]
     if bounds:
         x, y = zip(*bounds, strict=True)
-        axes.vlines(x, [k - 0.42 for k in y], [k + 0.42 for k in y], color="black", linewidth=2, label="bound")
+        axes.vlines(
+            x, [k - 0.42 for k in y], [k + 0.42 for k in y], color="black", linewidth=2, label="bound"
+        )
         axes.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
     labels = [bar.label if len(bar.label) <= LETTERS else f"{bar.label[: LETTERS - 1]}…" for bar in shown]
     axes.set_yticks(places, labels)
@@ -98,4 +111,6 @@ def _strain(bar: Bar) -> float:
     """How near a value is to its bound, or how large it is without one."""
     if bar.bound is None:
         return bar.value
-    return bar.bound - bar.value if bar.relation == ">=" else bar.value - bar.bound
+    if bar.relation == ">=":
+        return bar.bound - bar.value
+    return bar.value - bar.bound

@@ -19,13 +19,20 @@ if TYPE_CHECKING:
     from fccomodel.pipeline import Outcome
 
 #: The curves that a picture tells apart, in colours that differ in grey, and by their lines.
-STYLES = (("black", "-"), ("tab:blue", "--"), ("tab:orange", "-."), ("tab:green", ":"), ("tab:purple", (0, (5, 1, 1, 1, 1, 1))))
+STYLES = (
+    ("black", "-"),
+    ("tab:blue", "--"),
+    ("tab:orange", "-."),
+    ("tab:green", ":"),
+    ("tab:purple", (0, (5, 1, 1, 1, 1, 1))),
+)
 LETTERS = 18
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Rates for each threshold from the highest score down, (thresholds + 1,); ``area`` below them, of tied scores by halves."""
+    """Rates for each threshold from the highest score down, (thresholds + 1,); ``area`` below them, of
+    tied scores by halves."""
 
     name: str
     rows: int
@@ -45,7 +52,12 @@ def curve(name: str, scores: np.ndarray, positive: np.ndarray) -> Curve | None:
     if not len(ordered) or not true[-1] or not false[-1]:
         return None
     start = np.zeros(1)
-    return Curve(name, len(scores), np.concatenate([start, false / false[-1]]), np.concatenate([start, true / true[-1]]))
+    return Curve(
+        name,
+        len(scores),
+        np.concatenate([start, false / false[-1]]),
+        np.concatenate([start, true / true[-1]]),
+    )
 
 
 def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | None) -> list[Curve]:
@@ -54,7 +66,10 @@ def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | 
         refuse(errors.no_rows_at_hand())
     known = scoring.fitted(outcome)
     wanted = of_rows.score(known.compiled)
-    given = outcome.bound.tables[wanted.table.name] if rows is None else rows
+    if rows is None:
+        given = outcome.bound.tables[wanted.table.name]
+    else:
+        given = rows
     scores, positive, member = scoring.judged(known, wanted, given, target=target, by=by)
     names = sorted(set(member), key=lambda name: -int((member == name).sum()))
     found = (curve(name, scores[member == name], positive[member == name]) for name in names)
@@ -64,9 +79,14 @@ def curves(outcome: Outcome | None, rows: Any, *, by: str | None, target: str | 
 def draw(axes: Axes, shown: Sequence[Curve]) -> None:
     """Curves with the area below each; of many groups the largest."""
     for one, (colour, line) in zip(shown, STYLES, strict=False):
-        name = one.name if len(one.name) <= LETTERS else f"{one.name[: LETTERS - 1]}…"
+        if len(one.name) <= LETTERS:
+            name = one.name
+        else:
+            name = f"{one.name[: LETTERS - 1]}…"
         label = f"{name + ': ' if name else ''}area {one.area:.3f}, {one.rows:,} rows"
-        axes.plot(one.false_positive, one.true_positive, color=colour, linestyle=line, linewidth=1.6, label=label)
+        axes.plot(
+            one.false_positive, one.true_positive, color=colour, linestyle=line, linewidth=1.6, label=label
+        )
     axes.plot([0, 1], [0, 1], color="0.75", linewidth=1, zorder=0)
     axes.set_xlim(-0.01, 1.01)
     axes.set_ylim(-0.01, 1.01)

@@ -1,4 +1,5 @@
-"""Algorithms side by side: the same model, data, oracle budget and seeds; hyper-parameters as given or tuned on held-out rows."""
+"""Algorithms side by side: the same model, data, oracle budget and seeds; hyper-parameters as given or
+tuned on held-out rows."""
 
 from __future__ import annotations
 
@@ -46,9 +47,11 @@ def compare(
     checkpoints: Checkpoints | None = None,
     progress: Callable[[Step], None] | None = None,
 ) -> Comparison:
-    """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT report).
+    """Run every algorithm from every seed, and judge the answers by the problem as written (the KKT
+    report).
 
-    algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``; one that the model refuses is recorded
+    algorithms   identifiers, with options of their own or without: ``sox(gamma=0.1)``; one that the
+                 model refuses is recorded
                  with what it lacks
     seeds        how many (0, 1, ...), or which
     chosen       options of all runs, their budget among them (10^6 oracle calls unless given)
@@ -56,7 +59,8 @@ def compare(
     validation   what tuning judges by: a condition on rows, or the share of rows to hold out (a fifth)
     test         a condition on rows to evaluate every answer on
     reference    the known optimal value, for gaps         tolerance   the violation that counts as none
-    jobs         processes; as many as there are processors         bound   the data, where they are bound already
+    jobs         processes; as many as there are processors         bound   the data, where they are
+                 bound already
     checkpoints  where runs keep their state, and what they came to: those of before are not run again
 
     Ctrl-C ends it with the runs that are done.
@@ -90,13 +94,19 @@ def compare(
         from fccomodel.app.stored.comparison import kept
 
         rows = bench.bound(Job(algorithm="", seed=seeds[0]))[0]
-        known = kept.Kept(checkpoints) if process.rank() > 0 else kept.begun(checkpoints, task, rows, compiled.hash)
+        if process.rank() > 0:
+            known = kept.Kept(checkpoints)
+        else:
+            known = kept.begun(checkpoints, task, rows, compiled.hash)
         bench.task = replace(task, kept=known)
     refused, unverified = _lacking(bench, names, seeds[0])
     able = [name for name in names if name not in refused]
     sense = compiled.problem.objective.sense
     rounds = Rounds(bench, able, seeds, progress)
-    processes = 1 if task.ranks else max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
+    if task.ranks:
+        processes = 1
+    else:
+        processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
     with (
         process.terminable() if checkpoints is not None else nullcontext(),
         company.assisted(bench.part) if task.ranks else nullcontext(),
@@ -131,23 +141,31 @@ def _seeds(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _of_all(chosen: options.Origins) -> options.Origins:
-    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is no part of an algorithm.
-    F0805 for one that a comparison sets itself, unless the model or the user's own defaults have it."""
+    """The options that all runs share: those given, a budget of oracle calls, and no finish, which is
+    no part of an algorithm. F0805 for one that a comparison sets itself, unless the model or the
+    user's own defaults have it."""
     for name in ("algorithm", "seed", "polish"):
         value, origin = chosen.get(name, (None, ""))
         if origin in (options.COMMAND, options.KEYWORD) and value is not False:
             refuse(errors.set_by_comparison(name, value))
-    given = {name: value for name, value in chosen.items() if name not in ("algorithm", "seed", *options.ABOUT_NEW_ROWS)}
+    given = {
+        name: value
+        for name, value in chosen.items()
+        if name not in ("algorithm", "seed", *options.ABOUT_NEW_ROWS)
+    }
     return {"budget": (BUDGET, options.AUTOMATIC), **given, "polish": (False, options.AUTOMATIC)}
 
 
 def _processes(chosen: options.Origins) -> int:
     """As many as there are processors; an accelerator serves one run at a time."""
-    return cores() if options.pick_device(chosen.get("device", ("auto", ""))[0]) == "cpu" else 1
+    if options.pick_device(chosen.get("device", ("auto", ""))[0]) == "cpu":
+        return cores()
+    return 1
 
 
 def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What algorithms lack on this model, by name: those refused for it, and those run all the same. Other errors are raised."""
+    """What algorithms lack on this model, by name: those refused for it, and those run all the same.
+    Other errors are raised."""
     refused: dict[str, str] = {}
     unverified: dict[str, str] = {}
     for name in names:
@@ -156,7 +174,9 @@ def _lacking(bench: Bench, names: Sequence[str], seed: int) -> tuple[dict[str, s
         except FccoError as error:
             if any(d.code not in LACKING for d in error.diagnostics):
                 raise
-            refused[name] = " It ".join(f"{d.message.removeprefix(name).strip()}: {d.reason}" for d in error.diagnostics)
+            refused[name] = " It ".join(
+                f"{d.message.removeprefix(name).strip()}: {d.reason}" for d in error.diagnostics
+            )
         else:
             if planned.plan.unverified:
                 unverified[name] = "; ".join(planned.plan.unverified)

@@ -32,8 +32,10 @@ FEW = 100
 SPENT = ("the budget is used up", "the time is used up")
 
 
-# ------------------------------------------------------------------------------------------------------------- progress
-def progress(console: Console, *, quiet: bool = False) -> AbstractContextManager[Callable[[Step], None] | None]:
+# ----------------------------------------------------------------------------------------- progress
+def progress(
+    console: Console, *, quiet: bool = False
+) -> AbstractContextManager[Callable[[Step], None] | None]:
     """A callback for each run that ends: a bar on a terminal, a line elsewhere, None when quiet."""
 
     def line(step: Step) -> None:
@@ -52,7 +54,10 @@ def _bar(step: Step, elapsed: float) -> RenderableType:
 
 
 def _last(run: Run) -> str:
-    what = "trial " + settings(run.job.hyper) if run.job.trial else f"seed {run.job.seed}"
+    if run.job.trial:
+        what = "trial " + settings(run.job.hyper)
+    else:
+        what = f"seed {run.job.seed}"
     said = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
     return f"{run.job.algorithm}, {what}: {said}"
 
@@ -62,17 +67,23 @@ def settings(hyper: Sequence[tuple[str, float]]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in hyper) or "defaults"
 
 
-# --------------------------------------------------------------------------------------------------------------- tables
+# ------------------------------------------------------------------------------------------- tables
 def comparison(record: Comparison) -> RenderableType:
     """The whole record: the table, what was refused, the test rows, what was tuned."""
-    seeds = f"{len(record.seeds)} seeds" if len(record.seeds) > 1 else f"seed {record.seeds[0]}"
+    if len(record.seeds) > 1:
+        seeds = f"{len(record.seeds)} seeds"
+    else:
+        seeds = f"seed {record.seeds[0]}"
     parts: list[RenderableType | None] = [title(record.model, [record.sense, record.budget, seeds])]
     best = {name: record.best(name) for name in record.columns if name not in USED}
     parts.append(_table(record, record.columns, best))
     parts += [Text(""), Text(_legend(record), style="dim")]
     further = list(record.further.items())
     for start in range(0, len(further), BESIDE):
-        where = "on the rows solved on" if record.test is None else f"where {record.test}"
+        if record.test is None:
+            where = "on the rows solved on"
+        else:
+            where = f"where {record.test}"
         columns = dict(further[start : start + BESIDE])
         parts += [Text(""), Text(where, style="dim"), _table(record, columns, {})]
     parts.append(Text(""))
@@ -88,8 +99,14 @@ def _chosen(record: Comparison, name: str) -> str:
     """What tuning chose for an algorithm, and the objective on held-out rows by which it did."""
     held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
     hyper = record.chosen[name]
-    said = [f"{number(held[hyper])} on held-out rows"] if hyper in held else []
-    said += [f"by default {number(held[()])}"] if hyper and () in held else []
+    if hyper in held:
+        said = [f"{number(held[hyper])} on held-out rows"]
+    else:
+        said = []
+    if hyper and () in held:
+        said += [f"by default {number(held[()])}"]
+    else:
+        said += []
     return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
 
 
@@ -99,7 +116,10 @@ def _failed(record: Comparison) -> list[str]:
     for run in record.runs:
         if run.error:
             seeds.setdefault((run.job.algorithm, run.error), []).append(str(run.job.seed))
-    return [f"{name}, seed{'s' * (len(met) > 1)} {', '.join(met)}: {error}" for (name, error), met in seeds.items()]
+    return [
+        f"{name}, seed{'s' * (len(met) > 1)} {', '.join(met)}: {error}"
+        for (name, error), met in seeds.items()
+    ]
 
 
 def _notes(record: Comparison) -> list[str]:
@@ -108,18 +128,32 @@ def _notes(record: Comparison) -> list[str]:
     if record.interrupted and record.runs:
         notes.append("Interrupted: the runs that were done are shown.")
     elif record.interrupted:
-        notes.append(f"Interrupted while tuning, after {len(record.trials)} trials; chosen: the best of the rounds that ended.")
-    spread = [record.mean(name, lambda run: run.objective) for name in record.algorithms if len(record.of(name)) > 1]
+        notes.append(
+            f"Interrupted while tuning, after {len(record.trials)} trials; chosen: the best of the rounds "
+            "that ended."
+        )
+    spread = [
+        record.mean(name, lambda run: run.objective) for name in record.algorithms if len(record.of(name)) > 1
+    ]
     if spread and all(mean is not None and mean.sd == 0 for mean in spread):
         notes.append("The seeds make no difference: steps take all rows. --option inner_batch=32 draws them.")
-    short = {run.job.algorithm: run.iterations for run in record.runs if run.iterations < FEW and run.stopped in SPENT}
+    short = {
+        run.job.algorithm: run.iterations
+        for run in record.runs
+        if run.iterations < FEW and run.stopped in SPENT
+    }
     if short:
         counts = ", ".join(f"{steps} steps of {name}" for name, steps in short.items())
-        notes.append(f"{record.budget} are {counts}: raise --budget, or make steps cheaper, say by --option inner_batch=32.")
+        notes.append(
+            f"{record.budget} are {counts}: raise --budget, or make steps cheaper, say by --option "
+            "inner_batch=32."
+        )
     return notes
 
 
-def _table(record: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]) -> Table:
+def _table(
+    record: Comparison, columns: Mapping[str, Callable[[Run], float]], best: Mapping[str, set[str]]
+) -> Table:
     """Means over the seeds with their deviations beneath."""
     padding = (0, 1 if len(columns) <= BESIDE else 0)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=padding)
@@ -131,8 +165,13 @@ def _table(record: Comparison, columns: Mapping[str, Callable[[Run], float]], be
             continue
         means = {column: record.mean(name, read) for column, read in columns.items()}
         first, *rest = _folded(name)
-        table.add_row(first, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items()))
-        beneath = [_deviation(mean) for mean in means.values()] if len(record.of(name)) > 1 else []
+        table.add_row(
+            first, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items())
+        )
+        if len(record.of(name)) > 1:
+            beneath = [_deviation(mean) for mean in means.values()]
+        else:
+            beneath = []
         if beneath or rest:
             table.add_row("\n".join(rest), *(Text(text, style="dim") for text in beneath))
     return table
@@ -141,7 +180,9 @@ def _table(record: Comparison, columns: Mapping[str, Callable[[Run], float]], be
 def _folded(label: str) -> list[str]:
     """A label with its options in lines that leave the figures their room."""
     name, inside, options = label.partition("(")
-    return [name + inside, *(f"  {part}" for part in options.split(" "))] if len(label) > WIDEST else [label]
+    if len(label) > WIDEST:
+        return [name + inside, *(f"  {part}" for part in options.split(" "))]
+    return [label]
 
 
 def _cell(column: str, mean: Mean | None, best: bool) -> Text:
@@ -152,9 +193,13 @@ def _cell(column: str, mean: Mean | None, best: bool) -> Text:
 
 
 def _deviation(mean: Mean | None) -> str:
-    return f"±{residual(mean.sd)} " if mean is not None and math.isfinite(mean.sd) else ""
+    if mean is not None and math.isfinite(mean.sd):
+        return f"±{residual(mean.sd)} "
+    return ""
 
 
 def _legend(record: Comparison) -> str:
     mean = "mean ±sd, " if len(record.seeds) > 1 else ""
-    return f"{mean}* best" + (f" (objective: where violation <= {record.tolerance:g})" if record.constrained else "")
+    return f"{mean}* best" + (
+        f" (objective: where violation <= {record.tolerance:g})" if record.constrained else ""
+    )

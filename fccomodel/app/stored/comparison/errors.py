@@ -12,7 +12,9 @@ PROCESSES = Code("F0812", "processes")
 
 def nothing_to_compare() -> Diagnostic:
     """A comparison has algorithms and seeds."""
-    return ARGUMENT.error("There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5.")
+    return ARGUMENT.error(
+        "There is nothing to compare", fix="Name algorithms and seeds: --algorithms sox,sonex --seeds 5."
+    )
 
 
 def not_a_variant(text: str) -> Diagnostic:
@@ -24,7 +26,8 @@ def not_a_variant(text: str) -> Diagnostic:
 def of_all_runs(name: str, text: str) -> Diagnostic:
     """What makes a comparison fair is the same for all."""
     return ARGUMENT.error(
-        f"`{name}` in `{text}` is the same for all runs of a comparison", fix="Give it once, outside the parentheses."
+        f"`{name}` in `{text}` is the same for all runs of a comparison",
+        fix="Give it once, outside the parentheses.",
     )
 
 
@@ -35,31 +38,44 @@ def set_by_comparison(name: str, value: Any) -> Diagnostic:
         "algorithm": "Name it among the algorithms.",
         "polish": "Leave it out: a finish by passes over all rows is no part of an algorithm.",
     }
-    return ARGUMENT.error(f"A comparison sets `{name}` itself, and cannot take `{name}` = {value}", fix=instead[name])
+    return ARGUMENT.error(
+        f"A comparison sets `{name}` itself, and cannot take `{name}` = {value}", fix=instead[name]
+    )
 
 
 def validation_without_tuning() -> Diagnostic:
     """Rows for validation are what tuning judges by."""
-    return ARGUMENT.error("Rows for validation are given, and nothing is tuned", fix="Add --tune (tune=True), or leave them out.")
+    return ARGUMENT.error(
+        "Rows for validation are given, and nothing is tuned",
+        fix="Add --tune (tune=True), or leave them out.",
+    )
 
 
 def not_seeds(text: str) -> Diagnostic:
     """Seeds are their number, or a list of them."""
-    return ARGUMENT.error(f"--seeds {text} is neither a number nor a list", fix="Write --seeds 5 or --seeds 0,1,7.")
+    return ARGUMENT.error(
+        f"--seeds {text} is neither a number nor a list", fix="Write --seeds 5 or --seeds 0,1,7."
+    )
 
 
 def not_a_share(text: str | None) -> Diagnostic:
     """A share of rows is between 0 and 1."""
-    return ARGUMENT.error(f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1.")
+    return ARGUMENT.error(
+        f"--validation {text} is no share of the rows", fix="Write a number between 0 and 1."
+    )
 
 
 def data_not_sent(error: Exception) -> Diagnostic:
     """Data for several processes can be pickled."""
-    return PROCESSES.error(f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1.")
+    return PROCESSES.error(
+        f"The data cannot be sent to other processes: {error}", fix="Bind files or arrays, or use jobs = 1."
+    )
 
 
 def process_ended() -> Diagnostic:
     """The processes of a comparison live until its end."""
     return PROCESSES.error(
-        "A process of the comparison ended by itself", reason="Often the memory is short.", fix="Use fewer processes: --jobs 1."
+        "A process of the comparison ended by itself",
+        reason="Often the memory is short.",
+        fix="Use fewer processes: --jobs 1.",
     )

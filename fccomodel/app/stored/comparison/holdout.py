@@ -9,6 +9,7 @@ SHARE = 0.2
 
 
 def hold_out(bound: Bound, share: float = SHARE, seed: int = 0) -> tuple[Bound, Bound]:
-    """(the rows to solve on, the rows held out) of every table that the problem averages over (``subsets.held``)."""
+    """(the rows to solve on, the rows held out) of every table that the problem averages over
+    (``subsets.held``)."""
     held = subsets.held(bound, share, seed)
     return subsets.part(bound, {name: ~mask for name, mask in held.items()}), subsets.part(bound, held)

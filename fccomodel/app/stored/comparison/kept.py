@@ -1,7 +1,8 @@
-"""The runs of a comparison that are done, kept on disk: a killed comparison goes on with those that are not.
+"""The runs of a comparison that are done, kept on disk: a killed comparison goes on with those that
+are not.
 
-``comparison.json`` says what the runs are of; each has a folder with the checkpoints of its steps, and once it is judged with
-``run.json`` in their place.
+``comparison.json`` says what the runs are of; each has a folder with the checkpoints of its steps,
+and once it is judged with ``run.json`` in their place.
 """
 
 from __future__ import annotations
@@ -56,7 +57,10 @@ class Kept:
 
     def write(self, run: Run) -> None:
         """A run that is done, in the place of its checkpoints."""
-        place, content = self.place(run.job), json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)}))
+        place, content = (
+            self.place(run.job),
+            json.dumps(plain({**vars(run), "job": dataclasses.asdict(run.job)})),
+        )
         record = {"run": content, "sha256": hashlib.sha256(content.encode()).hexdigest()}
         write_text(place.folder / RUN, json.dumps(record) + "\n")
         for part in [p for p in place.folder.iterdir() if p.is_dir()]:
@@ -84,7 +88,9 @@ def identity(task: Task, bound: Bound, model: str) -> dict[str, Any]:
     known: dict[str, Any] = {"fccomodel": __version__, "model": model, **identities.parameters(bound)}
     known |= {f"option {name}": entry[0] for name, entry in sorted(task.chosen.items()) if name != "ranks"}
     variants = {label: [one.algorithm, dict(one.options)] for label, one in task.variants.items()}
-    known |= {f"algorithm {label}": json.loads(json.dumps(plain(variant))) for label, variant in variants.items()}
+    known |= {
+        f"algorithm {label}": json.loads(json.dumps(plain(variant))) for label, variant in variants.items()
+    }
     known |= {"show": list(task.show), "test": task.test, "validation": task.validation}
     known |= {f"data {name}": digest(array) for name, array in sorted(bound.arrays.items())}
     for name, table in sorted(bound.tables.items()):

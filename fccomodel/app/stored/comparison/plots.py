@@ -1,4 +1,5 @@
-"""Curves of a comparison: distance of the objective, violation and KKT residual against oracle calls and against time."""
+"""Curves of a comparison: distance of the objective, violation and KKT residual against oracle calls
+and against time."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def save(record: Comparison, folder: Path) -> None:
 
 
 def figure(record: Comparison) -> Figure:
-    """A row of panels for each quantity, a column for oracle calls and one for seconds; the caption says what lines mean."""
+    """A row of panels for each quantity, a column for oracle calls and one for seconds; the caption
+    says what lines mean."""
     require()
     import matplotlib
     from matplotlib.figure import Figure
@@ -56,7 +58,13 @@ def figure(record: Comparison) -> Figure:
         grid[-1][0].xaxis.set_major_formatter(EngFormatter(sep=""))
         lines, names = grid[0][0].get_legend_handles_labels()
         longest = max(map(len, names), default=1)
-        drawn.legend(lines, names, loc="outside upper center", ncols=max(1, min(len(names), 100 // (longest + 6))), frameon=False)
+        drawn.legend(
+            lines,
+            names,
+            loc="outside upper center",
+            ncols=max(1, min(len(names), 100 // (longest + 6))),
+            frameon=False,
+        )
         drawn.supxlabel(_caption(record), fontsize=8, color="0.35")
     return drawn
 
@@ -73,7 +81,8 @@ def _heights(record: Comparison) -> dict[str, Callable[[Mapping[str, Any]], floa
 
 
 def best_value(record: Comparison) -> tuple[float, str]:
-    """The optimal value where it is known, else the best that any run found within the tolerance; and its name."""
+    """The optimal value where it is known, else the best that any run found within the tolerance; and
+    its name."""
     if record.reference is not None:
         return record.reference, "optimum"
     stages = [entry for run in record.runs for entry in run.history]
@@ -85,7 +94,9 @@ def best_value(record: Comparison) -> tuple[float, str]:
     return (min if record.sense == "minimize" else max)(values), "best found"
 
 
-def _draw(axes: Axes, record: Comparison, read: Callable[[Mapping[str, Any]], float | None], along: str) -> None:
+def _draw(
+    axes: Axes, record: Comparison, read: Callable[[Mapping[str, Any]], float | None], along: str
+) -> None:
     """The median over the seeds, and a band from the least to the largest."""
     styles = itertools.cycle(zip(itertools.cycle(LINES), MARKS, strict=False))
     for number, (name, (line, mark)) in enumerate(zip(record.algorithms, styles, strict=False)):
@@ -96,7 +107,13 @@ def _draw(axes: Axes, record: Comparison, read: Callable[[Mapping[str, Any]], fl
         x = np.linspace(min(c[0][0] for c in curves), max(c[0][-1] for c in curves), POINTS)
         y = np.stack([_steps(x, *curve) for curve in curves])
         marks = sorted(set(np.linspace(0, POINTS - 1, 6, dtype=int)))
-        look: dict[str, Any] = {"color": f"C{number % 10}", "linestyle": line, "marker": mark, "ms": 4, "markevery": marks}
+        look: dict[str, Any] = {
+            "color": f"C{number % 10}",
+            "linestyle": line,
+            "marker": mark,
+            "ms": 4,
+            "markevery": marks,
+        }
         axes.plot(x, np.median(y, axis=0), label=name, **look)
         axes.fill_between(x, y.min(0), y.max(0), color=look["color"], alpha=0.15, linewidth=0)
 
@@ -107,9 +124,12 @@ def _end(run: Run) -> dict[str, Any]:
 
 
 def _scale(row: Sequence[Axes], record: Comparison, height: str) -> None:
-    """A logarithmic axis down to the least value above zero, of so many decades at most; zero has its place at the bottom."""
+    """A logarithmic axis down to the least value above zero, of so many decades at most; zero has its
+    place at the bottom."""
     axes = row[0]
-    values = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in axes.lines] or [np.zeros(0)])
+    values = np.concatenate(
+        [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines] or [np.zeros(0)]
+    )
     above = values[values > 0]
     axes.set_ylabel(height)
     if not len(above):
@@ -128,10 +148,19 @@ def _caption(record: Comparison) -> str:
     """What lines, bands and marks are."""
     best, word = best_value(record)
     many = len(record.seeds) > 1
-    lines = f"{record.model}: median of {len(record.seeds)} seeds, band from the least to the largest" if many else record.model
+    if many:
+        lines = f"{record.model}: median of {len(record.seeds)} seeds, band from the least to the largest"
+    else:
+        lines = record.model
     parts = [lines, "each line is of the points that would be the answer then; marks only tell lines apart"]
-    within = f", violation <= {record.tolerance:g}" if record.constrained else ""
-    said = {"optimum": f"optimum: {best:.6g}, as given", "best found": f"best found: {best:.6g}, of all runs{within}"}
+    if record.constrained:
+        within = f", violation <= {record.tolerance:g}"
+    else:
+        within = ""
+    said = {
+        "optimum": f"optimum: {best:.6g}, as given",
+        "best found": f"best found: {best:.6g}, of all runs{within}",
+    }
     parts += [said[word]] * (word in said)
     parts.append("KKT residual: as the run estimates it by its own gradients, at the end the report's")
     if record.constrained:
@@ -139,7 +168,9 @@ def _caption(record: Comparison) -> str:
     return textwrap.fill("; ".join(parts) + ".", CAPTION)
 
 
-def _curve(history: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], float | None], along: str) -> Points:
+def _curve(
+    history: Sequence[Mapping[str, Any]], read: Callable[[Mapping[str, Any]], float | None], along: str
+) -> Points:
     """Finite points of one run."""
     pairs = [(entry.get(along) or 0.0, value) for entry in history if (value := read(entry)) is not None]
     points = np.array(pairs, dtype=float).reshape(-1, 2)

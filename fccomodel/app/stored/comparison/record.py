@@ -35,10 +35,13 @@ class Mean(NamedTuple):
 class Comparison(Shown):
     """Algorithms side by side. ``print`` shows the table.
 
-    runs      those that ended, by algorithm and seed        refused   algorithm -> what it lacks on this model
-    chosen    hyper-parameters that tuning chose             trials    what it tried: objective on the rows held out
+    runs      those that ended, by algorithm and seed        refused   algorithm -> what it lacks on
+              this model
+    chosen    hyper-parameters that tuning chose             trials    what it tried: objective on
+              the rows held out
     unverified  algorithm -> what its theorem asks for and is not so, where it ran all the same
-    reference the known optimal value, if given              tolerance the violation up to which a run counts as feasible
+                reference the known optimal value, if given              tolerance the violation up
+                to which a run counts as feasible
     """
 
     model: str
@@ -57,7 +60,7 @@ class Comparison(Shown):
     test: str | None = None
     interrupted: bool = False
 
-    # ------------------------------------------------------------------------------------------------------------ figures
+    # -------------------------------------------------------------------------------------- figures
     def of(self, algorithm: str) -> list[Run]:
         """The runs of one algorithm that gave an answer, by seed."""
         runs = [run for run in self.runs if run.job.algorithm == algorithm and not run.error]
@@ -66,7 +69,9 @@ class Comparison(Shown):
     def gap(self, objective: float) -> float:
         """How far an objective is from the reference, above zero where it is worse."""
         assert self.reference is not None
-        return objective - self.reference if self.sense == "minimize" else self.reference - objective
+        if self.sense == "minimize":
+            return objective - self.reference
+        return self.reference - objective
 
     @property
     def columns(self) -> dict[str, Callable[[Run], float]]:
@@ -76,7 +81,11 @@ class Comparison(Shown):
             columns["gap"] = lambda run: self.gap(run.objective)
         if self.constrained:
             columns["violation"] = lambda run: run.violation
-        return columns | {"KKT": lambda run: run.kkt, "oracles": lambda run: run.oracles, "seconds": lambda run: run.seconds}
+        return columns | {
+            "KKT": lambda run: run.kkt,
+            "oracles": lambda run: run.oracles,
+            "seconds": lambda run: run.seconds,
+        }
 
     @property
     def further(self) -> dict[str, Callable[[Run], float]]:
@@ -88,24 +97,32 @@ class Comparison(Shown):
             if self.constrained:
                 columns["violation"] = lambda run: (run.test or {})["violation"]
         for name in (name for name, value in shown.items() if isinstance(value, float)):
-            columns[name] = lambda run, name=name: (run.values if run.test is None else run.test["values"])[name]  # type: ignore[misc]
+            columns[name] = lambda run, name=name: (run.values if run.test is None else run.test["values"])[
+                name
+            ]  # type: ignore[misc]
         return columns
 
     def mean(self, algorithm: str, read: Callable[[Run], float]) -> Mean | None:
         """A column's mean over the seeds, None where there is no run."""
         values = [read(run) for run in self.of(algorithm)]
-        return Mean(fmean(values), stdev(values) if len(values) > 1 else 0.0) if values else None
+        if values:
+            return Mean(fmean(values), stdev(values) if len(values) > 1 else 0.0)
+        return None
 
     def best(self, column: str) -> set[str]:
-        """The algorithms with the least mean, none where all are alike; by objective, of those whose violation is within the
-        tolerance."""
+        """The algorithms with the least mean, none where all are alike; by objective, of those whose
+        violation is within the tolerance."""
         read, sign = self.columns[column], -1.0 if column == "objective" and self.sense == "maximize" else 1.0
-        means = {name: sign * mean.mean for name in self.algorithms if (mean := self.mean(name, read)) is not None}
+        means = {
+            name: sign * mean.mean for name in self.algorithms if (mean := self.mean(name, read)) is not None
+        }
         if column in ("objective", "gap"):
             means = {name: value for name, value in means.items() if self.feasible(name)}
         least = min((value for value in means.values() if math.isfinite(value)), default=math.inf)
         first = {name for name, value in means.items() if value == least}
-        return first if len(first) < len(means) or len(means) == 1 else set()
+        if len(first) < len(means) or len(means) == 1:
+            return first
+        return set()
 
     def feasible(self, algorithm: str) -> bool:
         """Whether the mean violation is within the tolerance."""
@@ -122,18 +139,25 @@ class Comparison(Shown):
             for entry in run.history
         ]
 
-    # -------------------------------------------------------------------------------------------------------------- files
+    # ---------------------------------------------------------------------------------------- files
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row per run: its values, those on the test rows, the lets member by member, the tuned hyper-parameters."""
+        """A row per run: its values, those on the test rows, the lets member by member, the tuned
+        hyper-parameters."""
         return [self._row(run) for run in self.runs]
 
     def _row(self, run: Run) -> dict[str, Any]:
         row: dict[str, Any] = {"algorithm": run.job.algorithm, "seed": run.job.seed}
         row |= {name: None if run.error else read(run) for name, read in self.columns.items()}
-        row |= {"iterations": run.iterations, "stopped": run.stopped, "error": run.error} | _members(run.values)
+        row |= {"iterations": run.iterations, "stopped": run.stopped, "error": run.error} | _members(
+            run.values
+        )
         if run.test is not None:
-            test = {"objective": run.test["objective"], "violation": run.test["violation"], **_members(run.test["values"])}
+            test = {
+                "objective": run.test["objective"],
+                "violation": run.test["violation"],
+                **_members(run.test["values"]),
+            }
             row |= {f"test {name}": value for name, value in test.items()}
         return row | {f"tuned {name}": value for name, value in run.job.hyper}
 
@@ -165,13 +189,16 @@ class Comparison(Shown):
         writer.writeheader()
         writer.writerows(self.rows)
         write_text(folder / TABLE, text.getvalue())
-        write_text(folder / RECORD, json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+        write_text(
+            folder / RECORD, json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        )
         return folder
 
-    # -------------------------------------------------------------------------------------------------------------- shown
+    # ---------------------------------------------------------------------------------------- shown
     def plot(self) -> Figure:
-        """The curves as a matplotlib figure: distance of the objective from the optimum, violation and KKT residual, against
-        oracle calls and seconds. Without a ``reference`` the best value of all runs stands for the optimum."""
+        """The curves as a matplotlib figure: distance of the objective from the optimum, violation and
+        KKT residual, against oracle calls and seconds. Without a ``reference`` the best value of
+        all runs stands for the optimum."""
         from fccomodel.app.stored.comparison.plots import figure
 
         return figure(self)
@@ -197,5 +224,8 @@ def _members(values: Mapping[str, Any]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, value in values.items():
         for label, entry in value.items() if isinstance(value, Mapping) else [(name, value)]:
-            columns |= {f"{label}.{k + 1}": e for k, e in enumerate(entry)} if isinstance(entry, list) else {label: entry}
+            if isinstance(entry, list):
+                columns |= {f"{label}.{k + 1}": e for k, e in enumerate(entry)}
+            else:
+                columns |= {label: entry}
     return columns

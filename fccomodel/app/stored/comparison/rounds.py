@@ -1,4 +1,5 @@
-"""All runs of a comparison: the trials of the tuning, round by round, then every algorithm from every seed."""
+"""All runs of a comparison: the trials of the tuning, round by round, then every algorithm from every
+seed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from fccomodel.app.stored.comparison.variants import Variant
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the last one."""
+    """How far a comparison is: runs done, how many there will be (at most, while it tunes), and the
+    last one."""
 
     done: int
     total: int
@@ -24,7 +26,11 @@ class Rounds:
     """The runs done so far, by their jobs, and the hyper-parameters ``chosen`` for each algorithm."""
 
     def __init__(
-        self, bench: Bench, algorithms: Sequence[str], seeds: Sequence[int], progress: Callable[[Step], None] | None = None
+        self,
+        bench: Bench,
+        algorithms: Sequence[str],
+        seeds: Sequence[int],
+        progress: Callable[[Step], None] | None = None,
     ):
         self.bench, self.algorithms, self.seeds, self.progress = bench, algorithms, seeds, progress
         self.runs: dict[Job, Run] = {}
@@ -36,16 +42,25 @@ class Rounds:
             with Workers(self.bench, processes) as workers:
                 if score is not None:
                     self.tune(workers, score)
-                self.execute(workers, [self.job(name, seed) for seed in self.seeds for name in self.algorithms])
+                self.execute(
+                    workers, [self.job(name, seed) for seed in self.seeds for name in self.algorithms]
+                )
         except KeyboardInterrupt:
             return True
         return False
 
     def tune(self, workers: Workers, score: Callable[[Run], tuple[float, float]]) -> None:
-        """Chooses hyper-parameters from the grids of the papers, at the first seed; those that a variant sets stay."""
+        """Chooses hyper-parameters from the grids of the papers, at the first seed; those that a
+        variant sets stay."""
         grids = {name: self.grid(self.bench.task.variants[name]) for name in self.algorithms}
         last = len(self.seeds) * len(self.algorithms)
-        tune(grids, self.seeds[0], lambda wanted, later: self.execute(workers, wanted, later + last), score, self.chosen)
+        tune(
+            grids,
+            self.seeds[0],
+            lambda wanted, later: self.execute(workers, wanted, later + last),
+            score,
+            self.chosen,
+        )
 
     def grid(self, variant: Variant) -> dict[str, Sequence[float]]:
         own = registry.all()[variant.algorithm].grid

@@ -34,7 +34,8 @@ Hyper = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to run, the algorithm by its label. A trial solves on the rows not held out, and is judged by those that are."""
+    """What to run, the algorithm by its label. A trial solves on the rows not held out, and is judged
+    by those that are."""
 
     algorithm: str
     seed: int
@@ -44,12 +45,15 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What came of a job; every value is computed from the problem as written, over all its rows, in float64.
+    """What came of a job; every value is computed from the problem as written, over all its rows, in
+    float64.
 
     objective, violation   on the rows solved on (of a trial: the objective on the rows held out)
     kkt                    the ε of the KKT report       oracles, seconds, iterations   what the solver used
-    values                 of the lets shown             test        objective, violation and lets on the test rows
-    history                of the solver, an entry per stage         error   why there is no answer; the numbers are then NaN
+    values                 of the lets shown             test        objective, violation and lets
+                           on the test rows
+    history                of the solver, an entry per stage         error   why there is no answer;
+                           the numbers are then NaN
     """
 
     job: Job
@@ -83,7 +87,8 @@ class Task:
     variants     algorithms by their labels          show         names of lets
     chosen       options with their origins
     kept         runs done before, and where others keep their state
-    test         a condition on rows                 validation   a condition on rows, or the share of rows to hold out
+    test         a condition on rows                 validation   a condition on rows, or the share
+                 of rows to hold out
     """
 
     source: Source
@@ -113,7 +118,8 @@ class Bench:
             self.parts[0, False] = bound, None
 
     def bound(self, job: Job) -> tuple[Bound, Bound | None]:
-        """The rows to solve on, and those held out. A net's first weights come from the seed, so it binds anew for each."""
+        """The rows to solve on, and those held out. A net's first weights come from the seed, so it
+        binds anew for each."""
         seed = job.seed if self.compiled.problem.nets else 0
         if (seed, job.trial) not in self.parts:
             self.parts = {key: part for key, part in self.parts.items() if key[0] == seed}
@@ -136,7 +142,8 @@ class Bench:
         return pipeline.bind(self.compiled, self.task.binding, encoding=encoding, where=where)
 
     def bind_all(self) -> None:
-        """Binds the rows of tests and trials: what is wrong with their conditions is an error before the first run."""
+        """Binds the rows of tests and trials: what is wrong with their conditions is an error before
+        the first run."""
         if self.task.validation is not None:
             self.bound(Job(algorithm="", seed=self.task.split_seed, trial=True))
         _ = self.test
@@ -144,12 +151,16 @@ class Bench:
     @cached_property
     def test(self) -> Bound | None:
         where = self.task.test
-        return None if where is None else self.elsewhere(self.bound(Job(algorithm="", seed=0))[0], where)
+        if where is None:
+            return None
+        return self.elsewhere(self.bound(Job(algorithm="", seed=0))[0], where)
 
     def plan(self, job: Job) -> pipeline.Planned:
         chosen: Origins = {**self.task.chosen, "seed": (job.seed, TUNED if job.trial else "compare")}
         variant = self.task.variants.get(job.algorithm) or Variant(algorithm=job.algorithm)
-        chosen |= {"algorithm": (variant.algorithm, "compare")} | {name: (value, TUNED) for name, value in job.hyper}
+        chosen |= {"algorithm": (variant.algorithm, "compare")} | {
+            name: (value, TUNED) for name, value in job.hyper
+        }
         chosen |= {name: (value, variant.label) for name, value in variant.options}
         return pipeline.plan(self.compiled, self.task.binding, chosen, bound=self.bound(job)[0])
 
@@ -179,7 +190,10 @@ class Bench:
     def solution(self, job: Job) -> Solution:
         """The job's run."""
         kept = self.task.kept
-        planned = self.plan(job) if kept is None else replace(self.plan(job), checkpoints=kept.place(job))
+        if kept is None:
+            planned = self.plan(job)
+        else:
+            planned = replace(self.plan(job), checkpoints=kept.place(job))
         return pipeline.run(planned, watched=not job.trial)[2]
 
     def part(self, job: Job) -> Bound:
@@ -197,16 +211,26 @@ class Bench:
 
         inside, held = self.bound(job)
         point, last = solution.variables, solution.history[-1] if solution.history else {}
-        used = {"oracles": last.get("oracles", nan), "seconds": last.get("seconds", nan), "iterations": solution.iterations}
+        used = {
+            "oracles": last.get("oracles", nan),
+            "seconds": last.get("seconds", nan),
+            "iterations": solution.iterations,
+        }
         if held is not None:
             objective = level(held, point, seed=job.seed).objective
-            return Run(job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used)
+            return Run(
+                job=job, objective=objective, violation=level(inside, point, seed=job.seed).violation, **used
+            )
         report = kkt.report(inside, point, multipliers=solution.multipliers, seed=job.seed)
         wanted = lets(self.compiled.problem, self.task.show)
         test: dict[str, Any] | None = None
         if self.test is not None:
             there = level(self.test, point, seed=job.seed)
-            test = {"objective": there.objective, "violation": there.violation, "constraints": dict(there.constraints)}
+            test = {
+                "objective": there.objective,
+                "violation": there.violation,
+                "constraints": dict(there.constraints),
+            }
             test["values"] = values(self.test, point, wanted, seed=job.seed)
         return Run(
             job=job,
@@ -221,7 +245,7 @@ class Bench:
         )
 
 
-# ------------------------------------------------------------------------------------------------------------ processes
+# ---------------------------------------------------------------------------------------- processes
 _bench: Bench | None = None
 
 
@@ -241,7 +265,8 @@ def _work(job: Job) -> Run | None:
 
 
 class Workers:
-    """Runs jobs one after the other (``count`` 1), or in as many processes; the numbers are the same. A context manager."""
+    """Runs jobs one after the other (``count`` 1), or in as many processes; the numbers are the same.
+    A context manager."""
 
     def __init__(self, bench: Bench, count: int):
         self.bench, self.pool = bench, None
@@ -299,12 +324,17 @@ def _whole(run: Run | None) -> Run:
 
 def cores() -> int:
     """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def score(run: Run, sense: str, tolerance: float) -> tuple[float, float]:
-    """Lower is better: points whose violation is within the tolerance, by objective; then all others, by violation."""
+    """Lower is better: points whose violation is within the tolerance, by objective; then all others,
+    by violation."""
     if run.error or run.objective != run.objective:
         return inf, inf
     objective = run.objective if sense == "minimize" else -run.objective
-    return (0.0, objective) if run.violation <= tolerance else (run.violation, objective)
+    if run.violation <= tolerance:
+        return (0.0, objective)
+    return (run.violation, objective)

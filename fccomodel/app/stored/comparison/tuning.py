@@ -1,4 +1,5 @@
-"""Hyper-parameters from the grids of the papers: all combinations where they are few, otherwise one name after the other."""
+"""Hyper-parameters from the grids of the papers: all combinations where they are few, otherwise one
+name after the other."""
 
 from __future__ import annotations
 
@@ -13,11 +14,16 @@ MOST = 64
 
 
 class Search:
-    """The search of one algorithm. The values that it has by default always compete; ``chosen`` is the best so far."""
+    """The search of one algorithm. The values that it has by default always compete; ``chosen`` is the
+    best so far."""
 
     def __init__(self, grid: Mapping[str, Sequence[float]]):
         whole = math.prod(map(len, grid.values())) <= MOST
-        self.rounds: list[Mapping[str, Sequence[float]]] = [grid] if whole else [{name: values} for name, values in grid.items()]
+        self.rounds: list[Mapping[str, Sequence[float]]]
+        if whole:
+            self.rounds = [grid]
+        else:
+            self.rounds = [{name: values} for name, values in grid.items()]
         self.chosen: Hyper = ()
         self.best = (math.inf, math.inf)
         self.tried: set[Hyper] = set()
@@ -28,7 +34,10 @@ class Search:
             return []
         names = self.rounds.pop(0)
         combinations = (zip(names, values, strict=True) for values in itertools.product(*names.values()))
-        points = [(), *(tuple(sorted({**dict(self.chosen), **dict(pairs)}.items())) for pairs in combinations)]
+        points = [
+            (),
+            *(tuple(sorted({**dict(self.chosen), **dict(pairs)}.items())) for pairs in combinations),
+        ]
         points = [point for point in points if point not in self.tried]
         self.tried |= set(points)
         return points
@@ -52,11 +61,16 @@ def tune(
     score: Callable[[Run], tuple[float, float]],
     chosen: dict[str, Hyper],
 ) -> None:
-    """Puts the values chosen for each algorithm into ``chosen``, the best so far after every round; a round runs the candidates
-    of all algorithms together, ``execute(jobs, later)``, which hears how many trials may follow."""
+    """Puts the values chosen for each algorithm into ``chosen``, the best so far after every round; a
+    round runs the candidates of all algorithms together, ``execute(jobs, later)``, which hears how
+    many trials may follow."""
     searches = {name: Search(grid) for name, grid in grids.items()}
     while True:
-        jobs = [Job(algorithm=n, seed=seed, hyper=h, trial=True) for n, search in searches.items() for h in search.ask()]
+        jobs = [
+            Job(algorithm=n, seed=seed, hyper=h, trial=True)
+            for n, search in searches.items()
+            for h in search.ask()
+        ]
         if not jobs:
             return
         runs = execute(jobs, sum(search.later for search in searches.values()))

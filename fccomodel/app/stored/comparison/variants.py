@@ -1,4 +1,5 @@
-"""Algorithms as they are named in a comparison: ``sox``, or with options of its own, ``sox(gamma=0.1, inner_batch=4)``."""
+"""Algorithms as they are named in a comparison: ``sox``, or with options of its own, ``sox(gamma=0.1,
+inner_batch=4)``."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ WRITTEN = re.compile(r"\s*(\w+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """An algorithm with the options that hold for it alone; its label tells it from others in tables and curves."""
+    """An algorithm with the options that hold for it alone; its label tells it from others in tables
+    and curves."""
 
     algorithm: str
     options: tuple[tuple[str, Any], ...] = ()
@@ -27,7 +29,9 @@ class Variant:
     @property
     def label(self) -> str:
         inside = ", ".join(f"{name}={_written(value)}" for name, value in self.options)
-        return f"{self.algorithm}({inside})" if inside else self.algorithm
+        if inside:
+            return f"{self.algorithm}({inside})"
+        return self.algorithm
 
 
 def split(text: str) -> list[str]:
@@ -37,7 +41,8 @@ def split(text: str) -> list[str]:
 
 
 def read(names: Iterable[str]) -> dict[str, Variant]:
-    """Variants by their labels, each once; an argument error for what is not of the form ``name(option=value, ..)``."""
+    """Variants by their labels, each once; an argument error for what is not of the form
+    ``name(option=value, ..)``."""
     variants = [_read(name) for name in names]
     return {variant.label: variant for variant in variants}
 
@@ -58,4 +63,8 @@ def _read(text: str) -> Variant:
 
 
 def _written(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return f"{value:g}"
+    return json.dumps(value)

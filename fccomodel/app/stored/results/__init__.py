@@ -1,8 +1,10 @@
-"""A solved problem as files: ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, the nets' scores; and back.
+"""A solved problem as files: ``result.json``, ``variables.npz``, ``solver.py`` with ``data.pt``, the
+nets' scores; and back.
 
-``result.json`` holds what it takes to judge the answer on other rows, and to score them: the model's text, the binding, the
-statistics learned from the rows it was solved on (scaling, categories, groups), the names of entries; and the hashes of the files
-that belong to it, among them ``arrays.npz`` with the arrays of the model.
+``result.json`` holds what it takes to judge the answer on other rows, and to score them: the
+model's text, the binding, the statistics learned from the rows it was solved on (scaling,
+categories, groups), the names of entries; and the hashes of the files that belong to it, among them
+``arrays.npz`` with the arrays of the model.
 """
 
 from fccomodel.app.stored.results.evaluating import Evaluation, evaluate

@@ -42,7 +42,9 @@ class Evaluation(Shown):
         """What a reader should know of these rows."""
         from fccomodel.report import cautions
 
-        return tuple(one for one in cautions.of(cautions.Subject(bound=self.bound)) if one.name in OF_OTHER_ROWS)
+        return tuple(
+            one for one in cautions.of(cautions.Subject(bound=self.bound)) if one.name in OF_OTHER_ROWS
+        )
 
     def __str__(self) -> str:
         from fccomodel.app.shown import display
@@ -55,7 +57,10 @@ class Evaluation(Shown):
         return display.to_html(display.evaluation(self))
 
     def __repr__(self) -> str:
-        return f"<Evaluation {self.stored.record['model']}: objective {self.report.objective:.6g}, {self.report.verdict}>"
+        return (
+            f"<Evaluation {self.stored.record['model']}: objective {self.report.objective:.6g}, "
+            f"{self.report.verdict}>"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The keys of ``result.json`` that a report decides, and what it was evaluated on."""
@@ -83,7 +88,8 @@ def evaluate(
     allow_python: bool = False,
     show: Iterable[str] = (),
 ) -> Evaluation:
-    """The report of a stored answer on other rows, with the scaling and the categories that it was solved with."""
+    """The report of a stored answer on other rows, with the scaling and the categories that it was
+    solved with."""
     from fccomodel import report as kkt
     from fccomodel.evaluation.values import lets, values
     from fccomodel.report.new_rows import subsample
@@ -97,12 +103,16 @@ def evaluate(
         allow_python=allow_python or stored.binding.allow_python,
     )
     seed = int(stored.record["seed"])
-    bound = pipeline.bind(stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where)
+    bound = pipeline.bind(
+        stored.compiled, binding, seed=seed, encoding=stored.record["encoding"], where=where
+    )
     for name, variable in stored.compiled.problem.variables.items():
         if name not in stored.variables:
             refuse(errors.variable_not_stored(stored.folder / VARIABLES, name))
         _check_shape(name, variable, stored.variables[name], bound)
-    report = kkt.report(bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True)
+    report = kkt.report(
+        bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True
+    )
     sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_S)
     shown = values(bound, stored.variables, wanted, seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)

@@ -26,7 +26,8 @@ from fccomodel.core.source import Source
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Stored(Answer):
-    """A result read back: its record, its variables, and the model compiled again; ``numbers`` are params and arrays."""
+    """A result read back: its record, its variables, and the model compiled again; ``numbers`` are
+    params and arrays."""
 
     folder: Path
     record: Mapping[str, Any]
@@ -36,11 +37,15 @@ class Stored(Answer):
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, {self.record['verdict']}>"
+        return (
+            f"<Stored {self.record['model']}: objective {self.record['objective']:.6g}, "
+            f"{self.record['verdict']}>"
+        )
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        """Those that the report states, by the constraint's name: a number, or an array over a family's labels."""
+        """Those that the report states, by the constraint's name: a number, or an array over a
+        family's labels."""
         return labelled.by_family(self.report_multipliers, self.record["axes"]["constraints"])
 
     @property
@@ -79,13 +84,18 @@ def at_hand(outcome: pipeline.Outcome) -> Stored:
     """A result as if it had been stored and read back."""
     planned = outcome.planned
     return Stored(
-        folder=Path(), record=to_json(outcome), variables=outcome.solution.variables, compiled=planned.compiled,
-        binding=planned.binding, numbers={**outcome.bound.arrays, **outcome.bound.params},
-    )  # fmt: skip
+        folder=Path(),
+        record=to_json(outcome),
+        variables=outcome.solution.variables,
+        compiled=planned.compiled,
+        binding=planned.binding,
+        numbers={**outcome.bound.arrays, **outcome.bound.params},
+    )
 
 
 def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: bool = False) -> Stored:
-    """Read a result folder; every way in which it is not one, or not as it was written, has its own message (F0810)."""
+    """Read a result folder; every way in which it is not one, or not as it was written, has its own
+    message (F0810)."""
     if not folder.is_dir():
         refuse(errors.no_result_folder(folder))
 
@@ -94,41 +104,68 @@ def load(folder: Path, *, nets: Mapping[str, Any] | None = None, allow_python: b
             refuse(errors.format_of_result(folder / RESULT, record.get("format"), FORMAT))
         if wrong := misfits(record, ENTRIES, LATER):
             raise ValueError(f"its entry `{wrong[0]}` is not as a solve writes it")
-        return record, Source(text=record["source"]["text"], name=record["source"]["name"]), _binding(record["binding"])
+        return (
+            record,
+            Source(text=record["source"]["text"], name=record["source"]["name"]),
+            _binding(record["binding"]),
+        )
 
     (record, source, binding), files = store.read(folder, RESULT, parsed)
     variables = _arrays(files.get(VARIABLES, folder / VARIABLES))
     numbers = {name: np.asarray(value, float) for name, value in record["params"].items()}
-    numbers |= _arrays(files[ARRAYS]) if ARRAYS in files else {}
+    if ARRAYS in files:
+        numbers |= _arrays(files[ARRAYS])
+    else:
+        numbers |= {}
     compiled = pipeline.compile_model(source)
     if compiled.hash != record["model_hash"]:
-        refuse(errors.other_model(folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]))
+        refuse(
+            errors.other_model(
+                folder / RESULT, record["model_hash"], compiled.hash, record["versions"]["fccomodel"]
+            )
+        )
     binding = replace(binding, nets={**binding.nets, **(nets or {})}, allow_python=allow_python)
     _demand_variables(compiled.problem, record["sizes"], variables, folder / VARIABLES)
     _demand_numbers(numbers, folder / ARRAYS)
     axes = record["axes"]["variables"]
-    if other := next((name for name, value in variables.items() if not _has_axes(value, axes.get(name, ()))), None):
-        refuse(errors.not_a_result(folder / RESULT, ValueError(f"the axes of `{other}` are not those of its numbers")))
+    if other := next(
+        (name for name, value in variables.items() if not _has_axes(value, axes.get(name, ()))), None
+    ):
+        refuse(
+            errors.not_a_result(
+                folder / RESULT, ValueError(f"the axes of `{other}` are not those of its numbers")
+            )
+        )
     named = labelled.variables(variables, axes)
-    return Stored(folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers)
+    return Stored(
+        folder=folder, record=record, variables=named, compiled=compiled, binding=binding, numbers=numbers
+    )
 
 
 def _demand_variables(
     problem: ir.Problem, sizes: Mapping[str, int], variables: Mapping[str, np.ndarray], path: Path
 ) -> None:
-    """F0810 where a variable of the model is missing, has another shape than the sizes say, or is not of finite numbers."""
+    """F0810 where a variable of the model is missing, has another shape than the sizes say, or is not
+    of finite numbers."""
     for name, variable in problem.variables.items():
         if name not in variables:
             refuse(errors.variable_not_stored(path, name))
         value = variables[name]
-        shape = (None,) if variable.net else tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
-        if len(shape) != value.ndim or any(n not in (None, m) for n, m in zip(shape, value.shape, strict=True)):
+        shape = (
+            (None,)
+            if variable.net
+            else tuple(sizes.get(n) if isinstance(n, str) else n for n in variable.shape)
+        )
+        if len(shape) != value.ndim or any(
+            n not in (None, m) for n, m in zip(shape, value.shape, strict=True)
+        ):
             refuse(errors.stored_shape(name, value.shape, shape))
     _demand_numbers(variables, path)
 
 
 def _has_axes(value: np.ndarray, axes: Sequence[tuple[str, Sequence[Any] | None]]) -> bool:
-    """Whether an array has one axis for each that is named, as long as the list of its names; without axes it is as it is."""
+    """Whether an array has one axis for each that is named, as long as the list of its names; without
+    axes it is as it is."""
     lengths = [n if names is None else len(names) for n, (_, names) in zip(value.shape, axes, strict=False)]
     return not axes or len(axes) == value.ndim and tuple(lengths) == value.shape
 

@@ -48,7 +48,9 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         return plain(asdict(value))
-    return plain(value.item()) if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else str(value)
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return plain(value.item())
+    return str(value)
 
 
 def to_json(outcome: pipeline.Outcome) -> dict[str, Any]:
@@ -121,7 +123,8 @@ def report_json(report: KKTReport) -> dict[str, Any]:
 
 
 def holdout_json(planned: pipeline.Planned) -> dict[str, Any] | None:
-    """What was held out: as given, and of rows chosen at random the seed and their count; ``save`` writes their numbers."""
+    """What was held out: as given, and of rows chosen at random the seed and their count; ``save``
+    writes their numbers."""
     if planned.holdout is None:
         return None
     rows = {name: len(numbers) for name, numbers in planned.held.items()}
@@ -130,11 +133,14 @@ def holdout_json(planned: pipeline.Planned) -> dict[str, Any] | None:
 
 def without_encoding(bound: Bound) -> dict[str, Any]:
     """What was bound; the statistics have an entry of their own."""
-    return {name: {k: v for k, v in source.items() if k != "encoding"} for name, source in bound.sources.items()}
+    return {
+        name: {k: v for k, v in source.items() if k != "encoding"} for name, source in bound.sources.items()
+    }
 
 
 def binding_json(binding: pipeline.Binding) -> dict[str, Any]:
-    """What was bound, so far as it can be bound again: files by absolute path; tables and modules of a Python session by kind."""
+    """What was bound, so far as it can be bound again: files by absolute path; tables and modules of a
+    Python session by kind."""
     spec, folder = binding.spec, binding.data_dir
     if isinstance(spec, Path):
         folder = folder or spec.parent
@@ -152,7 +158,9 @@ def _origin(value: Any, *, path: bool = True) -> Any:
     """A file or a net's text as it is, or None for an object that lives in Python alone."""
     if isinstance(value, str | Path):
         text = str(value)
-        return str(Path(text).resolve()) if path and ":" not in text else text
+        if path and ":" not in text:
+            return str(Path(text).resolve())
+        return text
     return None
 
 

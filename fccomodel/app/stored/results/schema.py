@@ -14,14 +14,17 @@ from fccomodel.core.schema import (
     record,
     several,
     text,
-)  # fmt: skip
+)
 
 _NAMES = maybe(several(either(text, number)))
 _AXES = several(lambda axis: isinstance(axis, list) and len(axis) == 2 and text(axis[0]) and _NAMES(axis[1]))
 _CONSTRAINT = record(
-    dict.fromkeys(("value", "multiplier", "complementarity", "left", "right"), maybe(number)), {"relation": text}
+    dict.fromkeys(("value", "multiplier", "complementarity", "left", "right"), maybe(number)),
+    {"relation": text},
 )
-_OWN = record({"multipliers": by_name(maybe(number))}, dict.fromkeys(("stationarity", "complementarity"), maybe(number)))
+_OWN = record(
+    {"multipliers": by_name(maybe(number))}, dict.fromkeys(("stationarity", "complementarity"), maybe(number))
+)
 _INTERVAL = record({"value": maybe(number), "half": maybe(number)}, {"holds": maybe(flag)})
 _BINDING = record(
     {
@@ -54,7 +57,10 @@ ENTRIES = {
     "iterations": count,
     "passes": count,
     "constraints": maybe(by_name(_CONSTRAINT)),
-    "kkt": record(dict.fromkeys(("stationarity", "feasibility", "complementarity"), maybe(number)) | {"own": maybe(_OWN)}),
+    "kkt": record(
+        dict.fromkeys(("stationarity", "feasibility", "complementarity"), maybe(number))
+        | {"own": maybe(_OWN)}
+    ),
     "gap": maybe(record({"value": maybe(number), "bound": maybe(number), "how": text, "why": text})),
     "heldout": maybe(record({"objective": _INTERVAL, "constraints": by_name(_INTERVAL)})),
     "holdout": maybe(record({"given": either(text, number, by_name(text)), "rows": maybe(by_name(count))})),

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
-    """Write all files of a result, which replace those of a former one as a whole; what ``result.json`` says."""
+    """Write all files of a result, which replace those of a former one as a whole; what
+    ``result.json`` says."""
     from fccomodel.program.errors import NOT_EMITTED
 
     record = to_json(outcome)
@@ -39,7 +40,9 @@ def save(outcome: pipeline.Outcome, claimed: store.Claimed) -> dict[str, Any]:
             record["notes"] += _copied(outcome.bound, copy_of)
             if outcome.solution.interior:
                 title = outcome.planned.plan.algorithm_record.title
-                record["notes"].append(f"{SOLVER} is the program of {title}; the answer is the interior-point method's")
+                record["notes"].append(
+                    f"{SOLVER} is the program of {title}; the answer is the interior-point method's"
+                )
         except FccoError as error:
             if any(one.code != NOT_EMITTED.id for one in error.diagnostics):
                 raise
@@ -64,7 +67,11 @@ def _copied(bound: Bound, data: Path) -> list[str]:
 
     names = [name for name, table in bound.tables.items() if any(map(mapped, table.columns.values()))]
     size = f"{data.stat().st_size / 1e6:,.1f} MB"
-    return [f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"] if names else []
+    if names:
+        return [
+            f"{data.name} has a copy of {', '.join(names)}, {size}: {SOLVER} runs without the prepared folder"
+        ]
+    return []
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -76,10 +83,18 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def repeating(program: Program, solution: Solution) -> Program:
-    """The program with the numbers of steps and passes that a run took as its own: started anew, it goes the same way."""
-    given: dict[str, Any] = {"SECONDS": None, "CALLS": None, "ITERATIONS": solution.iterations, "PLANNED": solution.planned}
+    """The program with the numbers of steps and passes that a run took as its own: started anew, it
+    goes the same way."""
+    given: dict[str, Any] = {
+        "SECONDS": None,
+        "CALLS": None,
+        "ITERATIONS": solution.iterations,
+        "PLANNED": solution.planned,
+    }
     given |= {"WAY": solution.way, "PASSES": solution.passes}
-    return dataclasses.replace(program, text=with_constants(program.text, given, "  # as the run that wrote this file"))
+    return dataclasses.replace(
+        program, text=with_constants(program.text, given, "  # as the run that wrote this file")
+    )
 
 
 def emitted(planned: pipeline.Planned) -> Program:
@@ -89,13 +104,16 @@ def emitted(planned: pipeline.Planned) -> Program:
         if value not in (None, False) and origin != options.USER:
             refuse(errors.of_solve_alone(name, "emit"))
     if planned.plan.interior:
-        refuse(*(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)), source=planned.problem.source)
+        refuse(
+            *(planned.plan.choice.refusal or (errors.of_solve_alone("algorithm", "emit"),)),
+            source=planned.problem.source,
+        )
     return pipeline.emit(planned)
 
 
 def write_program(program: Program, path: Path) -> Path:
-    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of the latter. F0608 where
-    neither a text nor torch.export can write a net."""
+    """The solver's text, and beside it, under a name of its own, the data that it reads; the path of
+    the latter. F0608 where neither a text nor torch.export can write a net."""
     import torch
 
     from fccomodel.program.emit.modules import exported
@@ -125,15 +143,24 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
     """
     uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
     for call in (node for node in ir.walk(*bound.problem.roots) if isinstance(node, ir.NetCall)):
-        if isinstance(call.arg, ir.Column) and call.arg.name is not None and isinstance(call.arg.binder.domain, ir.RowSet):
+        if (
+            isinstance(call.arg, ir.Column)
+            and call.arg.name is not None
+            and isinstance(call.arg.binder.domain, ir.RowSet)
+        ):
             uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
     for net, calls in uses.items():
         for (table, column), call in calls.items():
-            key = net if len(calls) == 1 else f"{net}_{table}_{column}"
+            if len(calls) == 1:
+                key = net
+            else:
+                key = f"{net}_{table}_{column}"
             yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
 
 
-def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+def _outputs(
+    bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray], rows: np.ndarray
+) -> np.ndarray:
     """The net at every row, (n, *output), in float64; a few thousand rows at a time."""
     import torch
 
@@ -143,7 +170,11 @@ def _outputs(bound: Bound, call: ir.NetCall, variables: Mapping[str, np.ndarray]
     weights = torch.as_tensor(np.asarray(variables[call.params.name]), dtype=torch.float64)
     with torch.no_grad():
         parts = [
-            net_apply(module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)).numpy()
+            net_apply(
+                module, weights, torch.as_tensor(rows[start : start + chunk], dtype=torch.float64)
+            ).numpy()
             for start in range(0, len(rows), chunk)
         ]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    if parts:
+        return np.concatenate(parts)
+    return np.zeros(0)

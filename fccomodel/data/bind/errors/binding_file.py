@@ -15,16 +15,20 @@ UNKNOWN_KEY = Code("F0502", "unknown key")
 VALUE = Code("F0503", "binding value")
 
 
-# --------------------------------------------------------------------------------------------------------------- the file
+# ----------------------------------------------------------------------------------------- the file
 def unreadable(name: str, error: Exception) -> Diagnostic:
     """A binding file is UTF-8 text."""
-    return BINDING_FILE.error(f"{name} cannot be read: {first_line(error)}", fix="write the binding file as UTF-8 text")
+    return BINDING_FILE.error(
+        f"{name} cannot be read: {first_line(error)}", fix="write the binding file as UTF-8 text"
+    )
 
 
 def not_toml(place: str, message: str) -> Diagnostic:
     """A binding file is TOML."""
     return BINDING_FILE.error(
-        f"{place}: {message}", reason="the binding file is TOML", fix="text is in quotes; a section's name is in [ ]"
+        f"{place}: {message}",
+        reason="the binding file is TOML",
+        fix="text is in quotes; a section's name is in [ ]",
     )
 
 
@@ -38,13 +42,17 @@ def too_long(name: str, size: int, limit: int) -> Diagnostic:
 
 def nested_too_deeply(name: str) -> Diagnostic:
     """A binding file has sections and inline tables."""
-    return BINDING_FILE.error(f"{name} is nested too deeply", fix="a binding file has sections and inline tables, nothing deeper")
+    return BINDING_FILE.error(
+        f"{name} is nested too deeply", fix="a binding file has sections and inline tables, nothing deeper"
+    )
 
 
-# ---------------------------------------------------------------------------------------------------------------- sections
+# ----------------------------------------------------------------------------------------- sections
 def not_a_mapping(what: str, given: object) -> Diagnostic:
     """What is given by name is a mapping from names."""
-    return VALUE.error(f"{what} is {words.value(given)}, no mapping", fix=f"give values by name: {what} {{name: value}}")
+    return VALUE.error(
+        f"{what} is {words.value(given)}, no mapping", fix=f"give values by name: {what} {{name: value}}"
+    )
 
 
 def named_twice(what: str, name: str) -> Diagnostic:
@@ -53,19 +61,25 @@ def named_twice(what: str, name: str) -> Diagnostic:
 
 
 def _of_model(kind: str, names: Collection[str]) -> str:
-    return f"the model's {kind} are {', '.join(names)}" if names else f"the model declares no {kind}"
+    if names:
+        return f"the model's {kind} are {', '.join(names)}"
+    return f"the model declares no {kind}"
 
 
 def undeclared(section: str, name: str, declared: Collection[str]) -> Diagnostic:
     """A section of params, nets, sets or dims names what the model declares."""
     return UNKNOWN_NAME.error(
-        f"the model declares no {section[:-1]} named {name}", fix=did_you_mean(name, declared) or _of_model(section, declared)
+        f"the model declares no {section[:-1]} named {name}",
+        fix=did_you_mean(name, declared) or _of_model(section, declared),
     )
 
 
 def unknown_section(name: str, value: Any, sections: Sequence[str], data: Sequence[str]) -> Diagnostic:
     """A section is a table or an array of the model, or one of a few others."""
-    kind = f"[{name}]" if isinstance(value, Mapping) else name
+    if isinstance(value, Mapping):
+        kind = f"[{name}]"
+    else:
+        kind = name
     return UNKNOWN_KEY.error(
         f"{kind} is neither a table nor an array of the model, nor one of {', '.join(sections)}",
         fix=did_you_mean(name, [*data, *sections]) or _of_model("tables", data),
@@ -78,12 +92,15 @@ def not_a_section(name: str, *, table: bool) -> Diagnostic:
     return VALUE.error(f"{name} must be a {what}", fix=f"write [{name}] on a line of its own")
 
 
-def unknown_key(section: str, key: str, columns: Sequence[str], settings: Sequence[str], allowed: Sequence[str]) -> Diagnostic:
+def unknown_key(
+    section: str, key: str, columns: Sequence[str], settings: Sequence[str], allowed: Sequence[str]
+) -> Diagnostic:
     """A table's section has its columns and a few settings; ``allowed`` are those of this table."""
     return UNKNOWN_KEY.error(
         f"[{section}] has no column and no setting named {key}",
         fix=did_you_mean(key, allowed)
-        or f"the table's columns are {', '.join(columns) or 'in its own section'}; the settings {', '.join(settings)}",
+        or f"the table's columns are {', '.join(columns) or 'in its own section'}; the settings "
+        f"{', '.join(settings)}",
     )
 
 
@@ -104,7 +121,7 @@ def not_a_size(name: str) -> Diagnostic:
     return VALUE.error(f"dim {name} must be a whole number above 0", fix=f"{name} = 10")
 
 
-# ----------------------------------------------------------------------------------------------------- settings of a table
+# ------------------------------------------------------------------------------ settings of a table
 def missing(value: Any) -> Diagnostic:
     """Rows with missing values are an error or are dropped."""
     return VALUE.error(
@@ -135,13 +152,17 @@ def where() -> Diagnostic:
 
 def source() -> Diagnostic:
     """A source is a path, or a text such as ``sklearn:iris``."""
-    return VALUE.error("source must be a path in quotes", fix='source = "train.parquet", or source = "sklearn:breast_cancer"')
+    return VALUE.error(
+        "source must be a path in quotes", fix='source = "train.parquet", or source = "sklearn:breast_cancer"'
+    )
 
 
-# ----------------------------------------------------------------------------------------------------------------- entries
+# ------------------------------------------------------------------------------------------ entries
 def no_columns(name: str) -> Diagnostic:
     """An entry says its columns."""
-    return VALUE.error(f"{name} must say its columns", fix=f'{name.rpartition(".")[2]} = {{ column = "name" }}')
+    return VALUE.error(
+        f"{name} must say its columns", fix=f'{name.rpartition(".")[2]} = {{ column = "name" }}'
+    )
 
 
 def column_and_columns(name: str, *, both: bool) -> Diagnostic:
@@ -159,7 +180,9 @@ def column(name: str) -> Diagnostic:
 
 def columns(name: str) -> Diagnostic:
     """``columns`` are different names."""
-    return VALUE.error(f"{name}: columns must be a list of different names", fix='columns = ["a", "b"], or columns = "*"')
+    return VALUE.error(
+        f"{name}: columns must be a list of different names", fix='columns = ["a", "b"], or columns = "*"'
+    )
 
 
 def encode(name: str, value: Any) -> Diagnostic:
@@ -204,10 +227,12 @@ def excepted(name: str) -> Diagnostic:
 
 def except_of_some(name: str) -> Diagnostic:
     """Columns are left out of all of them."""
-    return VALUE.error(f'{name}: except goes with columns = "*"', fix="leave the names out of columns instead")
+    return VALUE.error(
+        f'{name}: except goes with columns = "*"', fix="leave the names out of columns instead"
+    )
 
 
-# ------------------------------------------------------------------------------------------- entries and the model's columns
+# ------------------------------------------------------------------ entries and the model's columns
 def entry_of_label(what: str, name: str) -> Diagnostic:
     """A label is made of columns as they are."""
     fix = f'{name} = {{ column = "..." }}, or columns = [...] for a combined key'
@@ -216,20 +241,28 @@ def entry_of_label(what: str, name: str) -> Diagnostic:
 
 def min_rows_of_number(what: str) -> Diagnostic:
     """Small groups are those of a label."""
-    return VALUE.error(f"{what} is a number: min_rows is for labels", fix="put min_rows on the column that holds the groups")
+    return VALUE.error(
+        f"{what} is a number: min_rows is for labels", fix="put min_rows on the column that holds the groups"
+    )
 
 
 def entry_of_number(what: str, name: str) -> Diagnostic:
     """A number per row is one column."""
     fix = f'{name} = {{ column = "..." }}, or declare {name}: real[d]'
-    return VALUE.error(f"{what} is one number per row: it takes one column, without encode and intercept", fix=fix)
+    return VALUE.error(
+        f"{what} is one number per row: it takes one column, without encode and intercept", fix=fix
+    )
 
 
 def map_of_vector(what: str) -> Diagnostic:
     """A map is for one number per row."""
-    return VALUE.error(f"{what} is a vector: map is for one number per row", fix='encode = "onehot" makes numbers of texts')
+    return VALUE.error(
+        f"{what} is a vector: map is for one number per row", fix='encode = "onehot" makes numbers of texts'
+    )
 
 
 def map_of_number(what: str) -> Diagnostic:
     """A number's map gives numbers."""
-    return VALUE.error(f"{what}: map must give numbers", reason=f"{what} is a number", fix='map = { "no" = 0, "yes" = 1 }')
+    return VALUE.error(
+        f"{what}: map must give numbers", reason=f"{what} is a number", fix='map = { "no" = 0, "yes" = 1 }'
+    )

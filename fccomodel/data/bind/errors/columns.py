@@ -14,15 +14,21 @@ DOMAIN = Code("F0513", "outside the domain")
 MAP = Code("F0514", "map")
 
 
-# ----------------------------------------------------------------------------------------------------------- missing values
-def missing(what: str, columns: Sequence[tuple[str, str]], row: str, *, values: int, infinite: bool) -> Diagnostic:
+# ----------------------------------------------------------------------------------- missing values
+def missing(
+    what: str, columns: Sequence[tuple[str, str]], row: str, *, values: int, infinite: bool
+) -> Diagnostic:
     """No value is missing or infinite.
 
-    ``columns``  their names with what they lack, in words; the first one lacks it in ``row``, and ``values`` in all
+    ``columns``  their names with what they lack, in words; the first one lacks it in ``row``, and
+                 ``values`` in all
     ``infinite``  some of these are infinite
     """
     name, lacks = columns[0]
-    label = f"`{name}`" if not name.isidentifier() else name
+    if not name.isidentifier():
+        label = f"`{name}`"
+    else:
+        label = name
     drop, where = 'missing = "drop" or ', f"{label}.notna()"
     if infinite:
         drop, where = "", f"-1e300 < {label} < 1e300"
@@ -30,12 +36,15 @@ def missing(what: str, columns: Sequence[tuple[str, str]], row: str, *, values: 
     message = f"{what}: column {name} has {lacks} value{'s' * (values > 1)}"
     if len(columns) > 1:
         shown = [f"{column} ({lack})" for column, lack in columns[:8]] + ["..."] * (len(columns) > 8)
-        message, reason = f"{what}: {len(columns)} columns have missing or infinite values", f"{', '.join(shown)}; {reason}"
+        message, reason = (
+            f"{what}: {len(columns)} columns have missing or infinite values",
+            f"{', '.join(shown)}; {reason}",
+        )
     fix = f'leave such rows out with {drop}where = "{where}", or leave such columns out, or mend the data'
     return MISSING.error(message, reason=reason, fix=fix)
 
 
-# -------------------------------------------------------------------------------------------------------------- not numbers
+# -------------------------------------------------------------------------------------- not numbers
 def unusable(what: str, name: str, source: str, why: str) -> Diagnostic:
     """A column holds numbers or text."""
     return NOT_NUMBERS.error(
@@ -45,7 +54,12 @@ def unusable(what: str, name: str, source: str, why: str) -> Diagnostic:
 
 def text(what: str, name: str, values: Sequence[str], domain: Sequence[float]) -> Diagnostic:
     """A number comes from a column of numbers; ``domain`` are the numbers it may have."""
-    targets = [f"{value:g}" for value in domain] if len(domain) == len(values) else ["0", "1"] if len(values) == 2 else []
+    if len(domain) == len(values):
+        targets = [f"{value:g}" for value in domain]
+    elif len(values) == 2:
+        targets = ["0", "1"]
+    else:
+        targets = []
     targets += ["..."] * (min(len(values), 3) - len(targets))
     return NOT_NUMBERS.error(
         f"{what}: column {name} is text",
@@ -70,34 +84,47 @@ def array_of_type(name: str, origin: str, dtype: object) -> Diagnostic:
 
 def values_of_array(name: str) -> Diagnostic:
     """The values of a mapping are numbers."""
-    return NOT_NUMBERS.error(f"{name}: its values are not all numbers", fix=f"{name} = {{ a = 1.0, b = 2.0 }}")
+    return NOT_NUMBERS.error(
+        f"{name}: its values are not all numbers", fix=f"{name} = {{ a = 1.0, b = 2.0 }}"
+    )
 
 
 def column_of_array(name: str, column: str, source: str) -> Diagnostic:
     """The column of an array holds numbers."""
-    return NOT_NUMBERS.error(f"{name}: column {column} of {source} is not numbers", fix="name a column of numbers")
+    return NOT_NUMBERS.error(
+        f"{name}: column {column} of {source} is not numbers", fix="name a column of numbers"
+    )
 
 
-# -------------------------------------------------------------------------------------------------------- maps and domains
-def not_in_map(what: str, name: str, unnamed: Sequence[str], values: Sequence[str], keys: Sequence[str]) -> Diagnostic:
+# --------------------------------------------------------------------------------- maps and domains
+def not_in_map(
+    what: str, name: str, unnamed: Sequence[str], values: Sequence[str], keys: Sequence[str]
+) -> Diagnostic:
     """A map names every value of its column."""
     return MAP.error(
-        f"{what}: map does not say what {texts(unnamed)} in column {name} stand{'s' if len(unnamed) == 1 else ''} for",
+        f"{what}: map does not say what {texts(unnamed)} in column {name} "
+        f"stand{'s' if len(unnamed) == 1 else ''} for",
         reason=f"the column holds {texts(values)}; map names {texts(keys)}; keys are compared as text",
         fix="add the missing values to map, or leave their rows out with where",
     )
 
 
 def outside(what: str, expected: str, values: Sequence[tuple[float, int]], row: str, fix: str) -> Diagnostic:
-    """A column's values are in its domain; ``values`` are those that are not with how often they occur, the first in ``row``."""
+    """A column's values are in its domain; ``values`` are those that are not with how often they
+    occur, the first in ``row``."""
     shown = ", ".join(f"{value:g} ({count} time{'s' * (count > 1)})" for value, count in values[:4])
-    more = f" and {len(values) - 4} other values" if len(values) > 4 else ""
+    if len(values) > 4:
+        more = f" and {len(values) - 4} other values"
+    else:
+        more = ""
     return DOMAIN.error(
-        f"{what} must be {expected}; the data have {shown}{more}", reason=f"the first is in {row} (counted from 0)", fix=fix
+        f"{what} must be {expected}; the data have {shown}{more}",
+        reason=f"the first is in {row} (counted from 0)",
+        fix=fix,
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------- shapes
+# ------------------------------------------------------------------------------------------- shapes
 def vector_for_number(what: str, name: str, shape: tuple[int, ...]) -> Diagnostic:
     """A number per row comes from a column of numbers."""
     return SHAPE.error(
@@ -108,12 +135,16 @@ def vector_for_number(what: str, name: str, shape: tuple[int, ...]) -> Diagnosti
 
 def vector_for_label(what: str, name: str, shape: tuple[int, ...]) -> Diagnostic:
     """A label per row comes from a column of one value per row."""
-    return SHAPE.error(f"{what} is one label per row, and column {name} holds {shape}", fix="name another column")
+    return SHAPE.error(
+        f"{what} is one label per row, and column {name} holds {shape}", fix="name another column"
+    )
 
 
 def axes_of_column(what: str, declared: int, name: str, actual: int) -> Diagnostic:
     """A column of matrices has the declared axes."""
-    return SHAPE.error(f"{what} has {declared} axes per row, and column {name} has {actual}", fix="reshape the data")
+    return SHAPE.error(
+        f"{what} has {declared} axes per row, and column {name} has {actual}", fix="reshape the data"
+    )
 
 
 def axes_of_rows(what: str, name: str, shape: tuple[int, ...], declared: int) -> Diagnostic:
@@ -126,16 +157,22 @@ def axes_of_rows(what: str, name: str, shape: tuple[int, ...], declared: int) ->
 
 def axes_of_array(name: str, shape: tuple[int, ...], declared: int) -> Diagnostic:
     """An array has the declared axes."""
-    return SHAPE.error(f"{name} has shape {shape}, declared with {declared} axes", fix="give an array of the declared shape")
+    return SHAPE.error(
+        f"{name} has shape {shape}, declared with {declared} axes", fix="give an array of the declared shape"
+    )
 
 
 def vector_of_labels(what: str, name: str) -> Diagnostic:
     """A row has one label in each column."""
     return SHAPE.error(
-        f"{what} is a vector of labels", reason="a row has one label in each column", fix=f"declare {name} without a shape"
+        f"{what} is a vector of labels",
+        reason="a row has one label in each column",
+        fix=f"declare {name} without a shape",
     )
 
 
 def array_of_labels(name: str) -> Diagnostic:
     """Arrays hold numbers."""
-    return SHAPE.error(f"{name} is an array of labels", reason="arrays hold numbers", fix="put the labels in a table")
+    return SHAPE.error(
+        f"{name} is an array of labels", reason="arrays hold numbers", fix="put the labels in a table"
+    )

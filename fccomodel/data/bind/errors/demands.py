@@ -15,7 +15,7 @@ SAMPLER = Code("F0530", "sampler missing")
 ENCODING = Code("F0531", "stored encoding")
 
 
-# --------------------------------------------------------------------------------------------------------------------- data
+# --------------------------------------------------------------------------------------------- data
 def no_table(table: ir.Table) -> Diagnostic:
     """Every table has data."""
     return NO_DATA.error(
@@ -28,7 +28,9 @@ def no_table(table: ir.Table) -> Diagnostic:
 
 def no_table_to_prepare() -> Diagnostic:
     """A model whose data are prepared has tables."""
-    return NO_DATA.error("the model has no tables to prepare", fix="arrays and params stay in the binding file")
+    return NO_DATA.error(
+        "the model has no tables to prepare", fix="arrays and params stay in the binding file"
+    )
 
 
 def no_family(name: str, domain: str, example: str) -> Diagnostic:
@@ -36,7 +38,8 @@ def no_family(name: str, domain: str, example: str) -> Diagnostic:
     return NO_DATA.error(
         f"no data for {name}",
         reason=f"{name} is a family: one table for each element of {domain}",
-        fix=f'give --data {name}.{example}=FILE for each, or sections [{name}.{example}], or one source with family = "column"',
+        fix=f"give --data {name}.{example}=FILE for each, or sections [{name}.{example}], or one source "
+        'with family = "column"',
     )
 
 
@@ -51,8 +54,13 @@ def no_array(name: str) -> Diagnostic:
 
 def undeclared(kind: str, name: str, declared: Collection[str]) -> Diagnostic:
     """What is given is declared in the model."""
-    listed = f"it declares {', '.join(declared)}" if declared else "it declares none"
-    return UNKNOWN_NAME.error(f"the model declares no {kind} named {name}", fix=did_you_mean(name, declared) or listed)
+    if declared:
+        listed = f"it declares {', '.join(declared)}"
+    else:
+        listed = "it declares none"
+    return UNKNOWN_NAME.error(
+        f"the model declares no {kind} named {name}", fix=did_you_mean(name, declared) or listed
+    )
 
 
 def no_sampler(name: str, span: Span) -> Diagnostic:
@@ -61,7 +69,8 @@ def no_sampler(name: str, span: Span) -> Diagnostic:
         f"no sampler is bound for {name}",
         span=span,
         reason=f"{name} is no distribution of the language",
-        fix=f"in Python bind(..., samplers={{'{name}': function}}), where function(rng, n, *parameters) returns n draws; else "
+        fix=f"in Python bind(..., samplers={{'{name}': function}}), where function(rng, n, *parameters) "
+        "returns n draws; else "
         "draw from one of the language (see `fccomodel atoms`), or from a table of draws: E[z ~ Draws]",
     )
 
@@ -75,7 +84,7 @@ def stored_encoding(name: str) -> Diagnostic:
     )
 
 
-# -------------------------------------------------------------------------------------------------------------------- sizes
+# -------------------------------------------------------------------------------------------- sizes
 def dim_unknown(dim: str) -> Diagnostic:
     """Some data fix every dim."""
     return SIZE_UNKNOWN.error(
@@ -98,7 +107,9 @@ def labels_unknown(name: str) -> Diagnostic:
 
 def size_unknown_here(dim: ir.Dim) -> Diagnostic:
     """What is computed before the data are read has known sizes."""
-    return SIZE_UNKNOWN.error(f"the size of {dim} is not known here", fix=f"bind data whose columns have size {dim}")
+    return SIZE_UNKNOWN.error(
+        f"the size of {dim} is not known here", fix=f"bind data whose columns have size {dim}"
+    )
 
 
 def size_of_param(name: str, dim: ir.Dim) -> Diagnostic:

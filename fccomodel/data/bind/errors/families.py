@@ -21,7 +21,8 @@ def no_column(name: str) -> Diagnostic:
     """A family of one source has a column that says the member."""
     return FAMILY.error(
         f"{name} is a family, and its data do not say which row belongs to which member",
-        fix=f'family = "column" in [{name}] of the binding file, or one section [{name}.MEMBER] for each; or in Python '
+        fix=f'family = "column" in [{name}] of the binding file, or one section [{name}.MEMBER] for each; '
+        "or in Python "
         f'bind(..., spec={{"{name}": {{"family": "column"}}}}), or bind({name}={{"MEMBER": ...}})',
     )
 

@@ -13,11 +13,12 @@ NO_VALUE = Code("F0519", "parameter without value")
 VALUE = Code("F0520", "parameter value")
 
 
-# ------------------------------------------------------------------------------------------------------------------- params
+# ------------------------------------------------------------------------------------------- params
 def no_value(name: str) -> Diagnostic:
     """A param has a value or a default."""
     return NO_VALUE.error(
-        f"param {name} has no value", fix=f"give one: --param {name}=0.1, {name} = 0.1 in [params], or `default 0.1`"
+        f"param {name} has no value",
+        fix=f"give one: --param {name}=0.1, {name} = 0.1 in [params], or `default 0.1`",
     )
 
 
@@ -33,23 +34,38 @@ def not_a_number(name: str, shown: str) -> Diagnostic:
 
 def shape(name: str, actual: tuple[int, ...], declared: tuple[int, ...]) -> Diagnostic:
     """A param has its declared shape, or is one number."""
-    return VALUE.error(f"param {name} has shape {actual}, declared {declared}", fix="give values of the declared shape")
+    return VALUE.error(
+        f"param {name} has shape {actual}, declared {declared}", fix="give values of the declared shape"
+    )
 
 
 def no_labels(name: str, shape: tuple[int | str, ...]) -> Diagnostic:
     """Only an axis over a set of labels takes values by label."""
     axes = ", ".join(map(str, shape))
-    what = f"param {name}[{axes}] has places, not labels" if shape else f"param {name} is one number"
-    return VALUE.error(f"{what}: values by label do not fit it", fix="give the numbers in order: a list, or .to_numpy()")
+    if shape:
+        what = f"param {name}[{axes}] has places, not labels"
+    else:
+        what = f"param {name} is one number"
+    return VALUE.error(
+        f"{what}: values by label do not fit it", fix="give the numbers in order: a list, or .to_numpy()"
+    )
 
 
 def other_labels(name: str, given: Sequence[str], labels: Sequence[str]) -> Diagnostic:
     """Values by label are of the set's labels, each once."""
     missing = [label for label in labels if label not in given]
     more = [label for label in given if label not in labels]
-    said = [f"lacks {words.listed(missing)}"] if missing else []
-    said += [f"has {words.listed(more)}, which the data do not have"] if more else []
-    return VALUE.error(f"param {name} {' and '.join(said)}", fix=f"give a value for each of {words.listed(labels)}")
+    if missing:
+        said = [f"lacks {words.listed(missing)}"]
+    else:
+        said = []
+    if more:
+        said += [f"has {words.listed(more)}, which the data do not have"]
+    else:
+        said += []
+    return VALUE.error(
+        f"param {name} {' and '.join(said)}", fix=f"give a value for each of {words.listed(labels)}"
+    )
 
 
 def not_finite(name: str, value: float) -> Diagnostic:
@@ -71,7 +87,7 @@ def out_of_bounds(parameter: ir.Parameter, value: float) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ dims and sets
+# ------------------------------------------------------------------------------------ dims and sets
 def not_a_size(dim: str, value: object) -> Diagnostic:
     """A dim is a whole number above 0."""
     return VALUE.error(f"dim {dim} = {value} is not a whole number above 0", fix=f"--param {dim}=10")
@@ -94,11 +110,15 @@ def not_known_before_solving(text: str) -> Diagnostic:
 def not_a_range(name: str, low: float, high: float, step: float) -> Diagnostic:
     """A range is finite, and its step is not 0."""
     return VALUE.error(
-        f"set {name}: {low:g} .. {high:g} by {step:g} is no range", fix="give a finite range with a step other than 0"
+        f"set {name}: {low:g} .. {high:g} by {step:g} is no range",
+        fix="give a finite range with a step other than 0",
     )
 
 
 def too_many_elements(name: str, count: float) -> Diagnostic:
     """A range has few enough elements to list."""
-    shown = f"{count:.0f}" if count < 1e15 else "more than 1e15"
+    if count < 1e15:
+        shown = f"{count:.0f}"
+    else:
+        shown = "more than 1e15"
     return VALUE.error(f"set {name} has {shown} elements", fix="give a larger step")

@@ -12,11 +12,17 @@ SIZES = Code("F0516", "sizes disagree")
 LABELS = Code("F0521", "labels")
 
 
-# -------------------------------------------------------------------------------------------------------------------- sizes
+# -------------------------------------------------------------------------------------------- sizes
 def disagree(what: str, size: int, place: str, dim: ir.Dim, expected: int, by: str) -> Diagnostic:
     """Axes declared with one dim have one size: ``expected`` by the place ``by``, or by the model itself."""
-    declared = f"{dim}" if isinstance(dim, int) else f"{dim} = {expected}"
-    origin = "in the model" if isinstance(dim, int) else f"by {by}"
+    if isinstance(dim, int):
+        declared = f"{dim}"
+    else:
+        declared = f"{dim} = {expected}"
+    if isinstance(dim, int):
+        origin = "in the model"
+    else:
+        origin = f"by {by}"
     return SIZES.error(
         f"{what} has {size} elements where the model has {declared}",
         reason=f"{size} by {place}; {expected} {origin}",
@@ -29,7 +35,9 @@ def other_labels(what: str, names: Sequence[str], name: str, labels: Sequence[st
     lacking = [label for label in labels if label not in names]
     unknown = [label for label in names if label not in labels]
     if lacking or unknown:
-        differences = [f"{label} is missing" for label in lacking[:4]] + [f"{label} is not in {name}" for label in unknown[:4]]
+        differences = [f"{label} is missing" for label in lacking[:4]] + [
+            f"{label} is not in {name}" for label in unknown[:4]
+        ]
     else:
         differences = ["they come in another order"]
     return SIZES.error(
@@ -48,18 +56,32 @@ def rows_of_set(what: str, size: int, name: str, rows: int) -> Diagnostic:
     )
 
 
-# ------------------------------------------------------------------------------------------------------------------- labels
+# ------------------------------------------------------------------------------------------- labels
 def not_in_set(
-    what: str, unknown: Sequence[str], name: str, labels: Sequence[str], by: str, row: str, *, counted: bool = False
+    what: str,
+    unknown: Sequence[str],
+    name: str,
+    labels: Sequence[str],
+    by: str,
+    row: str,
+    *,
+    counted: bool = False,
 ) -> Diagnostic:
-    """A label column holds labels of its set; ``row`` is the first that does not. An array without labels has them ``counted``
-    from 1."""
-    fix = did_you_mean(unknown[0], labels) or "leave such rows out with where, or map them to labels of the set"
+    """A label column holds labels of its set; ``row`` is the first that does not. An array without
+    labels has them ``counted`` from 1."""
+    fix = (
+        did_you_mean(unknown[0], labels) or "leave such rows out with where, or map them to labels of the set"
+    )
     if counted:
-        fix = f'give that array as a mapping or a Series with its labels, or list them: [sets] {name} = ["{unknown[0]}", ...]'
+        fix = (
+            f"give that array as a mapping or a Series with its labels, or list them: [sets] {name} = "
+            f'["{unknown[0]}", ...]'
+        )
     return LABELS.error(
-        f"{what}: {cut([repr(label) for label in unknown], 4)} {'are' if len(unknown) > 1 else 'is'} not in {name}",
-        reason=f"{name} = {cut(labels, 8)} by {by}{' without labels' if counted else ''}; the first is in {row} (counted from 0)",
+        f"{what}: {cut([repr(label) for label in unknown], 4)} {'are' if len(unknown) > 1 else 'is'} not "
+        f"in {name}",
+        reason=f"{name} = {cut(labels, 8)} by {by}{' without labels' if counted else ''}; the first is in "
+        f"{row} (counted from 0)",
         fix=fix,
     )
 

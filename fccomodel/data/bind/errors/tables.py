@@ -16,7 +16,7 @@ AMBIGUOUS = Code("F0528", "ambiguous columns")
 PREPARED = Code("F0536", "prepared otherwise")
 
 
-# -------------------------------------------------------------------------------------------------------------------- rows
+# --------------------------------------------------------------------------------------------- rows
 def no_rows(table: str, source: str) -> Diagnostic:
     """A table has rows."""
     return NO_ROWS.error(f"{table}: {source} has no rows", fix="give data with at least one row")
@@ -35,7 +35,7 @@ def no_row_left(why: str, total: int) -> Diagnostic:
     return NO_ROWS.error(f"{why}: none of {total} rows is left", fix="lower min_rows, or bind other data")
 
 
-# ----------------------------------------------------------------------------------------------------------------- columns
+# ------------------------------------------------------------------------------------------ columns
 def no_column(what: str, name: str, raw: RawTable) -> Diagnostic:
     """A column that an entry names is in the data."""
     return COLUMN.error(
@@ -50,24 +50,41 @@ def no_column_of_name(table: str, name: str, raw: RawTable) -> Diagnostic:
     near = did_you_mean(name, raw.names)
     return COLUMN.error(
         f"{table}.{name}: {raw.called} has no column {name}",
-        reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the same name",
+        reason=f"{columns_of(raw)}; a column that the binding file does not mention is the one of the "
+        "same name",
         fix=f"{near} {entry(f'{table}.{name}', column=THAT)}".strip(),
     )
 
 
 def no_column_of_numbers(what: str, source: str) -> Diagnostic:
     """``"*"`` finds columns."""
-    return COLUMN.error(f'{what}: "*" finds no column of numbers in {source} that no other entry uses', fix="list the columns")
+    return COLUMN.error(
+        f'{what}: "*" finds no column of numbers in {source} that no other entry uses', fix="list the columns"
+    )
 
 
-def vector(table: str, name: str, shape: ir.Shape, raw: RawTable, numbers: Sequence[str], source: str) -> Diagnostic:
-    """The columns of a vector are named; ``numbers`` may be meant, ``source`` is what an entry says before them."""
-    made = {"columns": '"*"'} if numbers and len(shape) == 1 else {"column": THAT}
-    others = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}" if numbers else ""
-    scalar = f"; its column {name} holds one number per row" if name in raw.numeric else ""
+def vector(
+    table: str, name: str, shape: ir.Shape, raw: RawTable, numbers: Sequence[str], source: str
+) -> Diagnostic:
+    """The columns of a vector are named; ``numbers`` may be meant, ``source`` is what an entry says
+    before them."""
+    if numbers and len(shape) == 1:
+        made = {"columns": '"*"'}
+    else:
+        made = {"column": THAT}
+    if numbers:
+        others = f"; it has {len(numbers)} other columns of numbers: {cut(numbers, 6)}"
+    else:
+        others = ""
+    if name in raw.numeric:
+        scalar = f"; its column {name} holds one number per row"
+    else:
+        scalar = ""
     return AMBIGUOUS.error(
-        f"{table}.{name} is a vector ({', '.join(map(str, shape))}), and {raw.called} does not say which columns make it",
-        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, ..{scalar}{others}. Nothing is guessed",
+        f"{table}.{name} is a vector ({', '.join(map(str, shape))}), and {raw.called} does not say which "
+        "columns make it",
+        reason=f"there is no column {name} with vectors, and no columns {name}1, {name}2, "
+        f"..{scalar}{others}. Nothing is guessed",
         fix=entry(f"{table}.{name}", source, **made),
     )
 
@@ -87,7 +104,7 @@ def array(name: str, source: str, column: str) -> Diagnostic:
     return AMBIGUOUS.error(f"{name}: {source} does not say which of its columns it is", fix=fix)
 
 
-# --------------------------------------------------------------------------------------------------------- prepared tables
+# ---------------------------------------------------------------------------------- prepared tables
 def not_in_type(what: str, dtype: str, largest: float) -> Diagnostic:
     """Numbers of a prepared vector fit its type."""
     message = f"{what} has the number {largest:.3g}, which {dtype} does not hold"
@@ -98,13 +115,15 @@ def prepared_otherwise(name: str, folder: str, key: str) -> Diagnostic:
     """A binding of a prepared table says what it was prepared with, or nothing."""
     return PREPARED.error(
         f"[{name}] {key} is not what {folder} was prepared with",
-        reason="rows are left out, and columns encoded and scaled, while a table is prepared, not again when it is bound",
+        reason="rows are left out, and columns encoded and scaled, while a table is prepared, not again "
+        "when it is bound",
         fix=f"prepare it again with this binding, or leave {key} out",
     )
 
 
 def encoded_otherwise(what: str, folder: str) -> Diagnostic:
-    """A prepared column has the scaling and the categories of the rows that it was prepared of; an answer's are its own."""
+    """A prepared column has the scaling and the categories of the rows that it was prepared of; an
+    answer's are its own."""
     return PREPARED.error(
         f"{what} of {folder} was encoded otherwise than where the answer was found",
         reason="other rows are scaled and encoded as those solved on were",

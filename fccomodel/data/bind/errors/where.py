@@ -11,12 +11,16 @@ EXAMPLE = "split == 'train' and age >= 18"
 
 
 def _in(text: str, message: str, fix: str, reason: str = "") -> Diagnostic:
-    return WHERE.error(f"where: {message}", reason=f"in {shortened(text)}{'; ' * bool(reason)}{reason}", fix=fix)
+    return WHERE.error(
+        f"where: {message}", reason=f"in {shortened(text)}{'; ' * bool(reason)}{reason}", fix=fix
+    )
 
 
 def too_long(length: int, most: int) -> Diagnostic:
     """A condition is written by a person."""
-    return WHERE.error(f"where has {length} characters; {most} are read", fix="store the choice of rows as a column")
+    return WHERE.error(
+        f"where has {length} characters; {most} are read", fix="store the choice of rows as a column"
+    )
 
 
 def backquote(text: str) -> Diagnostic:
@@ -27,18 +31,28 @@ def backquote(text: str) -> Diagnostic:
 def not_parsed(text: str, error: Exception) -> Diagnostic:
     """A condition has the syntax of ``pandas.DataFrame.query``."""
     equality = "=" in text and "==" not in text
-    hint = "write == for equality" if equality else f"a condition reads like: {EXAMPLE}"
+    if equality:
+        hint = "write == for equality"
+    else:
+        hint = f"a condition reads like: {EXAMPLE}"
     return _in(text, getattr(error, "msg", None) or "it is not a condition", hint)
 
 
 def not_a_condition(text: str, part: str, *, column: bool) -> Diagnostic:
     """A condition holds or does not."""
-    return _in(text, f"{part} is not a condition", f"write {part} == 1" if column else f"compare it: {part} == ...")
+    return _in(
+        text, f"{part} is not a condition", f"write {part} == 1" if column else f"compare it: {part} == ..."
+    )
 
 
 def not_allowed(text: str, part: str) -> Diagnostic:
     """A condition sees columns alone."""
-    return _in(text, f"{part} is not allowed", f"compare columns with values: {EXAMPLE}", "a condition sees columns alone")
+    return _in(
+        text,
+        f"{part} is not allowed",
+        f"compare columns with values: {EXAMPLE}",
+        "a condition sees columns alone",
+    )
 
 
 def is_not_allowed(text: str) -> Diagnostic:

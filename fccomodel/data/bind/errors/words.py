@@ -29,7 +29,9 @@ def cut(names: Sequence[str], most: int) -> str:
 
 def shortened(text: str) -> str:
     """A text that fits a line."""
-    return text if len(text) <= 80 else text[:77] + "..."
+    if len(text) <= 80:
+        return text
+    return text[:77] + "..."
 
 
 def value(given: Any) -> str:
@@ -38,14 +40,19 @@ def value(given: Any) -> str:
         text = " ".join(repr(given).split())
     except (ValueError, RecursionError):
         return f"a {type(given).__name__}"
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if len(text) <= 60:
+        return text
+    return f"{text[:57]}..."
 
 
 def columns_of(raw: RawTable) -> str:
     """A source's columns."""
     names = ", ".join(raw.names[:20]) + (f" and {len(raw.names) - 20} more" if len(raw.names) > 20 else "")
     data = bool(raw.names) and all(_is_number(column) for column in raw.names)
-    hint = "; they look like a row of data, and a csv file begins with a line of names" if data else ""
+    if data:
+        hint = "; they look like a row of data, and a csv file begins with a line of names"
+    else:
+        hint = ""
     return f"its columns are {names}{hint}"
 
 
@@ -63,11 +70,14 @@ def map_entry(what: str, column: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def entry(what: str, before: str = "", **keys: str | Mapping[str, str]) -> str:
-    """The entry to write for a column, in a binding file and in Python; ``before`` is what its section in the file says besides.
-    Texts come with their quotes."""
+    """The entry to write for a column, in a binding file and in Python; ``before`` is what its section
+    in the file says besides. Texts come with their quotes."""
     table, _, name = what.partition(".")
     in_python = f'{{"{table}": {{"{name}": {_python(keys)}}}}}'
-    return f"write in a binding file: [{table}]  {before}{name} = {_toml(keys)}; or in Python bind(..., spec={in_python})"
+    return (
+        f"write in a binding file: [{table}]  {before}{name} = {_toml(keys)}; or in Python bind(..., "
+        f"spec={in_python})"
+    )
 
 
 def _toml(written: str | Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """A graph of torch's operations on arrays of fixed sizes as loops of C, one after another.
 
-Views are strides into what they look at; entrywise operations that one other uses stand inside its loop. An operation without a
-line here is refused: ``Unfit``.
+Views are strides into what they look at; entrywise operations that one other uses stand inside its
+loop. An operation without a line here is refused: ``Unfit``.
 """
 
 from __future__ import annotations
@@ -27,11 +27,33 @@ OTHERS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("sum", "mean", "amax", "amin"), reduced),
     **dict.fromkeys(("mm", "mv", "bmm", "addmm", "addmv", "dot", "baddbmm"), multiplied),
     **dict.fromkeys(
-        ("full", "new_full", "zeros", "new_zeros", "ones", "new_ones", "zeros_like", "ones_like", "full_like", "scalar_tensor",
-         "empty", "new_empty", "empty_like"), full),
-    "arange": arange, "cat": joined, "constant_pad_nd": padded, "index_select": rows, "index": picked, "index_put": put,
-    "gather": gathered, "cumsum": added, "sort": ordered,
-}  # fmt: skip
+        (
+            "full",
+            "new_full",
+            "zeros",
+            "new_zeros",
+            "ones",
+            "new_ones",
+            "zeros_like",
+            "ones_like",
+            "full_like",
+            "scalar_tensor",
+            "empty",
+            "new_empty",
+            "empty_like",
+        ),
+        full,
+    ),
+    "arange": arange,
+    "cat": joined,
+    "constant_pad_nd": padded,
+    "index_select": rows,
+    "index": picked,
+    "index_put": put,
+    "gather": gathered,
+    "cumsum": added,
+    "sort": ordered,
+}
 #: those that change an argument and are no entrywise operations; its shape alone
 WRITES, SHAPES = {"index_put"}, {"squeeze", "unsqueeze", "transpose", "t"}
 
@@ -47,10 +69,13 @@ class Loops:
     products: float = 0.0
     count: int = 0
 
-    # --------------------------------------------------------------------------------------------------------------- arrays
+    # --------------------------------------------------------------------------------------- arrays
     def own(self, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> View:
         """A new array."""
-        strides = tuple(strides) if strides is not None else flat(shape)
+        if strides is not None:
+            strides = tuple(strides)
+        else:
+            strides = flat(shape)
         self.count += 1
         buffer = Buffer(f"t{self.count}", dtype, span(shape, strides))
         size = buffer.length * torch.empty((), dtype=dtype).element_size()
@@ -86,9 +111,16 @@ class Loops:
         for node in [n for n, e in self.waiting.items() if any(leaf.buffer is buffer for leaf in e.leaves())]:
             self.view(node)
 
-    # ---------------------------------------------------------------------------------------------------------------- loops
-    def loop(self, views: Sequence[View], shape: Sequence[int], body: Callable[[Callable[[View], str]], str], many: bool) -> None:
-        """One inside another over a shape; dims without gaps between them are one. ``many``: numbers do not wait for others."""
+    # ---------------------------------------------------------------------------------------- loops
+    def loop(
+        self,
+        views: Sequence[View],
+        shape: Sequence[int],
+        body: Callable[[Callable[[View], str]], str],
+        many: bool,
+    ) -> None:
+        """One inside another over a shape; dims without gaps between them are one. ``many``: numbers
+        do not wait for others."""
         dims = [(n, [v.strides[k] for v in views]) for k, n in enumerate(shape) if n != 1]
         if any(n == 0 for n, _ in dims):
             return
@@ -112,7 +144,7 @@ class Loops:
             self.lines.append(f"for (long i{d} = 0; i{d} < {n}; i{d}++)")
         self.lines.append("{ " + body(at) + " }")
 
-    # ----------------------------------------------------------------------------------------------------------- operations
+    # ----------------------------------------------------------------------------------- operations
     def run(self, node: Node) -> None:
         """One operation."""
         if node.target is operator.getitem:
@@ -132,15 +164,24 @@ class Loops:
         """A view, where torch says it lies."""
         source = self.view(node.args[0])
         found, base = node.meta["val"], node.args[0].meta["val"]
-        many = found if isinstance(found, tuple | list) else [found]
+        if isinstance(found, tuple | list):
+            many = found
+        else:
+            many = [found]
         shift = source.start - base.storage_offset()
-        made = [View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many]
-        self.values[node] = made if isinstance(found, tuple | list) else made[0]
+        made = [
+            View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
+        ]
+        if isinstance(found, tuple | list):
+            self.values[node] = made
+        else:
+            self.values[node] = made[0]
         if write:  # ``squeeze_`` changes the shape of what it is given, too
             self.values[node.args[0]] = made[0]
 
     def entrywise(self, node: Node, name: str, write: bool) -> None:
-        """An operation entry by entry: it waits for the only place where it is used, or has an array of its own."""
+        """An operation entry by entry: it waits for the only place where it is used, or has an array
+        of its own."""
         like, target = node.meta["val"], self.view(node.args[0]) if write else None
         entry = self.entry(node, name, like)
         if target is not None:
@@ -173,7 +214,10 @@ class Loops:
         text = ENTRIES[name]
         at = dtype
         if name in TRUTHS:
-            at = torch.result_type(*(value(a) for a in args)) if len(args) > 1 else value(args[0]).dtype
+            if len(args) > 1:
+                at = torch.result_type(*(value(a) for a in args))
+            else:
+                at = value(args[0]).dtype
         kinds = [torch.bool if name == "where" and k == 0 else at for k in range(len(args))]
         if name == "elu":
             if len(args) > 2 and set(map(float, args[2:])) != {1.0}:
@@ -184,7 +228,12 @@ class Loops:
         alpha = given.get("alpha", 1)
         if alpha != 1:
             args[1] = Scaled(args[1], alpha)
-        size = "float" if at == torch.float32 else "double" if at == torch.float64 else kind(at)
+        if at == torch.float32:
+            size = "float"
+        elif at == torch.float64:
+            size = "double"
+        else:
+            size = kind(at)
         text = text.replace("{S}", size).replace("{F}", "f" if at == torch.float32 else "")
         guarded = name == "where"
         parts = tuple(self.operand(a, k, guarded) for a, k in zip(args, kinds, strict=False))
@@ -198,18 +247,28 @@ class Loops:
         if not isinstance(arg, torch.fx.Node):
             return literal(arg, dtype)
         entry = self.waiting.get(arg)
-        if entry is not None and not (guarded and any(call in entry.printed(lambda view: "x") for call in CALLS)):
+        if entry is not None and not (
+            guarded and any(call in entry.printed(lambda view: "x") for call in CALLS)
+        ):
             del self.waiting[arg]
-            return entry if entry.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
+            if entry.dtype == dtype:
+                return entry
+            return Entry(f"(({kind(dtype)}){{a}})", (entry,), entry.shape, dtype)
         found = self.view(arg)
-        return found if found.dtype == dtype else Entry(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
+        if found.dtype == dtype:
+            return found
+        return Entry(f"(({kind(dtype)}){{a}})", (found,), found.shape, dtype)
 
 
 def way_of(target: Any) -> tuple[str, str, bool]:
-    """How an operation of torch is made, "" where it is not; its name, and whether it changes its argument."""
+    """How an operation of torch is made, "" where it is not; its name, and whether it changes its
+    argument."""
     name = target._schema.name.split("::")[1]
     write = name.endswith("_") and not name.endswith("__")
-    name = name.rstrip("_") if write else name
+    if write:
+        name = name.rstrip("_")
+    else:
+        name = name
     returned = target._schema.returns
     if name in SHAPES if write else bool(returned) and returned[0].alias_info is not None:
         return "look", name, write
@@ -233,15 +292,21 @@ class Scaled:
 
 def value(arg: Any) -> Any:
     """What an argument is, without its numbers."""
-    return arg.meta["val"] if isinstance(arg, torch.fx.Node) else arg
+    if isinstance(arg, torch.fx.Node):
+        return arg.meta["val"]
+    return arg
 
 
 def shape_of(arg: Any) -> tuple[int, ...]:
     """That of an argument, which may be a number."""
-    return tuple(arg.meta["val"].shape) if isinstance(arg, torch.fx.Node) else ()
+    if isinstance(arg, torch.fx.Node):
+        return tuple(arg.meta["val"].shape)
+    return ()
 
 
 def shaped(node: Node) -> tuple[int, ...]:
     """That of a result, () of several."""
     found = node.meta.get("val")
-    return tuple(found.shape) if isinstance(found, torch.Tensor) else ()
+    if isinstance(found, torch.Tensor):
+        return tuple(found.shape)
+    return ()

@@ -12,21 +12,56 @@ from fccomodel.execution.backends.c.values import Entry, Node, kind, literal, na
 if TYPE_CHECKING:
     from fccomodel.execution.backends.c import Loops
 
-#: Entrywise operations by their names in torch, for arguments a, b, c; ``S`` ends a function's name by its type.
+#: Entrywise operations by their names in torch, for arguments a, b, c; ``S`` ends a function's name
+#: by its type.
 ENTRIES = {
-    "add": "({a} + {b})", "sub": "({a} - {b})", "rsub": "({b} - {a})", "mul": "({a} * {b})", "div": "({a} / {b})",
-    "neg": "(-{a})", "abs": "abs_{S}({a})", "exp": "exp{F}({a})", "expm1": "expm1{F}({a})", "log": "log{F}({a})",
-    "log1p": "log1p{F}({a})", "sqrt": "sqrt{F}({a})", "rsqrt": "(1 / sqrt{F}({a}))", "reciprocal": "(1 / {a})",
-    "relu": "relu_{S}({a})", "sigmoid": "(1 / (1 + exp{F}(-{a})))", "tanh": "tanh{F}({a})", "sin": "sin{F}({a})",
-    "cos": "cos{F}({a})", "erf": "erf{F}({a})", "atan": "atan{F}({a})", "floor": "floor{F}({a})", "ceil": "ceil{F}({a})",
-    "round": "rint{F}({a})", "sign": "(({a} > 0) - ({a} < 0))", "square": "square_{S}({a})", "maximum": "maximum_{S}({a}, {b})",
-    "minimum": "minimum_{S}({a}, {b})", "lerp": "lerp_{S}({a}, {b}, {c})", "where": "({a} ? {b} : {c})",
-    "eq": "({a} == {b})", "ne": "({a} != {b})", "lt": "({a} < {b})", "le": "({a} <= {b})", "gt": "({a} > {b})",
-    "ge": "({a} >= {b})", "isnan": "({a} != {a})", "signbit": "(__builtin_signbit({a}) != 0)",
-    "logical_and": "({a} && {b})", "logical_or": "({a} || {b})",
-    "logical_not": "(!{a})", "bitwise_and": "({a} & {b})", "bitwise_or": "({a} | {b})", "bitwise_not": "(!{a})",
-    "elu": "elu_{S}({a}, {b})", "copy": "{a}",
-}  # fmt: skip
+    "add": "({a} + {b})",
+    "sub": "({a} - {b})",
+    "rsub": "({b} - {a})",
+    "mul": "({a} * {b})",
+    "div": "({a} / {b})",
+    "neg": "(-{a})",
+    "abs": "abs_{S}({a})",
+    "exp": "exp{F}({a})",
+    "expm1": "expm1{F}({a})",
+    "log": "log{F}({a})",
+    "log1p": "log1p{F}({a})",
+    "sqrt": "sqrt{F}({a})",
+    "rsqrt": "(1 / sqrt{F}({a}))",
+    "reciprocal": "(1 / {a})",
+    "relu": "relu_{S}({a})",
+    "sigmoid": "(1 / (1 + exp{F}(-{a})))",
+    "tanh": "tanh{F}({a})",
+    "sin": "sin{F}({a})",
+    "cos": "cos{F}({a})",
+    "erf": "erf{F}({a})",
+    "atan": "atan{F}({a})",
+    "floor": "floor{F}({a})",
+    "ceil": "ceil{F}({a})",
+    "round": "rint{F}({a})",
+    "sign": "(({a} > 0) - ({a} < 0))",
+    "square": "square_{S}({a})",
+    "maximum": "maximum_{S}({a}, {b})",
+    "minimum": "minimum_{S}({a}, {b})",
+    "lerp": "lerp_{S}({a}, {b}, {c})",
+    "where": "({a} ? {b} : {c})",
+    "eq": "({a} == {b})",
+    "ne": "({a} != {b})",
+    "lt": "({a} < {b})",
+    "le": "({a} <= {b})",
+    "gt": "({a} > {b})",
+    "ge": "({a} >= {b})",
+    "isnan": "({a} != {a})",
+    "signbit": "(__builtin_signbit({a}) != 0)",
+    "logical_and": "({a} && {b})",
+    "logical_or": "({a} || {b})",
+    "logical_not": "(!{a})",
+    "bitwise_and": "({a} & {b})",
+    "bitwise_or": "({a} | {b})",
+    "bitwise_not": "(!{a})",
+    "elu": "elu_{S}({a}, {b})",
+    "copy": "{a}",
+}
 #: those whose result is a truth value: arguments are compared in their own type
 TRUTHS = {"eq", "ne", "lt", "le", "gt", "ge", "isnan", "signbit", "logical_and", "logical_or", "logical_not"}
 #: functions that loops take many numbers at a time through only where no condition stands before them
@@ -48,8 +83,12 @@ def clamp(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     size = kind(at)
     for bound, name in ((low, "maximum"), (high, "minimum")):
         if bound is not None:
-            found = Entry(f"{name}_{size}({{a}}, {{b}})", (found, loops.operand(bound, at)), tuple(like.shape), at)
-    return found if isinstance(found, Entry) else Entry("{a}", (found,), tuple(like.shape), at)
+            found = Entry(
+                f"{name}_{size}({{a}}, {{b}})", (found, loops.operand(bound, at)), tuple(like.shape), at
+            )
+    if isinstance(found, Entry):
+        return found
+    return Entry("{a}", (found,), tuple(like.shape), at)
 
 
 def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
@@ -58,7 +97,9 @@ def power(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     whole = {2: f"square_{kind(at)}({{a}})", 1: "{a}", 0.5: f"sqrt{f}({{a}})", -1: "(1 / {a})"}
     if isinstance(exponent, int | float) and exponent in whole:
         return Entry(whole[exponent], (loops.operand(x, at),), tuple(like.shape), at)
-    return Entry(f"pow{f}({{a}}, {{b}})", (loops.operand(x, at), loops.operand(exponent, at)), tuple(like.shape), at)
+    return Entry(
+        f"pow{f}({{a}}, {{b}})", (loops.operand(x, at), loops.operand(exponent, at)), tuple(like.shape), at
+    )
 
 
 def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
@@ -73,11 +114,19 @@ def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
 
 
 def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
-    number = node.args[1] if len(node.args) > 1 else 0
+    if len(node.args) > 1:
+        number = node.args[1]
+    else:
+        number = 0
     return Entry("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
 
 
 EXTRA: dict[str, Callable[[Loops, Node, torch.Tensor], Entry]] = {
-    "fill": filled, "zero": filled,
-    "clamp": clamp, "clamp_min": clamp, "pow": power, "addcmul": product_of("*"), "addcdiv": product_of("/"),
-}  # fmt: skip
+    "fill": filled,
+    "zero": filled,
+    "clamp": clamp,
+    "clamp_min": clamp,
+    "pow": power,
+    "addcmul": product_of("*"),
+    "addcdiv": product_of("/"),
+}

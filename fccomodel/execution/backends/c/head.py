@@ -1,4 +1,5 @@
-"""What the C of every step begins with: functions of numbers, many at a time where the system has them, and matrix products."""
+"""What the C of every step begins with: functions of numbers, many at a time where the system has
+them, and matrix products."""
 
 HEAD = """
 #include <stddef.h>

@@ -20,21 +20,38 @@ def reduced(loops: Loops, node: Node) -> None:
     """Sums, means and extremes along dims."""
     name, like = named(node), node.meta["val"]
     x = loops.view(node.args[0])
-    given = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    if len(node.args) > 1:
+        given = node.args[1]
+    else:
+        given = node.kwargs.get("dim")
     rank = len(x.shape)
-    along = [d % rank for d in ([given] if isinstance(given, int) else given or range(rank))] if rank else []
+    if rank:
+        along = [d % rank for d in ([given] if isinstance(given, int) else given or range(rank))]
+    else:
+        along = []
     out = loops.own([1 if k in along else n for k, n in enumerate(x.shape)], like.dtype)
     whole = out.spread(x.shape)
     number = kind(like.dtype)
     sums = name in ("sum", "mean")
-    start = "0" if sums else literal(-math.inf if name == "amax" else math.inf, like.dtype)
+    if sums:
+        start = "0"
+    else:
+        start = literal(-math.inf if name == "amax" else math.inf, like.dtype)
     loops.loop([out], out.shape, lambda at: f"{at(out)} = {start};", True)
     inside = rank and along == [rank - 1] and x.strides[-1] == 1
     if inside:
         rest = x.shape[:-1]
-        head, into = replace(x, shape=rest, strides=x.strides[:-1]), replace(out, shape=rest, strides=out.strides[:-1])
+        head, into = (
+            replace(x, shape=rest, strides=x.strides[:-1]),
+            replace(out, shape=rest, strides=out.strides[:-1]),
+        )
         n = x.shape[-1]
-        sign = "+" if sums else "max" if name == "amax" else "min"
+        if sums:
+            sign = "+"
+        elif name == "amax":
+            sign = "max"
+        else:
+            sign = "min"
 
         def line(at: Callable[[View], str]) -> str:
             place = at(head)
@@ -52,10 +69,18 @@ def reduced(loops: Loops, node: Node) -> None:
 
         loops.loop([into, head], rest, line, False)
     else:
-        order = sorted(range(rank), key=lambda k: k not in along)  # what is added up outside, so that rows are taken whole
+        order = sorted(
+            range(rank), key=lambda k: k not in along
+        )  # what is added up outside, so that rows are taken whole
         moved = [v.turned(order) for v in (whole, x)]
-        form = "{0} += {1};" if sums else f"{{0}} = {'maximum' if name == 'amax' else 'minimum'}_{number}({{0}}, {{1}});"
-        last = order[-1] not in along if order else False
+        if sums:
+            form = "{0} += {1};"
+        else:
+            form = f"{{0}} = {'maximum' if name == 'amax' else 'minimum'}_{number}({{0}}, {{1}});"
+        if order:
+            last = order[-1] not in along
+        else:
+            last = False
         loops.loop(moved, moved[1].shape, lambda at: form.format(*map(at, moved)), last)
     if name == "mean":
         count = literal(math.prod(x.shape[k] for k in along), like.dtype)
@@ -69,13 +94,28 @@ def multiplied(loops: Loops, node: Node) -> None:
     plus, (a, b) = (node.args[0] if name.startswith("add") else None), map(loops.view, node.args[-2:])
     if any(x.dtype not in (torch.float32, torch.float64) for x in (a, b)) or node.kwargs:
         raise Unfit(f"no loops for {node.target} of such arrays")
-    batch = a.shape[0] if name in ("bmm", "baddbmm") else 1
+    if name in ("bmm", "baddbmm"):
+        batch = a.shape[0]
+    else:
+        batch = 1
     out = loops.own(like.shape, like.dtype)
     number = kind(like.dtype)
-    left = a.shape[-2:] if len(a.shape) > 1 else (1, *a.shape)
-    right = b.shape[-2:] if len(b.shape) > 1 else (*b.shape, 1)
-    a_by = a.strides[-2:] if len(a.shape) > 1 else (0, *a.strides)
-    b_by = b.strides[-2:] if len(b.shape) > 1 else (*b.strides, 0)
+    if len(a.shape) > 1:
+        left = a.shape[-2:]
+    else:
+        left = (1, *a.shape)
+    if len(b.shape) > 1:
+        right = b.shape[-2:]
+    else:
+        right = (*b.shape, 1)
+    if len(a.shape) > 1:
+        a_by = a.strides[-2:]
+    else:
+        a_by = (0, *a.strides)
+    if len(b.shape) > 1:
+        b_by = b.strides[-2:]
+    else:
+        b_by = (*b.strides, 0)
     (m, k), n = left, right[1]
     loops.products += batch * m * n * k
     pack = loops.own((k * 128,), torch.bool)
@@ -95,7 +135,12 @@ def full(loops: Loops, node: Node) -> None:
     """Arrays of one number."""
     name, like = named(node), node.meta["val"]
     numbers = {"full": 1, "new_full": 2, "full_like": 1, "scalar_tensor": 0}
-    number = node.args[numbers[name]] if name in numbers else 1 if "ones" in name else 0
+    if name in numbers:
+        number = node.args[numbers[name]]
+    elif "ones" in name:
+        number = 1
+    else:
+        number = 0
     out = loops.own(like.shape, like.dtype, like.stride())
     if "empty" not in name:
         text = literal(number, like.dtype)
@@ -110,7 +155,9 @@ def arange(loops: Loops, node: Node) -> None:
     out = loops.own(like.shape, like.dtype)
     n, number = like.shape[0], kind(like.dtype)
     first, by = (literal(value, like.dtype) for value in (start, step))
-    loops.lines.append(f"for (long i = 0; i < {n}; i++) {out.buffer.name}[i] = ({number})({first} + i * {by});")
+    loops.lines.append(
+        f"for (long i = 0; i < {n}; i++) {out.buffer.name}[i] = ({number})({first} + i * {by});"
+    )
     loops.values[node] = out
 
 
@@ -157,9 +204,14 @@ def added(loops: Loops, node: Node) -> None:
     a, o = x.turned(order), out.turned(order)
     head, into = (replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in (a, o))
     number, n = kind(like.dtype), a.shape[-1]
-    text = "const {t} *p = &{p}; {t} *q = &{q}; {t} s = 0; for (long k = 0; k < {n}; k++) {{ s += p[k * {s}]; q[k * {r}] = s; }}"
+    text = (
+        "const {t} *p = &{p}; {t} *q = &{q}; {t} s = 0; for (long k = 0; k < {n}; k++) {{ s += p[k * "
+        "{s}]; q[k * {r}] = s; }}"
+    )
     loops.loop(
-        [into, head], head.shape,
-        lambda at: text.format(t=number, p=at(head), q=at(into), n=n, s=a.strides[-1], r=o.strides[-1]), False,
-    )  # fmt: skip
+        [into, head],
+        head.shape,
+        lambda at: text.format(t=number, p=at(head), q=at(into), n=n, s=a.strides[-1], r=o.strides[-1]),
+        False,
+    )
     loops.values[node] = out

@@ -1,4 +1,5 @@
-"""Operations that have no loop of their own, made of those that have: the formulas that steps need here, torch's for all else."""
+"""Operations that have no loop of their own, made of those that have: the formulas that steps need
+here, torch's for all else."""
 
 from __future__ import annotations
 
@@ -35,20 +36,30 @@ def logaddexp(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return torch.where((top == low) & (top.abs() == math.inf), top, top + (low - top).exp().log1p())
 
 
-def index_add(x: torch.Tensor, dim: int, index: torch.Tensor, y: torch.Tensor, alpha: float = 1) -> torch.Tensor:
+def index_add(
+    x: torch.Tensor, dim: int, index: torch.Tensor, y: torch.Tensor, alpha: float = 1
+) -> torch.Tensor:
     """Rows added where places say, in place."""
-    moved = (x.transpose(0, dim), y.transpose(0, dim)) if dim else (x, y)
+    if dim:
+        moved = (x.transpose(0, dim), y.transpose(0, dim))
+    else:
+        moved = (x, y)
     moved[0].index_put_((index,), moved[1] * alpha if alpha != 1 else moved[1], accumulate=True)
     return x
 
 
-def layer_norm(x: torch.Tensor, shape: list[int], weight: Any, bias: Any, eps: float) -> tuple[torch.Tensor, ...]:
+def layer_norm(
+    x: torch.Tensor, shape: list[int], weight: Any, bias: Any, eps: float
+) -> tuple[torch.Tensor, ...]:
     """Less the mean and over the deviation of the last dims, with both."""
     dims = list(range(-len(shape), 0))
     mean = x.mean(dims, keepdim=True)
     apart = x - mean
     over = (apart.square().mean(dims, keepdim=True) + eps).rsqrt()
-    found = apart * over if weight is None else apart * over * weight
+    if weight is None:
+        found = apart * over
+    else:
+        found = apart * over * weight
     return found if bias is None else found + bias, mean, over
 
 
@@ -79,4 +90,6 @@ def part_of(operation: Any, has_loop: Callable[[Any], bool]) -> Callable | None:
     """How an operation is made of others; None where it is not."""
     if operation in OWN:
         return OWN[operation]
-    return None if has_loop(operation) else torchs().get(operation, operation.decompose)
+    if has_loop(operation):
+        return None
+    return torchs().get(operation, operation.decompose)

@@ -23,17 +23,25 @@ def rows(loops: Loops, node: Node) -> None:
     x, dim, index = loops.view(node.args[0]), int(node.args[1]), loops.view(node.args[2])
     out = loops.own(node.meta["val"].shape, node.meta["val"].dtype)
     dim %= len(x.shape)
-    picked = replace(index, shape=out.shape, strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))))
+    picked = replace(
+        index,
+        shape=out.shape,
+        strides=tuple(index.strides[0] if k == dim else 0 for k in range(len(out.shape))),
+    )
     n, step = x.shape[dim], x.strides[dim]
     rest = replace(x, shape=out.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
     loops.loop(
-        [out, rest, picked], out.shape, lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(picked)}, {n})];", False
-    )  # fmt: skip
+        [out, rest, picked],
+        out.shape,
+        lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(picked)}, {n})];",
+        False,
+    )
     loops.values[node] = out
 
 
 def places(loops: Loops, node: Node) -> tuple[View, list[tuple[View, int, int]], tuple[int, ...]]:
-    """What several arrays of places, for the first dims, pick: the array, each with its dim's size and stride, their shape."""
+    """What several arrays of places, for the first dims, pick: the array, each with its dim's size and
+    stride, their shape."""
     x, given = loops.view(node.args[0]), list(node.args[1])
     if any(g is None for g in given):
         raise Unfit("no loops for places of later dims alone")
@@ -86,7 +94,9 @@ def put(loops: Loops, node: Node) -> None:
     line = scattered(x, index, shape)
     whole = (*shape, *x.shape[len(index) :])
     new = new.spread(whole)
-    loops.loop([new, *line.views], whole, lambda at: f"{line.text(at)} {'+' if adds else ''}= {at(new)};", False)
+    loops.loop(
+        [new, *line.views], whole, lambda at: f"{line.text(at)} {'+' if adds else ''}= {at(new)};", False
+    )
     loops.values[node] = x
 
 
@@ -99,13 +109,24 @@ def gathered(loops: Loops, node: Node) -> None:
     out = loops.own(index.shape, x.dtype)
     rest = replace(x, shape=index.shape, strides=tuple(0 if k == dim else s for k, s in enumerate(x.strides)))
     n, step = x.shape[dim], x.strides[dim]
-    loops.loop([out, rest, index], out.shape, lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(index)}, {n})];", False)
+    loops.loop(
+        [out, rest, index],
+        out.shape,
+        lambda at: f"{at(out)} = (&{at(rest)})[{step} * placed({at(index)}, {n})];",
+        False,
+    )
     loops.values[node] = out
 
 
 def ordered(loops: Loops, node: Node) -> None:
-    """A few numbers in order, with their places, by insertion; what is equal stays in its order, NaN is the largest."""
-    given = {"dim": -1, "descending": False, **dict(zip(("dim", "descending"), node.args[1:], strict=False)), **node.kwargs}
+    """A few numbers in order, with their places, by insertion; what is equal stays in its order, NaN
+    is the largest."""
+    given = {
+        "dim": -1,
+        "descending": False,
+        **dict(zip(("dim", "descending"), node.args[1:], strict=False)),
+        **node.kwargs,
+    }
     x, values = loops.view(node.args[0]), node.meta["val"][0]
     if not x.shape or x.shape[given["dim"]] > SORTED:
         raise Unfit("no loops for orders of many numbers")
@@ -113,16 +134,26 @@ def ordered(loops: Loops, node: Node) -> None:
     made = [loops.own(values.shape, dtype) for dtype in (x.dtype, torch.int64)]
     order = [*(k for k in range(len(x.shape)) if k != dim), dim]
     turned = [v.turned(order) for v in (x, *made)]
-    heads, (s, r, _) = [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned], [v.strides[-1] for v in turned]
+    heads, (s, r, _) = (
+        [replace(v, shape=v.shape[:-1], strides=v.strides[:-1]) for v in turned],
+        [v.strides[-1] for v in turned],
+    )
     before = "v > q[(j - 1) * R] || (v != v && q[(j - 1) * R] == q[(j - 1) * R])"
-    before = before if given["descending"] else "q[(j - 1) * R] > v || (q[(j - 1) * R] != q[(j - 1) * R] && v == v)"
+    if given["descending"]:
+        before = before
+    else:
+        before = "q[(j - 1) * R] > v || (q[(j - 1) * R] != q[(j - 1) * R] && v == v)"
     text = (
-        "const {t} *p = &{0}; {t} *q = &{1}; long *o = &{2}; for (long k = 0; k < {n}; k++) {{ {t} v = p[k * {s}]; long j = k; "
+        "const {t} *p = &{0}; {t} *q = &{1}; long *o = &{2}; for (long k = 0; k < {n}; k++) {{ {t} v = "
+        "p[k * {s}]; long j = k; "
         "while (j > 0 && (" + before.replace("R", str(r)) + ")) "
         "{{ q[j * {r}] = q[(j - 1) * {r}]; o[j * {r}] = o[(j - 1) * {r}]; j--; }} "
         "q[j * {r}] = v; o[j * {r}] = k; }}"
-    )  # fmt: skip
+    )
     loops.loop(
-        heads, heads[0].shape, lambda at: text.format(*map(at, heads), t=kind(x.dtype), n=x.shape[dim], s=s, r=r), False
-    )  # fmt: skip
+        heads,
+        heads[0].shape,
+        lambda at: text.format(*map(at, heads), t=kind(x.dtype), n=x.shape[dim], s=s, r=r),
+        False,
+    )
     loops.values[node] = made

@@ -12,7 +12,13 @@ import torch
 from fccomodel.execution.backends._base import Unfit
 
 #: torch's types in C
-TYPES = {torch.float32: "float", torch.float64: "double", torch.int64: "long", torch.bool: "unsigned char", torch.int32: "int"}
+TYPES = {
+    torch.float32: "float",
+    torch.float64: "double",
+    torch.int64: "long",
+    torch.bool: "unsigned char",
+    torch.int32: "int",
+}
 
 #: one of a graph of torch
 Node = Any
@@ -43,12 +49,17 @@ class View:
 
     def turned(self, order: Sequence[int]) -> View:
         """The same with its dims in another order."""
-        return replace(self, shape=tuple(self.shape[k] for k in order), strides=tuple(self.strides[k] for k in order))
+        return replace(
+            self, shape=tuple(self.shape[k] for k in order), strides=tuple(self.strides[k] for k in order)
+        )
 
     def spread(self, shape: tuple[int, ...]) -> View:
         """The same on more dims, repeated along them."""
         extra = len(shape) - len(self.shape)
-        kept = [0 if n == 1 and m != 1 else s for n, m, s in zip(self.shape, shape[extra:], self.strides, strict=True)]
+        kept = [
+            0 if n == 1 and m != 1 else s
+            for n, m, s in zip(self.shape, shape[extra:], self.strides, strict=True)
+        ]
         return replace(self, shape=shape, strides=(*[0] * extra, *kept))
 
 
@@ -74,7 +85,11 @@ class Entry:
         """Its C, ``at(leaf)`` of the arrays."""
         shape = self.shape if shape is None else shape
         texts = [
-            arg.printed(at, shape) if isinstance(arg, Entry) else at(arg.spread(shape)) if isinstance(arg, View) else str(arg)
+            arg.printed(at, shape)
+            if isinstance(arg, Entry)
+            else at(arg.spread(shape))
+            if isinstance(arg, View)
+            else str(arg)
             for arg in self.args
         ]
         return self.text.format(**dict(zip("abc", texts, strict=False)))
@@ -87,14 +102,22 @@ def literal(value: Any, dtype: torch.dtype) -> str:
     if not dtype.is_floating_point:
         return f"{int(value)}L"
     if value != value or value in (math.inf, -math.inf):
-        return "NAN" if value != value else "INFINITY" if value > 0 else "(-INFINITY)"
+        if value != value:
+            return "NAN"
+        if value > 0:
+            return "INFINITY"
+        return "(-INFINITY)"
     text = repr(float(value)) + ("f" if dtype == torch.float32 else "")
-    return f"({text})" if value < 0 else text
+    if value < 0:
+        return f"({text})"
+    return text
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Numbers from the first to the last of a view."""
-    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if math.prod(shape) else 1
+    if math.prod(shape):
+        return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    return 1
 
 
 def flat(shape: Sequence[int]) -> tuple[int, ...]:
@@ -110,7 +133,9 @@ def kind(dtype: torch.dtype) -> str:
 
 
 def named(node: Node) -> str:
-    return node.target._schema.name.split("::")[1].rstrip("_") if hasattr(node.target, "_schema") else ""
+    if hasattr(node.target, "_schema"):
+        return node.target._schema.name.split("::")[1].rstrip("_")
+    return ""
 
 
 def key(view: View) -> tuple:

@@ -28,7 +28,12 @@ def key(several: Several, *more: str) -> str:
     apart = {"device", "waiting"}
     values = {name: repr(x) for name, x in sorted(numbers(several.data).items()) if name not in apart}
     counts = {name: repr(x) for name, x in sorted(vars(several.h).items()) if not isinstance(x, float)}
-    machine = (platform.machine(), torch.backends.cpu.get_cpu_capability(), instructions(), several.module.THREADS)
+    machine = (
+        platform.machine(),
+        torch.backends.cpu.get_cpu_capability(),
+        instructions(),
+        several.module.THREADS,
+    )
     known = [__version__, torch.__version__, machine, steps_of(several), shapes, values, counts, *more]
     return hashlib.sha256(json.dumps(known, default=str).encode()).hexdigest()[:32]
 
@@ -40,7 +45,9 @@ def instructions() -> str:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor()
-    return next((line for line in lines if line.lower().startswith(("flags", "features"))), platform.processor())
+    return next(
+        (line for line in lines if line.lower().startswith(("flags", "features"))), platform.processor()
+    )
 
 
 def steps_of(several: Several) -> str:
@@ -61,5 +68,8 @@ def defined(one: ast.stmt) -> Iterable[str]:
     """The names that a statement defines or changes."""
     if isinstance(one, ast.FunctionDef | ast.ClassDef):
         return [one.name]
-    targets = one.targets if isinstance(one, ast.Assign) else []
+    if isinstance(one, ast.Assign):
+        targets = one.targets
+    else:
+        targets = []
     return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]

@@ -14,13 +14,15 @@ from fccomodel.execution.backends.steps.several import STEPS, Several, counts, h
 
 #: the moved arguments, those changed in place, and the numbers beside them
 Results = tuple[list[torch.Tensor], list[torch.Tensor], Mapping[str, Any]]
-#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: from these numbers; several batches move w together
+#: ``call(before, fixed, moving, kept, rows, weights, drawn, pooled)``: from these numbers; several
+#: batches move w together
 Call = Callable[..., Results]
 
 
 class Leap:
-    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes, ``least`` to ``most``; where fewer are
-    left before settings change or the budget ends, or arrays are still to be made, one as the loop itself takes it."""
+    """In the place of ``one_step``: so many steps of those drawn ahead as a call takes, ``least`` to
+    ``most``; where fewer are left before settings change or the budget ends, or arrays are still to
+    be made, one as the loop itself takes it."""
 
     def __init__(self, several: Several, call: Call, least: int = STEPS, most: int = STEPS):
         self.several, self.call, self.one = several, call, several.module.one_step
@@ -41,17 +43,24 @@ class Leap:
         drawn = list(chain.from_iterable(run.ahead[:count]))
         moving, kept = self.several.moving(run.state, run.average), self.several.kept(run.u, run.c)
         pooled = self.several.pooled and now.together > 1
-        (*moved, run.average), kept, after = self.call(counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled)
+        (*moved, run.average), kept, after = self.call(
+            counts(run.state), self.fixed[1], moving, kept, *arrays, drawn, pooled
+        )
         vars(run.state).update(vars(holding(run.state, dict(zip(tensors(run.state), moved, strict=True)))))
         vars(run.state).update(after)
         inner = tensors(run.u)
         vars(run.u).update(zip(inner, kept, strict=False))
         vars(run.c).update(zip(tensors(run.c), kept[len(inner) :], strict=True))
-        run.state.met = (run.state.met + count) % now.together if self.several.pooled else run.state.met
+        if self.several.pooled:
+            run.state.met = (run.state.met + count) % now.together
+        else:
+            run.state.met = run.state.met
         run.done, run.count = run.done + count, run.count + count
         del run.ahead[:count]
 
-    def rows(self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int) -> torch.Tensor:
+    def rows(
+        self, run: Any, solver: Any, h: Any, now: Any, iterations: float | None, count: int
+    ) -> torch.Tensor:
         """The numbers that steps go by: of all settings a schedule moves the step size alone."""
         sizes, together = [], now.together
         for k in range(run.count, run.count + count):
@@ -62,7 +71,10 @@ class Leap:
         def made() -> list[tuple[float, ...]]:
             places = ((met + k) % together for k in range(count))
             flags = ((float(at == 0), float(at + 1 == together), float(together)) for at in places)
-            return [(*settings[:place], eta, *settings[place + 1 :], *each) for eta, each in zip(sizes, flags, strict=True)]
+            return [
+                (*settings[:place], eta, *settings[place + 1 :], *each)
+                for eta, each in zip(sizes, flags, strict=True)
+            ]
 
         return self.array((settings, tuple(sizes), met, together), made)
 
@@ -71,7 +83,9 @@ class Leap:
         averages, length, kept = solver.schedule.averages, run.length, run.kept
         taken = [averages(done, length) for done in range(run.done, run.done + count)]
         run.kept += sum(taken)
-        numbers = tuple(1.0 / (kept + k) if one else 0.0 for one, k in zip(taken, accumulate(taken), strict=True))
+        numbers = tuple(
+            1.0 / (kept + k) if one else 0.0 for one, k in zip(taken, accumulate(taken), strict=True)
+        )
         return self.array(numbers, lambda: numbers)
 
     def array(self, key: Any, numbers: Callable[[], Sequence[Any]]) -> torch.Tensor:

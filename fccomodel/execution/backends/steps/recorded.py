@@ -1,4 +1,5 @@
-"""The operations of torch that work takes, derivatives included, recorded once and made again with other arrays."""
+"""The operations of torch that work takes, derivatives included, recorded once and made again with
+other arrays."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class Operation:
-    """A function of torch, its arguments with slots for arrays, the slots of its results, and these as they were then."""
+    """A function of torch, its arguments with slots for arrays, the slots of its results, and these as
+    they were then."""
 
     function: Any
     args: tuple[Any, ...]
@@ -60,29 +62,44 @@ class Recorded:
         return [held[slot.number] for slot in self.results]
 
     def lean(self) -> None:
-        """Without operations whose results nothing asks for, and that change nothing; of many parts, those asked for."""
+        """Without operations whose results nothing asks for, and that change nothing; of many parts,
+        those asked for."""
         asked, kept = {slot.number for slot in self.results} | set(range(len(self.given))), list[Operation]()
         for one in reversed(self.operations):
             wanted = [k for k, slot in enumerate(one.made) if slot.number in asked]
             if one.function._schema.is_mutable or wanted:
                 asked |= {slot.number for slot in slots_in((one.args, one.named))}
                 apart = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
-                kept += [one.part(k) for k in wanted] if apart else [one]
+                if apart:
+                    kept += [one.part(k) for k in wanted]
+                else:
+                    kept += [one]
         self.operations = kept[::-1]
 
     def in_place(self, moved: Collection[int]) -> None:
-        """Given arrays that nothing but a copy reads are changed themselves, of those that may be ``moved``."""
+        """Given arrays that nothing but a copy reads are changed themselves, of those that may be
+        ``moved``."""
         uses = Counter(slot.number for one in self.operations for slot in slots_in((one.args, one.named)))
         uses.update(slot.number for slot in self.results)
         same: dict[int, Any] = {}
         for one in self.operations:
-            source = one.args[0] if one.function is aten.clone.default else None
+            if one.function is aten.clone.default:
+                source = one.args[0]
+            else:
+                source = None
             if isinstance(source, Slot) and source.number in moved and uses[source.number] == 1:
                 same[one.made[0].number] = source
-        slots = {number: Slot(number) for one in self.operations for number in (slot.number for slot in one.made)}
+        slots = {
+            number: Slot(number) for one in self.operations for number in (slot.number for slot in one.made)
+        }
         slots |= {k: Slot(k) for k in range(len(self.given))} | same
         self.operations = [
-            replace(one, args=filled(one.args, slots), named=filled(one.named, slots), made=[slots[x.number] for x in one.made])
+            replace(
+                one,
+                args=filled(one.args, slots),
+                named=filled(one.named, slots),
+                made=[slots[x.number] for x in one.made],
+            )
             for one in self.operations
             if not (one.made and one.made[0].number in same and one.function is aten.clone.default)
         ]
@@ -132,10 +149,14 @@ class Recording(TorchDispatchMode):
         if isinstance(x, torch.Tensor):
             if id(x) not in self.numbers and x.numel() > 1:
                 raise Unfit("its steps hold arrays that are no arguments")
-            return self.slot(x) if id(x) in self.numbers else x.detach().clone()
+            if id(x) in self.numbers:
+                return self.slot(x)
+            return x.detach().clone()
         if isinstance(x, list | tuple):
             return type(x)(map(self.argument, x))
-        return {key: self.argument(y) for key, y in x.items()} if isinstance(x, dict) else x
+        if isinstance(x, dict):
+            return {key: self.argument(y) for key, y in x.items()}
+        return x
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
@@ -166,7 +187,8 @@ def recorded(
     arrays: Sequence[torch.Tensor],
     part_of: Callable[[Any], Callable | None] = lambda operation: None,
 ) -> Recorded:
-    """What ``work(*arrays)`` does; it is done. ``part_of(operation)``: how one is made of others, None where it is to stay.
+    """What ``work(*arrays)`` does; it is done. ``part_of(operation)``: how one is made of others, None
+    where it is to stay.
 
     Raises ``Unfit`` where it reads numbers from arrays, draws, or holds other arrays.
     """
@@ -181,7 +203,9 @@ def as_now(held: Any) -> Any:
     """Arrays whose shapes stay as they are."""
     if isinstance(held, torch.Tensor):
         return held.detach()
-    return type(held)(map(as_now, held)) if isinstance(held, list | tuple) else held
+    if isinstance(held, list | tuple):
+        return type(held)(map(as_now, held))
+    return held
 
 
 def arrays_in(held: Any) -> Iterator[torch.Tensor]:
@@ -208,4 +232,6 @@ def filled(held: Any, arrays: Mapping[int, Any]) -> Any:
         return arrays[held.number]
     if isinstance(held, list | tuple):
         return type(held)(filled(x, arrays) for x in held)
-    return {key: filled(x, arrays) for key, x in held.items()} if isinstance(held, dict) else held
+    if isinstance(held, dict):
+        return {key: filled(x, arrays) for key, x in held.items()}
+    return held

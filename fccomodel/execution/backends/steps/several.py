@@ -1,7 +1,8 @@
 """Some steps of a program's loop as one pure function of arrays: what backends compile or capture.
 
-The function is the program's own ``advance``, so often as steps are taken together. Numbers that change from step to step (step
-sizes, weights of estimates, smoothing) become entries of an array, and what steps do with numbers alone is done with arrays.
+The function is the program's own ``advance``, so often as steps are taken together. Numbers that
+change from step to step (step sizes, weights of estimates, smoothing) become entries of an array,
+and what steps do with numbers alone is done with arrays.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from fccomodel.execution.backends._base import Unfit
 
 #: steps of one call
 STEPS = 4
-#: beside the settings, the entries of a step's row: it is the first or the last of the batches at one w, and their number
+#: beside the settings, the entries of a step's row: it is the first or the last of the batches at
+#: one w, and their number
 FLAGS = ("first", "last", "together")
 #: arrays of a state that move with each of the batches at one w
 APART = {"w_prev", "sum"}
@@ -48,7 +50,9 @@ def holding(space: SimpleNamespace, arrays: Mapping[str, torch.Tensor]) -> Simpl
     """The same with these in the place of its own, named as by ``tensors``."""
     made = SimpleNamespace(**{**vars(space), **{name: x for name, x in arrays.items() if "." not in name}})
     for outer, inside in ((name, x) for name, x in vars(space).items() if isinstance(x, SimpleNamespace)):
-        parts = {name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")}
+        parts = {
+            name.removeprefix(f"{outer}."): x for name, x in arrays.items() if name.startswith(f"{outer}.")
+        }
         setattr(made, outer, holding(inside, parts))
     return made
 
@@ -65,8 +69,9 @@ def counts(space: SimpleNamespace) -> dict[str, Any]:
 
 @dataclass(eq=False, kw_only=True)
 class Several:
-    """The steps of a program (``module``) on arrays as a run has them: ``data``, ``state``, estimates ``u``, centres ``c``,
-    settings ``h``, and so many minibatches as there are steps. ``after``: what its numbers are then, where they may change."""
+    """The steps of a program (``module``) on arrays as a run has them: ``data``, ``state``, estimates
+    ``u``, centres ``c``, settings ``h``, and so many minibatches as there are steps. ``after``:
+    what its numbers are then, where they may change."""
 
     module: ModuleType
     text: str
@@ -103,10 +108,23 @@ class Several:
             solver.begin(state, h)
             u, c = solver.buffers(device, dtype), solver.centres(device, dtype)
             parts = [part.unbind() for part in solver.draw(data, rng, STEPS)]
-        batches: list[Sequence[torch.Tensor]] = list(zip(*parts, strict=True)) if parts else [()] * STEPS
+        batches: list[Sequence[torch.Tensor]]
+        if parts:
+            batches = list(zip(*parts, strict=True))
+        else:
+            batches = [()] * STEPS
         found = cls(
-            module=module, text=program.text, device=device, dtype=dtype, data=data, state=state, u=u, c=c, h=h, batches=batches
-        )  # fmt: skip
+            module=module,
+            text=program.text,
+            device=device,
+            dtype=dtype,
+            data=data,
+            state=state,
+            u=u,
+            c=c,
+            h=h,
+            batches=batches,
+        )
         if any(x is None for x in vars(state).values()):  # the first step makes arrays that later ones find
             found.state = found.after_one()
         return found
@@ -115,7 +133,9 @@ class Several:
     def solver(self) -> Any:
         """The record of its steps, Adam's made of operations that take arrays for numbers."""
         record = self.module.SOLVER
-        return replace(record, update=adam_step) if record.update.__name__ == swept_adam_step.__name__ else record
+        if record.update.__name__ == swept_adam_step.__name__:
+            return replace(record, update=adam_step)
+        return record
 
     @property
     def settings(self) -> list[str]:
@@ -135,7 +155,11 @@ class Several:
     @property
     def nets(self) -> list[tuple[dict[str, Any], str]]:
         """Where the buffers of its nets lie: arrays that are no parameters."""
-        held = [net.module for net in vars(self.module).values() if isinstance(getattr(net, "module", None), torch.nn.Module)]
+        held = [
+            net.module
+            for net in vars(self.module).values()
+            if isinstance(getattr(net, "module", None), torch.nn.Module)
+        ]
         parts = [part._buffers for net in held for part in net.modules()]
         return [(buffers, name) for buffers in parts for name, x in buffers.items() if x is not None]
 
@@ -147,15 +171,19 @@ class Several:
         return sorted(name for name, device, dtype in found if (device, dtype) == (w.device, w.dtype))
 
     def calls(self) -> float:
-        """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the model's terms."""
+        """Counted seconds of the calls of one step; Unfit where it fails, which the loop says in the
+        model's terms."""
         return priced(self.after_one)[1] - priced(self.after_one, Rates(call=0.0))[1]
 
     def after_one(self) -> SimpleNamespace:
-        """The state after a step of the loop, by copies; Unfit where it fails, which the loop says in the model's terms."""
+        """The state after a step of the loop, by copies; Unfit where it fails, which the loop says in
+        the model's terms."""
         state, u, c = map(self.module.copy_state, (self.state, self.u, self.c))
         try:
             with self.module.no_grad():
-                self.module.SOLVER.advance(self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy())
+                self.module.SOLVER.advance(
+                    self.module.SOLVER, self.data, state, u, c, self.batches[0], self.h.copy()
+                )
         except (ArithmeticError, RuntimeError) as error:
             raise Unfit(f"its step fails: {error}") from None
         return state
@@ -173,7 +201,7 @@ class Several:
         """The record that the loop takes, with what takes several steps at once."""
         return replace(self.module.SOLVER, leap=leap)
 
-    # ------------------------------------------------------------------------------------------------------ its arguments
+    # -------------------------------------------------------------------------------- its arguments
     def fixed(self, data: SimpleNamespace) -> list[torch.Tensor]:
         """Arguments that stay throughout a run."""
         sets = [self.module.alike(self.module.INITIAL, key, self.state.w) for key in self.sets]
@@ -202,8 +230,8 @@ class Several:
         return replace(self, state=SimpleNamespace(**{**vars(self.state), **before}), after={})
 
     def phases(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """The numbers that steps begin with, one step after another until they come back, and the place of those after each.
-        ``Unfit`` where they do not soon."""
+        """The numbers that steps begin with, one step after another until they come back, and the
+        place of those after each. ``Unfit`` where they do not soon."""
         found, following = [counts(self.state)], list[int]()
         while len(following) < len(found):
             one = replace(self, batches=self.batches[:1]).beginning(found[len(following)])
@@ -216,13 +244,13 @@ class Several:
                 raise Unfit("its steps count rounds that are long")
         return found, following
 
-    # ------------------------------------------------------------------------------------------------------- the function
+    # --------------------------------------------------------------------------------- the function
     def __call__(self, *given: torch.Tensor, pooled: bool = True) -> list[torch.Tensor]:
-        """The state after the steps, and the average of iterates; estimates and centres have changed in place. Unless ``pooled``
-        every batch moves w by itself.
+        """The state after the steps, and the average of iterates; estimates and centres have changed
+        in place. Unless ``pooled`` every batch moves w by itself.
 
-        Given are, one after the other, ``fixed``, ``moving``, ``kept``, a row of numbers per step, the weights of the iterates in
-        the average, and the minibatches of one step after another.
+        Given are, one after the other, ``fixed``, ``moving``, ``kept``, a row of numbers per step,
+        the weights of the iterates in the average, and the minibatches of one step after another.
         """
         left = list(given)
 
@@ -235,7 +263,11 @@ class Several:
             """The same names for the next arguments."""
             return holding(of, dict(zip(tensors(of), taken(tensors(of)), strict=True)))
 
-        data, buffers, sets = space(self.data), taken(self.nets), dict(zip(self.sets, taken(self.sets), strict=True))
+        data, buffers, sets = (
+            space(self.data),
+            taken(self.nets),
+            dict(zip(self.sets, taken(self.sets), strict=True)),
+        )
         state = space(self.state)
         state = holding(state, {name: x.clone() for name, x in tensors(state).items()})
         (average,), kept = taken(["average"]), list(left)
@@ -253,16 +285,30 @@ class Several:
         return [*tensors(state).values(), average]
 
     def step(
-        self, data: SimpleNamespace, state: SimpleNamespace, u: SimpleNamespace, c: SimpleNamespace,
-        batch: Sequence[torch.Tensor], row: Sequence[torch.Tensor], pooled: bool,
-    ) -> None:  # fmt: skip
-        """One of them: ``advance`` as if w moved after each batch; where more come to the same w, all but their sum is as before.
+        self,
+        data: SimpleNamespace,
+        state: SimpleNamespace,
+        u: SimpleNamespace,
+        c: SimpleNamespace,
+        batch: Sequence[torch.Tensor],
+        row: Sequence[torch.Tensor],
+        pooled: bool,
+    ) -> None:
+        """One of them: ``advance`` as if w moved after each batch; where more come to the same w, all
+        but their sum is as before.
 
         Raises ``Unfit`` where it changes settings, or counts.
         """
-        flags, h, before = SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))), self.h.copy(), numbers(state)
+        flags, h, before = (
+            SimpleNamespace(**dict(zip(FLAGS, row[-len(FLAGS) :], strict=True))),
+            self.h.copy(),
+            numbers(state),
+        )
         vars(h).update(zip(self.settings, row, strict=False))
-        held, clones = dict(vars(h)), {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
+        held, clones = (
+            dict(vars(h)),
+            {name: x.clone() for name, x in tensors(state).items()} if pooled else {},
+        )
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
@@ -272,7 +318,11 @@ class Several:
             raise Unfit("its steps keep arrays that are not there as they begin")
         if self.after is None and any(before.get(name) != x for name, x in numbers(state).items()):
             raise Unfit("its steps count rounds of their own")
-        chosen = {k: torch.where(flags.last > 0, x, clones[k]) for k, x in tensors(state).items() if k in clones.keys() - APART}
+        chosen = {
+            k: torch.where(flags.last > 0, x, clones[k])
+            for k, x in tensors(state).items()
+            if k in clones.keys() - APART
+        }
         vars(state).update(vars(holding(state, chosen)))
 
 
@@ -283,14 +333,16 @@ def apart(arrays: Sequence[torch.Tensor], fixed: int) -> list[torch.Tensor]:
 
 
 def met(state: SimpleNamespace, G: torch.Tensor, flags: SimpleNamespace) -> torch.Tensor:
-    """``together`` without branches: the mean gradient of the batches met so far, of which the last one's is taken."""
+    """``together`` without branches: the mean gradient of the batches met so far, of which the last
+    one's is taken."""
     state.sum = torch.where(flags.first > 0, G, state.sum + G)
     return state.sum / flags.together
 
 
 @contextmanager
 def in_numbers(several: Several, buffers: Sequence[torch.Tensor], sets: Tensors) -> Iterator[None]:
-    """What a program does with numbers takes arrays of one entry too; its nets have these buffers, its sets these arrays."""
+    """What a program does with numbers takes arrays of one entry too; its nets have these buffers, its
+    sets these arrays."""
     names, own = vars(several.module), [held[name] for held, name in several.nets]
     shims = {**SHIMS, "alike": lambda arrays, key, like: sets[key]}
     before = {name: names.get(name) for name in (*shims, "together")}
@@ -316,12 +368,16 @@ def number(x: Any) -> bool:
 
 def is_instance(x: Any, kinds: Any) -> bool:
     """Also an array of one entry is a ``float``."""
-    return number(x) or isinstance(x, float) if kinds in (float, as_float) else isinstance(x, kinds)
+    if kinds in (float, as_float):
+        return number(x) or isinstance(x, float)
+    return isinstance(x, kinds)
 
 
 def as_float(x: Any) -> Any:
     """``float``, but that what is read from an array stays one."""
-    return x.reshape(()) if isinstance(x, torch.Tensor) else float(x)
+    if isinstance(x, torch.Tensor):
+        return x.reshape(())
+    return float(x)
 
 
 def extreme(of: Callable, clamped: str) -> Callable:
@@ -330,7 +386,10 @@ def extreme(of: Callable, clamped: str) -> Callable:
     def found(*args: Any, **given: Any) -> Any:
         if len(args) != 2 or not any(map(number, args)):
             return of(*args, **given)
-        x, other = args if number(args[0]) else args[::-1]
+        if number(args[0]):
+            x, other = args
+        else:
+            x, other = args[::-1]
         return x.clamp(**{clamped: other})
 
     return found
@@ -338,7 +397,11 @@ def extreme(of: Callable, clamped: str) -> Callable:
 
 def log_weight(x: Any) -> Any:
     """log x of a weight x >= 0"""
-    return x.log() if isinstance(x, torch.Tensor) else math.log(x) if x > 0 else -math.inf
+    if isinstance(x, torch.Tensor):
+        return x.log()
+    if x > 0:
+        return math.log(x)
+    return -math.inf
 
 
 #: By their names in a program: functions of numbers, for arrays of one entry.
@@ -359,7 +422,9 @@ class Numbers(TorchFunctionMode):
         for name in ("alpha", "value"):
             if number(given.get(name)) and len(args) > 1:
                 args = (args[0], args[1] * given.pop(name), *args[2:])
-        if getattr(func, "__name__", "").startswith("clamp") and any(map(number, (*args[1:], *given.values()))):
+        if getattr(func, "__name__", "").startswith("clamp") and any(
+            map(number, (*args[1:], *given.values()))
+        ):
             args = (args[0], *(bound(x, args[0]) for x in args[1:]))
             given = {name: bound(x, args[0]) for name, x in given.items()}
         return func(*args, **given)
@@ -367,4 +432,6 @@ class Numbers(TorchFunctionMode):
 
 def bound(x: Any, like: torch.Tensor) -> Any:
     """A bound of ``clamp``, of which either all are arrays or none is."""
-    return torch.full((), x, device=like.device, dtype=like.dtype) if isinstance(x, int | float) else x
+    if isinstance(x, int | float):
+        return torch.full((), x, device=like.device, dtype=like.dtype)
+    return x

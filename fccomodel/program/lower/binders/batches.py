@@ -19,8 +19,9 @@ from fccomodel.program.operations.draws import draw, draw_range
 from fccomodel.program.operations.entrywise import number
 from fccomodel.program.operations.sources import cell
 
-#: inner samples of fewer elements are independent: of passes without replacement each is far from the one before, and so from
-#: the estimate that the gradient meets, which biases their product by a share of 1 / (n - B2) of the variance
+#: inner samples of fewer elements are independent: of passes without replacement each is far from
+#: the one before, and so from the estimate that the gradient meets, which biases their product by a
+#: share of 1 / (n - B2) of the variance
 PASSES = 16
 
 
@@ -44,7 +45,10 @@ class Batches:
             realised = self.cells.complete_ranges(sel, env)
         if realised.size is not None and (way.whole or self.complete(sel)):
             return (*self.masked(sel, env, way), {})
-        n = len(realised.rows) if realised.size is None else int(realised.size.max())
+        if realised.size is None:
+            n = len(realised.rows)
+        else:
+            n = int(realised.size.max())
         most = min(n, self.state.batch(binder, n, way.inner) or n)
         if not related and keyed(sel):
             laid_out = self.segments.slot(sel, env, way, most)
@@ -56,7 +60,10 @@ class Batches:
         """A minibatch of elements that nothing around restricts."""
         state, g, binder, rows = self.state, self.state.graph, sel.binder, self.slots.members(sel)
         n = len(rows)
-        size = None if way.whole else state.batch(binder, n, way.inner)
+        if way.whole:
+            size = None
+        else:
+            size = state.batch(binder, n, way.inner)
         if size is None or size >= n:
             slot = self.slots.all(sel)
             return slot, Part(binder=binder, axis=slot.ids.axes[0], count=g.const(n))
@@ -68,12 +75,18 @@ class Batches:
             pos = g.make(draw, axis=axis, n=n, how=self.how(binder, n))
         state.draws.append(pos)
         key = self.slots.rows_key(sel, rows)
-        ids = pos if key is None else state.take(key, pos, ())
+        if key is None:
+            ids = pos
+        else:
+            ids = state.take(key, pos, ())
         slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=rows)
         return slot, Part(binder=binder, axis=axis, count=g.const(n))
 
-    def of_cell(self, sel: Selection, realised: selections.Ranges, env: Env, most: int, way: Way) -> tuple[Slot, Part]:
-        """A minibatch of the elements in the cell that the sampled ones around it decide, ``most`` of them."""
+    def of_cell(
+        self, sel: Selection, realised: selections.Ranges, env: Env, most: int, way: Way
+    ) -> tuple[Slot, Part]:
+        """A minibatch of the elements in the cell that the sampled ones around it decide, ``most`` of
+        them."""
         state, g, binder = self.state, self.state.graph, sel.binder
         parents = [env[p].ids for p in sel.parents]
         axis = g.axis(state.unique(binder.name), most, "sample")
@@ -82,10 +95,16 @@ class Batches:
             n = len(realised.rows)
             pos, count = g.make(draw, axis=axis, n=n, how=self.how(binder, n)), g.const(n)
         else:
-            valid = realised.size if realised.skip is None else realised.size - (realised.skip >= 0)
+            if realised.skip is None:
+                valid = realised.size
+            else:
+                valid = realised.size - (realised.skip >= 0)
             start = state.cells(f"{stem}_start", realised.start, parents)
             count = state.cells(f"{stem}_size", valid, parents)
-            skip = [] if realised.skip is None else [state.cells(f"{stem}_skip", realised.skip, parents)]
+            if realised.skip is None:
+                skip = []
+            else:
+                skip = [state.cells(f"{stem}_skip", realised.skip, parents)]
             axes = union([start, count])
             if state.inner_sampling == "per_block":
                 axes = in_order([*axes, *self.around(binder, env, way.body)])
@@ -93,15 +112,27 @@ class Batches:
             pos = g.make(draw_range, [start, count, *skip], axes=(*axes, axis), axis=axis, most=longest)
         state.draws.append(pos)
         ids = state.take(state.ship(f"{stem}_rows", realised.rows), pos, ())
-        slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=self.slots.members(sel), selection=sel)
-        count = g.make(number, [count]) if count.op is cell else count
+        slot = Slot(
+            binder=binder,
+            ids=ids,
+            pos=ids,
+            n=state.total(binder),
+            members=self.slots.members(sel),
+            selection=sel,
+        )
+        if count.op is cell:
+            count = g.make(number, [count])
+        else:
+            count = count
         weight: Val | None = None
         accept: Val | None = None
         if sel.masks:
             weight = self.cells.mask(replace(sel, keys=(), orders=(), excludes=()), {**env, binder: slot})
             if realised.accept is not None and not way.inside(sel):
                 accept = state.cells(f"{stem}_accept", realised.accept, parents)
-        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents)
+        return slot, Part(
+            binder=binder, axis=axis, weight=weight, count=count, accept=accept, parents=sel.parents
+        )
 
     def how(self, binder: ir.Binder, n: int) -> str:
         """The kind of sampling: that of the options, but for a few inner elements."""
@@ -109,7 +140,11 @@ class Batches:
 
     def complete(self, sel: Selection) -> bool:
         """A small set of values or labels under a condition: all of it, with a mask."""
-        return not sel.keys and not isinstance(sel.binder.domain, ir.RowSet) and self.state.total(sel.binder) <= 64
+        return (
+            not sel.keys
+            and not isinstance(sel.binder.domain, ir.RowSet)
+            and self.state.total(sel.binder) <= 64
+        )
 
     def masked(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part]:
         """All elements, with a mask for those that the condition accepts."""
@@ -118,8 +153,12 @@ class Batches:
         axis = slot.ids.axes[0]
         n = self.state.graph.const(axis.size)
         accept = self.state.graph.average(mask, [axis])
-        return slot, Part(binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents)
+        return slot, Part(
+            binder=sel.binder, axis=axis, weight=mask, count=n, accept=accept, parents=sel.parents
+        )
 
     def around(self, binder: ir.Binder, env: Env, body: ir.Expr) -> tuple[Axis, ...]:
         """The axes of the binders around a drawn one that its body depends on."""
-        return union([env[b].ids for b in self.state.free(body) if b in env]) if binder.kind == "~" else ()
+        if binder.kind == "~":
+            return union([env[b].ids for b in self.state.free(body) if b in env])
+        return ()

@@ -25,7 +25,17 @@ class Binders:
     def ranged(self, binders: tuple[ir.Binder, ...], condition: ir.Expr | None, env: Env, way: Way) -> Ranged:
         """The binders of a reduction made concrete, once for the same elements around them."""
         outside = tuple((b, s.ids.id) for b, s in env.items())
-        key = (binders, condition, outside, way.chunk, way.whole, way.dense, way.total, way.runs, self.state.again)
+        key = (
+            binders,
+            condition,
+            outside,
+            way.chunk,
+            way.whole,
+            way.dense,
+            way.total,
+            way.runs,
+            self.state.again,
+        )
         if key not in self.cache:
             self.cache[key] = self.made(selections.split(binders, condition), env, way)
         return self.cache[key]
@@ -49,7 +59,9 @@ class Binders:
                     self.state.refuse(errors.condition_on_draws(sel.binder))
                 slot, part = self.noise.slot(sel.binder, env, parts, way.body)
             elif self.state.full:
-                flat = not way.dense and (not way.inside(sel) or single and all(p in way.binders for p in sel.parents))
+                flat = not way.dense and (
+                    not way.inside(sel) or single and all(p in way.binders for p in sel.parents)
+                )
                 flat = flat and not weighed(parts, sel, env)
                 slot, part, aliases = self.passes.slot(sel, env, way, way.chunk and not parts, averaged, flat)
             else:
@@ -61,6 +73,7 @@ class Binders:
 
 
 def weighed(parts: Sequence[Part], sel: selections.Selection, env: Env) -> bool:
-    """Whether a binder before has weights along an axis of this one's parents: its rows cannot take that axis with them."""
+    """Whether a binder before has weights along an axis of this one's parents: its rows cannot take
+    that axis with them."""
     axes = {axis for parent in sel.parents for axis in env[parent].ids.axes}
     return any(part.weight is not None and axes.intersection(part.weight.axes) for part in parts)

@@ -1,7 +1,7 @@
 """Draws of distributions: random in a step, the reference's own in a full pass.
 
-A sampler from Python is called while a program is written: its steps choose among ``POOL`` of its draws, which are data of the
-program, so that this stands by itself.
+A sampler from Python is called while a program is written: its steps choose among ``POOL`` of its
+draws, which are data of the program, so that this stands by itself.
 """
 
 from __future__ import annotations
@@ -42,13 +42,19 @@ class Noise:
         """A draw, jointly with the last binder beside it; in a full pass with all of them."""
         domain = binder.domain
         assert isinstance(domain, ir.Distribution)
-        args = [] if domain.sampler else [self.lower(a, env, False) for a in domain.args]
+        if domain.sampler:
+            args = []
+        else:
+            args = [self.lower(a, env, False) for a in domain.args]
         joint = [p.axis for p in parts if p.axis is not None and p.binder in env]
         axis: Axis | None
         if self.state.full:
             draw, axis = self.fixed(binder, args, joint, env, body)
         else:
-            draw, axis = self.chosen(binder, joint) if domain.sampler else self.random(binder, args, joint[-1:])
+            if domain.sampler:
+                draw, axis = self.chosen(binder, joint)
+            else:
+                draw, axis = self.random(binder, args, joint[-1:])
         slot = Slot(binder=binder, ids=draw, pos=None, n=0, draw=draw)
         return slot, Part(binder=binder, axis=axis, count=self.state.graph.const(1))
 
@@ -59,13 +65,19 @@ class Noise:
         if beside:
             axis, name = beside[0], state.unique(binder.name)
         else:
-            axis = state.graph.axis(state.unique(binder.name), state.batch(binder, ENDLESS, True) or DRAWN, "sample")
+            axis = state.graph.axis(
+                state.unique(binder.name), state.batch(binder, ENDLESS, True) or DRAWN, "sample"
+            )
             name = axis.name
-        draw = state.graph.make(noise, args, event=self.event(binder), family=domain.family, axis=axis, name=name)
+        draw = state.graph.make(
+            noise, args, event=self.event(binder), family=domain.family, axis=axis, name=name
+        )
         state.draws.append(draw)
         return draw, None if beside else axis
 
-    def fixed(self, binder: ir.Binder, args: list[Val], joint: list[Axis], env: Env, body: ir.Expr) -> tuple[Val, Axis]:
+    def fixed(
+        self, binder: ir.Binder, args: list[Val], joint: list[Axis], env: Env, body: ir.Expr
+    ) -> tuple[Val, Axis]:
         """The interpreter's sample, made again from its seed."""
         domain, g, event = binder.domain, self.state.graph, self.event(binder)
         assert isinstance(domain, ir.Distribution)
@@ -75,23 +87,31 @@ class Noise:
         axis = g.axis(self.state.unique(binder.name), number, "all")
         whole = [g.whole(a) if a.kind == "chunk" else a for a in joint]
         if domain.sampler:
-            key = self.state.ship(f"{domain.family}_sample", self.given(binder, number, 0, [int(a.size) for a in whole]))
+            key = self.state.ship(
+                f"{domain.family}_sample", self.given(binder, number, 0, [int(a.size) for a in whole])
+            )
             base = g.make(given_sample, key=key, axes=(*whole, axis), event=event)
         else:
             seed = draws.stream(self.state.bound, binder, 0)
             standard = distributions.all()[domain.family].standard
-            base = g.make(fixed_noise, axes=(*whole, axis), event=event, standard=standard, seed=seed, serial=axis.order)
+            base = g.make(
+                fixed_noise, axes=(*whole, axis), event=event, standard=standard, seed=seed, serial=axis.order
+            )
         for a in joint:
             if a.kind == "chunk":
                 slot = next(s for s in env.values() if s.ids.axes == (a,) and s.pos is not None)
-                position = slot.ids.args[0] if slot.ids.op is take else slot.ids
+                if slot.ids.op is take:
+                    position = slot.ids.args[0]
+                else:
+                    position = slot.ids
                 base = g.make(pick, [base, position], over=(g.whole(a),), fixed=(None,))
         if domain.sampler:
             return base, axis
         return g.make(noise, [*args, base], event=event, family=domain.family, axis=axis), axis
 
     def chosen(self, binder: ir.Binder, beside: list[Axis]) -> tuple[Val, Axis]:
-        """Draws of a sampler from Python in a step, among those that the program has; each meets every element beside it."""
+        """Draws of a sampler from Python in a step, among those that the program has; each meets every
+        element beside it."""
         state, domain, event = self.state, binder.domain, self.event(binder)
         assert isinstance(domain, ir.Distribution)
         many = max(DRAWN, min(POOL, draws.MOST // max(1, math.prod(event))))
@@ -103,7 +123,8 @@ class Noise:
         return state.take(key, position, event), axis
 
     def given(self, binder: ir.Binder, number: int, seed: int, joint: Sequence[int] = ()) -> np.ndarray:
-        """Draws of a sampler from Python, for each element of the axes drawn together with it, whose lengths are ``joint``."""
+        """Draws of a sampler from Python, for each element of the axes drawn together with it, whose
+        lengths are ``joint``."""
         state, domain = self.state, binder.domain
         assert isinstance(domain, ir.Distribution)
         if any(state.free(arg) for arg in domain.args):

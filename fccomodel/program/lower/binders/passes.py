@@ -15,8 +15,8 @@ from fccomodel.program.lower.state import Env, State
 
 
 class Passes:
-    """Slots of all elements; keyed to complete axes they lie flat, those of short runs along an axis of places, otherwise a mask
-    says which pairs count."""
+    """Slots of all elements; keyed to complete axes they lie flat, those of short runs along an axis
+    of places, otherwise a mask says which pairs count."""
 
     def __init__(self, state: State, slots: Slots, cells: Cells, segments: Segments, runs: Runs):
         self.state, self.slots, self.cells, self.segments, self.runs = state, slots, cells, segments, runs
@@ -37,4 +37,8 @@ class Passes:
         slot = self.slots.again(sel, env)
         mask = self.cells.complete_mask(sel, {**env, binder: slot}, way)
         axis = slot.ids.axes[0]
-        return slot, Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents), {}
+        return (
+            slot,
+            Part(binder=binder, axis=axis, weight=mask, count=g.total(mask, [axis]), parents=sel.parents),
+            {},
+        )

@@ -1,8 +1,10 @@
-"""Binders whose rows are a run of an order, in a full pass: an axis as long as the longest run, in place of all rows.
+"""Binders whose rows are a run of an order, in a full pass: an axis as long as the longest run, in
+place of all rows.
 
-For elements p around it, a binder j with keys and orders takes ``rows[start(p) : start(p) + size(p)]`` of its sorted rows. The
-value of a pass lies on the axes of p and one of places 0 .. longest - 1; a weight of 0 stands behind the end of a run. Work and
-memory are (elements around) x (longest run), where a mask over all rows takes (elements around) x (rows).
+For elements p around it, a binder j with keys and orders takes ``rows[start(p) : start(p) +
+size(p)]`` of its sorted rows. The value of a pass lies on the axes of p and one of places 0 ..
+longest - 1; a weight of 0 stands behind the end of a run. Work and memory are (elements around) x
+(longest run), where a mask over all rows takes (elements around) x (rows).
 """
 
 from __future__ import annotations
@@ -48,9 +50,14 @@ class Runs:
         self.state, self.slots, self.cells = state, slots, cells
 
     def lengths(self, sel: Selection) -> Lengths | None:
-        """The lengths of a selection's runs, where they are so much shorter than all rows that an axis of places pays."""
+        """The lengths of a selection's runs, where they are so much shorter than all rows that an axis
+        of places pays."""
         run = members.unmasked(sel)
-        if not (run.keys or run.orders) or not run.parents or not all(map(selections.listed, (run.binder, *run.parents))):
+        if (
+            not (run.keys or run.orders)
+            or not run.parents
+            or not all(map(selections.listed, (run.binder, *run.parents)))
+        ):
             return None
         around = math.prod(elements.extent(self.state.bound, parent.domain) for parent in run.parents)
         if around > MOST_CELLS:
@@ -60,10 +67,13 @@ class Runs:
         rows = len(selections.index(self.state.bound, members.alone(sel)).rows)
         longest = max(int(size.max(initial=0)), 1)
         gain = LEAST_GAIN if around * rows > AT_ONCE else LEAST_GAIN_OF_FEW
-        return Lengths(longest=longest, rows=rows) if gain * longest <= rows else None
+        if gain * longest <= rows:
+            return Lengths(longest=longest, rows=rows)
+        return None
 
     def slot(self, sel: Selection, env: Env, way: Way, averaged: bool) -> tuple[Slot, Part] | None:
-        """The rows of the runs by their places, with their weights; None where all rows under a mask do as well."""
+        """The rows of the runs by their places, with their weights; None where all rows under a mask
+        do as well."""
         lengths = self.lengths(sel)
         if lengths is None:
             return None
@@ -83,7 +93,14 @@ class Runs:
         # Places behind the end of the last run have a row too, whose weight is 0.
         rows = np.concatenate([ranges.rows, np.repeat(ranges.rows[-1:], lengths.longest)])
         ids = state.take(state.ship(f"{stem}_rows", rows), g.apply("add", start, at), ())
-        slot = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=self.slots.members(sel), selection=sel)
+        slot = Slot(
+            binder=binder,
+            ids=ids,
+            pos=ids,
+            n=state.total(binder),
+            members=self.slots.members(sel),
+            selection=sel,
+        )
         weight = g.make(run_weights, [places, size])
         if ranges.skip is not None:
             kept = g.apply("ne", at, state.cells(f"{stem}_skip", ranges.skip, parents))
@@ -91,14 +108,18 @@ class Runs:
         if sel.masks:
             weight = g.apply("mul", weight, self.cells.tests(sel, {**env, binder: slot}))
         if (empty := self.empty(sel, env, way)) is not None:
-            borrowed = state.cells(state.unique(f"{stem}_empty"), empty.astype(np.float64), [env[p].ids for p in sel.parents])
+            borrowed = state.cells(
+                state.unique(f"{stem}_empty"), empty.astype(np.float64), [env[p].ids for p in sel.parents]
+            )
             weight = g.apply("max", weight, borrowed)
-        part = Part(binder=binder, axis=axis, weight=weight, count=g.total(weight, [axis]), parents=sel.parents)
+        part = Part(
+            binder=binder, axis=axis, weight=weight, count=g.total(weight, [axis]), parents=sel.parents
+        )
         return slot, part
 
     def empty(self, sel: Selection, env: Env, way: Way) -> np.ndarray | None:
-        """Which combinations of elements around this reduction have no rows: they are not met, and take any in their place. F0705
-        where one of them is met."""
+        """Which combinations of elements around this reduction have no rows: they are not met, and
+        take any in their place. F0705 where one of them is met."""
         if way.total or way.inside(sel):
             return None
         count = counted(selections.realise(self.state.bound, sel, empty="keep"))

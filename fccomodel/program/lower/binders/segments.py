@@ -20,8 +20,8 @@ from fccomodel.program.operations import Axis, Val
 from fccomodel.program.operations.sources import arange
 from fccomodel.program.operations.sources import chunk as slices
 
-#: Bytes of a row in each of the arrays that rows which lie flat are made of, and how many arrays there are besides those of the
-#: binders around.
+#: Bytes of a row in each of the arrays that rows which lie flat are made of, and how many arrays
+#: there are besides those of the binders around.
 ROW_BYTES = 8
 ARRAYS = 6
 #: a binder's slot and part, and the slots of binders around it along its axis
@@ -34,9 +34,12 @@ class Segments:
     def __init__(self, state: State, slots: Slots, cells: Cells, runs: Runs):
         self.state, self.slots, self.cells, self.runs = state, slots, cells, runs
 
-    def slot(self, sel: Selection, env: Env, way: Way, most: int | None = None, chunk: bool = False) -> Flat | None:
-        """The rows of all cells, in slices (``chunk``); None where binders around them do not lie along the parents' axes alone,
-        where there are more than ``most`` rows for each cell, or in all so many more than a pass holds at once that runs do."""
+    def slot(
+        self, sel: Selection, env: Env, way: Way, most: int | None = None, chunk: bool = False
+    ) -> Flat | None:
+        """The rows of all cells, in slices (``chunk``); None where binders around them do not lie
+        along the parents' axes alone, where there are more than ``most`` rows for each cell, or in
+        all so many more than a pass holds at once that runs do."""
         parents = [env[p] for p in sel.parents]
         axes = [s.ids.axes[0] for s in parents if along_one(s)]
         if len(axes) != len(parents) or len(set(axes)) != len(axes):
@@ -54,15 +57,26 @@ class Segments:
         start, size = realised.start[grid].ravel(), realised.size[grid].ravel()
         if most is not None and size.sum() > size.size * most:
             return None
-        if way.runs and not chunk and size.sum() > max(AT_ONCE, 2 * len(realised.rows)) and self.runs.lengths(sel) is not None:
+        if (
+            way.runs
+            and not chunk
+            and size.sum() > max(AT_ONCE, 2 * len(realised.rows))
+            and self.runs.lengths(sel) is not None
+        ):
             return None
         return self.laid_out(sel, start, size, dict(zip(axes, lists, strict=True)), moved, chunk)
 
     def laid_out(
-        self, sel: Selection, start: np.ndarray, size: np.ndarray, lists: Mapping[Axis, np.ndarray],
-        moved: Mapping[ir.Binder, Slot], chunk: bool = False,
-    ) -> Flat:  # fmt: skip
-        """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along the parents' axes."""
+        self,
+        sel: Selection,
+        start: np.ndarray,
+        size: np.ndarray,
+        lists: Mapping[Axis, np.ndarray],
+        moved: Mapping[ir.Binder, Slot],
+        chunk: bool = False,
+    ) -> Flat:
+        """Cell by cell, ``start .. start + size`` of the selection's rows; ``moved``: the slots along
+        the parents' axes."""
         state, g, binder = self.state, self.state.graph, sel.binder
         needed = ROW_BYTES * float(size.sum()) * (ARRAYS + len(moved))
         if (left := memory.lacking(needed)) is not None:
@@ -85,15 +99,23 @@ class Segments:
             known, at = self.slots.known_ids(s), places[s.ids.axes[0]]
             alias = per_row(b.name, at if np.array_equal(known, np.arange(len(known))) else known[at])
             aliases[b] = replace(s, ids=alias, pos=alias)
-        segment = Segment(cells=state.ship(f"{stem}_cell", cell), sizes=state.ship(f"{stem}_size", size), parents=tuple(lists))
+        segment = Segment(
+            cells=state.ship(f"{stem}_cell", cell),
+            sizes=state.ship(f"{stem}_size", size),
+            parents=tuple(lists),
+        )
         part = Part(binder=binder, axis=axis, count=g.const(1), segment=segment, parents=sel.parents)
         return slot, part, aliases
 
-    def rows_of(self, sel: Selection, start: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The rows of cells one after another, the cell of each, and the rows that there are; the selection's own arrays where
-        its groups are the cells."""
+    def rows_of(
+        self, sel: Selection, start: np.ndarray, size: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows of cells one after another, the cell of each, and the rows that there are; the
+        selection's own arrays where its groups are the cells."""
         index = selections.index(self.state.bound, sel)
-        if np.array_equal(np.append(start, len(index.rows)), index.bounds) and np.array_equal(size, np.diff(index.bounds)):
+        if np.array_equal(np.append(start, len(index.rows)), index.bounds) and np.array_equal(
+            size, np.diff(index.bounds)
+        ):
             return index.rows, index.cells(), self.slots.members(sel)
         cell = np.repeat(np.arange(len(size)), size)
         offset = np.arange(len(cell)) - np.repeat(np.cumsum(size) - size, size)

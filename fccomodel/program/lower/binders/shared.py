@@ -1,4 +1,5 @@
-"""Rows that several expectations share: one batch of a table in each step, of which each takes its own (see ``plan.sharing``)."""
+"""Rows that several expectations share: one batch of a table in each step, of which each takes its own
+(see ``plan.sharing``)."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ class SharedRows:
         slot = self.part(strata, sel.binder)
         per_row = self.arrays(sel.binder, slot.ids.axes[0])
         weights = strata.weights(sel.binder)
-        weight = None if np.allclose(weights, 1.0) else per_row("weight", weights)
+        if np.allclose(weights, 1.0):
+            weight = None
+        else:
+            weight = per_row("weight", weights)
         if sel.parents:
             return self.family(strata, sel, env, slot, weight, per_row)
         count = self.state.graph.const(float(strata.sizes[strata.cells[sel.binder] >= 0].sum()))
@@ -55,7 +59,9 @@ class SharedRows:
             state.draws.append(pos)
             ids = state.take(state.ship(f"{strata.table}_by_stratum", strata.rows), pos, ())
             binder = next(iter(strata.cells))
-            self.batches[key] = Slot(binder=binder, ids=ids, pos=ids, n=state.total(binder), members=strata.rows)
+            self.batches[key] = Slot(
+                binder=binder, ids=ids, pos=ids, n=state.total(binder), members=strata.rows
+            )
         return self.batches[key]
 
     def part(self, strata: Strata, binder: ir.Binder) -> Slot:
@@ -68,7 +74,10 @@ class SharedRows:
         if key not in self.parts:
             axis = self.state.graph.axis(self.state.unique(binder.name), len(taken), "sample")
             run = bool((np.diff(taken) == 1).all())
-            places = "" if run else self.state.ship(f"{axis.name}_places", taken)
+            if run:
+                places = ""
+            else:
+                places = self.state.ship(f"{axis.name}_places", taken)
             cut = {"whole": whole, "axis": axis, "start": int(taken[0]), "places": places}
             ids = self.state.graph.make(within, [batch.ids], **cut)
             self.parts[key] = replace(batch, ids=ids, pos=ids, shared=(batch, cut))
@@ -82,8 +91,9 @@ class SharedRows:
 
     def family(
         self, strata: Strata, sel: Selection, env: Env, slot: Slot, weight: Val | None, per_row: PerRow
-    ) -> Flat | None:  # fmt: skip
-        """The rows of a family's members, each with the cell that it belongs to; None where members are others than planned."""
+    ) -> Flat | None:
+        """The rows of a family's members, each with the cell that it belongs to; None where members
+        are others than planned."""
         parents = [env[p] for p in sel.parents]
         axes, lists = [s.ids.axes[0] for s in parents], [self.slots.known_ids(s) for s in parents]
         cells = strata.per_row(strata.cells[sel.binder])[strata.taken(sel.binder)]
@@ -99,13 +109,18 @@ class SharedRows:
             aliases[b] = replace(s, ids=alias, pos=alias)
         axis, count = slot.ids.axes[0], self.state.graph.const(1)
         segment = self.segment(axis, np.ravel_multi_index(tuple(places), tuple(map(len, lists))), tuple(axes))
-        part = Part(binder=sel.binder, axis=axis, weight=weight, count=count, segment=segment, parents=sel.parents)
+        part = Part(
+            binder=sel.binder, axis=axis, weight=weight, count=count, segment=segment, parents=sel.parents
+        )
         return replace(slot, selection=sel), part, aliases
 
     def segment(self, axis: Axis, cells: np.ndarray, parents: tuple[Axis, ...]) -> Segment:
         """Rows along an axis by the cells that they belong to."""
         sizes = np.bincount(cells, minlength=prod(a.size for a in parents))
-        keys = (self.state.ship(f"{axis.name}_{name}", array) for name, array in (("cell", cells), ("size", sizes)))
+        keys = (
+            self.state.ship(f"{axis.name}_{name}", array)
+            for name, array in (("cell", cells), ("size", sizes))
+        )
         return Segment(cells=next(keys), sizes=next(keys), parents=parents)
 
 

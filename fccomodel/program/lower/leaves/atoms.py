@@ -21,12 +21,21 @@ class Atoms:
 
     def value(self, node: ir.Apply, env: Env, linear: Linear) -> Val:
         """An atom; a product of a row and variables as a score."""
-        if node.op in ("dot", "matmul") and len(node.args) == 2 and (product := self.scores.product(node, env)) is not None:
+        if (
+            node.op in ("dot", "matmul")
+            and len(node.args) == 2
+            and (product := self.scores.product(node, env)) is not None
+        ):
             return product
         if node.op == "sumsq" and (distances := self.rows.distances(node, env)) is not None:
             return distances
         nodes, atom = node.args, atoms.of(node)
-        if self.state.coupled and atom is not None and atom.extreme > 0 and any(isinstance(n, ir.Reduce) for n in ir.walk(node)):
+        if (
+            self.state.coupled
+            and atom is not None
+            and atom.extreme > 0
+            and any(isinstance(n, ir.Reduce) for n in ir.walk(node))
+        ):
             self.state.refuse(errors.maximum_of_a_list(node.span))
         if node.op in ("eq", "ne") and any(isinstance(a, ir.Label) for a in nodes):
             nodes = tuple(self.label(a, nodes[1 - k]) for k, a in enumerate(nodes))
@@ -37,10 +46,13 @@ class Atoms:
         if not isinstance(atom, atoms.ScalarAtom):
             return self.state.graph.array(node.op, args)
         value, event = self.state.graph.apply(node.op, *args), broadcast(a.event for a in args)
-        return value if value.event == event else self.state.graph.make(fill, [value], event=event)
+        if value.event == event:
+            return value
+        return self.state.graph.make(fill, [value], event=event)
 
     def quotient(self, form: ir.Apply, env: Env) -> Val:
-        """exp of a difference of logarithms. Beyond e^30 it says that two estimates have seen different samples, and no more."""
+        """exp of a difference of logarithms. Beyond e^30 it says that two estimates have seen
+        different samples, and no more."""
         g = self.state.graph
         return g.apply("exp", g.apply("min", self.lower(form.args[0], env, False), g.const(30.0)))
 
@@ -57,7 +69,13 @@ def kept(node: ir.Apply, linear: Linear) -> Linear:
     """How an atom's arguments enter the expectation around it."""
     if linear == "log":  # a product, or a quotient by what is not estimated
         sampled = [random(a) for a in node.args]
-        once = node.op == "logaddexp" or node.op == "add" and sum(sampled) <= 1 or node.op == "sub" and not sampled[1]
+        once = (
+            node.op == "logaddexp"
+            or node.op == "add"
+            and sum(sampled) <= 1
+            or node.op == "sub"
+            and not sampled[1]
+        )
         return "log" if once else False
     atom = atoms.of(node)
     return linear and atom is not None and atom.linear([random(a) for a in node.args])

@@ -28,7 +28,9 @@ class Cells:
         g = self.state.graph
         parts = [self.lower(m, env, False) for m in sel.masks]
         parts += [self.lower(ir.Apply(op="eq", args=pair), env, False) for pair in sel.keys]
-        parts += [g.apply(op, self.lower(a, env, False), self.lower(b, env, False)) for op, a, b in sel.orders]
+        parts += [
+            g.apply(op, self.lower(a, env, False), self.lower(b, env, False)) for op, a, b in sel.orders
+        ]
         parts += [g.apply("ne", env[sel.binder].ids, env[b].ids) for b in sel.excludes]
         return self.all_of(parts)
 
@@ -44,7 +46,8 @@ class Cells:
         return self.state.graph.make(number, [result])
 
     def complete_mask(self, sel: Selection, env: Env, way: Way) -> Val:
-        """``mask``; where a combination around this reduction that is not met has no elements, all of them."""
+        """``mask``; where a combination around this reduction that is not met has no elements, all of
+        them."""
         mask, parents = self.mask(sel, env), [env[p] for p in sel.parents]
         if way.total or way.inside(sel) or sel.masks and all(slot.selection is None for slot in parents):
             return mask
@@ -62,7 +65,9 @@ class Cells:
         if ranges.size is None:
             return ranges
         empty = vacant(self.state.bound, sel.binder, sel.parents, counted(ranges), env)
-        return ranges if empty is None else filled(ranges, empty)
+        if empty is None:
+            return ranges
+        return filled(ranges, empty)
 
     def exists(self, node: ir.Exists, env: Env) -> Val:
         """Where a range has elements: known of the data alone, for every combination of the ids around it."""
@@ -71,12 +76,21 @@ class Cells:
         at = {b: along(np.arange(n), new_axis()) for b, n in zip(around, sizes, strict=True)}
         accepted = selections.Conditions(self.state.bound).value(node, at)
         table = spread(accepted, tuple(a.axes[0] for a in at.values())).expand(sizes).numpy()
-        number = self.state.cells(self.state.unique(f"{node.binder.name}_exists"), table, [env[b].ids for b in around])
+        number = self.state.cells(
+            self.state.unique(f"{node.binder.name}_exists"), table, [env[b].ids for b in around]
+        )
         return self.state.graph.apply("gt", number, self.state.graph.const(0.0))
 
     def combinations(self, node: ir.Reduce, env: Env) -> Val:
-        """How many combinations of a reduction's binders satisfy its condition, for each cell of the binders around it."""
-        one = ir.Reduce(kind=SUM.name, binders=node.binders, body=ir.Const(value=1.0), condition=node.condition, span=node.span)
+        """How many combinations of a reduction's binders satisfy its condition, for each cell of the
+        binders around it."""
+        one = ir.Reduce(
+            kind=SUM.name,
+            binders=node.binders,
+            body=ir.Const(value=1.0),
+            condition=node.condition,
+            span=node.span,
+        )
         parents = [b for b in self.state.free(one) if b in env]
         lists = [taken(self.state.bound, b, env) for b in parents]
         counts = interpret.combinations(self.state.bound, one, dict(zip(parents, lists, strict=True))).numpy()
@@ -87,8 +101,13 @@ class Cells:
         table = np.ones(tuple(self.state.total(b) for b in parents))
         table[np.ix_(*lists)] = counts
         empty = vacant(self.state.bound, node.binders[-1], parents, table, env)
-        table = table if empty is None else np.where(empty, 1.0, table)
-        return self.state.cells(self.state.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents])
+        if empty is None:
+            table = table
+        else:
+            table = np.where(empty, 1.0, table)
+        return self.state.cells(
+            self.state.unique(f"{node.binders[0].name}_combinations"), table, [env[b].ids for b in parents]
+        )
 
 
 def keyed(sel: Selection) -> bool:

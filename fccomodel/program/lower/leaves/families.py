@@ -40,9 +40,13 @@ class Families:
         assert isinstance(index, ir.Element | ir.Column)
         state, ids = self.state, env[index.binder].ids
         if isinstance(index, ir.Column):
-            return state.take(state.ship(f"{index.name}_in_{dim}", elements.row_positions(state.bound, index, dim)), ids, ())
+            return state.take(
+                state.ship(f"{index.name}_in_{dim}", elements.row_positions(state.bound, index, dim)), ids, ()
+            )
         place = elements.positions(state.bound, index.binder.domain, dim)
-        return ids if place is None else state.take(state.ship(f"place_in_{dim}", place), ids, ())
+        if place is None:
+            return ids
+        return state.take(state.ship(f"place_in_{dim}", place), ids, ())
 
     def let(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
         """A named quantity, or a member of a family: of a small one over no rows, picked from all of them."""
@@ -53,7 +57,9 @@ class Families:
         rows = any(isinstance(b.domain, ir.RowSet) for b in let.binders)
         if not rows and let.condition is None and math.prod(sizes) <= WHOLE_LET:
             return self.member(node, env, linear)
-        members = {binder: self.alias(binder, arg, env) for binder, arg in zip(let.binders, node.args, strict=True)}
+        members = {
+            binder: self.alias(binder, arg, env) for binder, arg in zip(let.binders, node.args, strict=True)
+        }
         return self.lower(let.body, {**env, **members}, linear)
 
     def alias(self, binder: ir.Binder, arg: ir.Expr, env: Env) -> Slot:
@@ -67,13 +73,17 @@ class Families:
         if place is None:
             return slot
         ids = self.matched(binder, arg, env)
-        return replace(slot, ids=ids, pos=ids, n=total, members=place[taken(self.state.bound, arg.binder, env)])
+        return replace(
+            slot, ids=ids, pos=ids, n=total, members=place[taken(self.state.bound, arg.binder, env)]
+        )
 
     def matched(self, binder: ir.Binder, arg: ir.Element, env: Env) -> Val:
         """The ids of another binder's elements in a family's set."""
         ids = env[arg.binder].ids
         place = elements.matching(self.state.bound, arg.binder.domain, binder.domain)
-        return ids if place is None else self.state.take(self.state.ship(f"same_in_{set_key(binder.domain)}", place), ids, ())
+        if place is None:
+            return ids
+        return self.state.take(self.state.ship(f"same_in_{set_key(binder.domain)}", place), ids, ())
 
     def member(self, node: ir.LetRef, env: Env, linear: Linear) -> Val:
         """Members of a small family, picked from all of them."""
@@ -82,7 +92,11 @@ class Families:
         whole = self.lower(node.let.body, inner, linear)
         axes = tuple(inner[b].ids.axes[0] for b in binders)
         fixed = tuple(int(arg.value) if isinstance(arg, ir.Const) else None for arg in node.args)
-        moving = [self.matched(b, arg, env) for b, arg in zip(binders, node.args, strict=True) if isinstance(arg, ir.Element)]
+        moving = [
+            self.matched(b, arg, env)
+            for b, arg in zip(binders, node.args, strict=True)
+            if isinstance(arg, ir.Element)
+        ]
         if missing := [a for a in axes if a not in whole.axes]:
             whole = g.make(spread, [whole], axes=in_order((*whole.axes, *missing)))
         return g.make(pick, [whole, *moving], over=axes, fixed=fixed)

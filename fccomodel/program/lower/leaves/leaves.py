@@ -32,7 +32,9 @@ class Leaves:
         if array.ndim:
             return self.array(name, array)
         g, value = self.state.graph, float(array)
-        return g.make(param, name=name, value=value) if name in bound.params else g.const(value)
+        if name in bound.params:
+            return g.make(param, name=name, value=value)
+        return g.const(value)
 
     def array(self, name: str, array: np.ndarray) -> Val:
         """An array that the program is given."""
@@ -42,7 +44,10 @@ class Leaves:
         """A decision variable; a net's parameters are one vector."""
         nets = self.state.bound.nets
         net = next((n for n in nets if node.shape == (f"params({n})",)), None)
-        shape = self.state.shape(node.shape) if net is None else (sum(p.numel() for p in nets[net].parameters()),)
+        if net is None:
+            shape = self.state.shape(node.shape)
+        else:
+            shape = (sum(p.numel() for p in nets[net].parameters()),)
         return self.state.graph.make(variable, name=node.name, event=shape)
 
     def column(self, node: ir.Column, env: Env) -> Val:

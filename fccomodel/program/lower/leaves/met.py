@@ -1,4 +1,5 @@
-"""Combinations of elements around a reduction that leave it nothing: an error where one is met, else they borrow a range."""
+"""Combinations of elements around a reduction that leave it nothing: an error where one is met, else
+they borrow a range."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ MOST_LISTED = 1 << 26
 def vacant(
     bound: Bound, binder: ir.Binder, around: Sequence[ir.Binder], count: np.ndarray, env: Slots
 ) -> np.ndarray | None:
-    """Which combinations of elements around a binder leave nothing of ``count`` (over their ids), as an array like it; None where
-    none does. F0705 where one of them is met: where the conditions between the binders of ``env`` accept it."""
+    """Which combinations of elements around a binder leave nothing of ``count`` (over their ids), as
+    an array like it; None where none does. F0705 where one of them is met: where the conditions
+    between the binders of ``env`` accept it."""
     lists = [taken(bound, b, env) for b in around]
     grid = np.ix_(*lists)
     without = np.zeros(count.shape, dtype=bool)
@@ -35,7 +37,9 @@ def vacant(
     if (empty := without[at]).any():
         first = int(np.argmax(empty))
         which = {b: int(ids[first]) for b, ids in zip(around, at, strict=True)}
-        selections.no_elements(bound, binder, which, len(set(zip(*(ids[empty].tolist() for ids in at), strict=True))))
+        selections.no_elements(
+            bound, binder, which, len(set(zip(*(ids[empty].tolist() for ids in at), strict=True)))
+        )
     return without
 
 
@@ -55,16 +59,25 @@ def met(
 
 
 def _related(around: Sequence[ir.Binder], env: Slots) -> list[ir.Binder]:
-    """The binders whose elements decide together which combinations there are, outer ones first; one of a let is the one in its
-    use."""
+    """The binders whose elements decide together which combinations there are, outer ones first; one
+    of a let is the one in its use."""
     related: set[ir.Binder] = set()
     fresh = {env[b].binder for b in around}
     while fresh > related:
         related |= fresh
         for b, slot in env.items():
-            selection = _selection(slot, env) if slot.binder is b else None
-            linked = {b, *(env[p].binder for p in selection.parents)} if selection is not None else set()
-            fresh |= linked if linked & related else set()
+            if slot.binder is b:
+                selection = _selection(slot, env)
+            else:
+                selection = None
+            if selection is not None:
+                linked = {b, *(env[p].binder for p in selection.parents)}
+            else:
+                linked = set()
+            if linked & related:
+                fresh |= linked
+            else:
+                fresh |= set()
     return [b for b in env if b in related]
 
 
@@ -77,11 +90,14 @@ def _selection(slot: Slot, env: Slots) -> Selection | None:
 def taken(bound: Bound, binder: ir.Binder, env: Slots) -> np.ndarray:
     """The ids that a binder takes."""
     ids = env[binder].members
-    return elements.ids(bound, binder.domain) if ids is None else ids
+    if ids is None:
+        return elements.ids(bound, binder.domain)
+    return ids
 
 
 def filled(ranges: Ranges, vacant: np.ndarray) -> Ranges:
-    """The same where vacant combinations have the elements of another: they are not met, what is made of them weighs nothing."""
+    """The same where vacant combinations have the elements of another: they are not met, what is made
+    of them weighs nothing."""
     assert ranges.start is not None and ranges.size is not None
     count = counted(ranges)
     if not (count > 0).any():
@@ -103,5 +119,10 @@ def filled(ranges: Ranges, vacant: np.ndarray) -> Ranges:
 def counted(ranges: Ranges) -> np.ndarray:
     """How many elements each combination has, or a share of them; 0 where none."""
     assert ranges.size is not None
-    count = ranges.size if ranges.skip is None else ranges.size - (ranges.skip >= 0)
-    return count if ranges.accept is None else count * ranges.accept
+    if ranges.skip is None:
+        count = ranges.size
+    else:
+        count = ranges.size - (ranges.skip >= 0)
+    if ranges.accept is None:
+        return count
+    return count * ranges.accept

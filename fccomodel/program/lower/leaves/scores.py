@@ -23,7 +23,12 @@ class Scores:
     def product(self, node: ir.Apply, env: Env) -> Val | None:
         """A product of a row and what depends on variables alone, None for another."""
         for a, b in (node.args, node.args[::-1]):
-            rows = isinstance(a, ir.Column) and len(a.shape) == 1 and a.binder in env and env[a.binder].draw is None
+            rows = (
+                isinstance(a, ir.Column)
+                and len(a.shape) == 1
+                and a.binder in env
+                and env[a.binder].draw is None
+            )
             if not isinstance(a, ir.Column) or not rows or not ir.variables_of(b):
                 continue
             if len(b.shape) == 1 and not (weights := self.lower(b, env, False)).axes:
@@ -46,7 +51,8 @@ class Scores:
         return g.make(score, [self.leaves.column(column, env), weights])
 
     def image(self, column: ir.Column, matrix: Val, right: bool, env: Env) -> Val | None:
-        """Rows of ``X @ Aᵀ`` (of ``X @ A`` where the matrix stands left), of the whole table or not at all."""
+        """Rows of ``X @ Aᵀ`` (of ``X @ A`` where the matrix stands left), of the whole table or not at
+        all."""
         slot, g, key = env[column.binder], self.state.graph, self.leaves.key(column)
         if not self.whole(slot, key):
             return None
@@ -56,10 +62,19 @@ class Scores:
 
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """Outputs of a net for some rows; in a full pass for the whole table."""
-        weights, g, event = self.lower(node.params, env, False), self.state.graph, self.state.shape(node.shape)
+        weights, g, event = (
+            self.lower(node.params, env, False),
+            self.state.graph,
+            self.state.shape(node.shape),
+        )
         which = {"net": node.net, "variable": node.params.name}
         arg = node.arg
-        if self.state.full and isinstance(arg, ir.Column) and arg.name is not None and env[arg.binder].draw is None:
+        if (
+            self.state.full
+            and isinstance(arg, ir.Column)
+            and arg.name is not None
+            and env[arg.binder].draw is None
+        ):
             key = self.leaves.key(arg)
             whole = g.make(table_net, [weights], **which, key=key, event=(len(self.state.data[key]), *event))
             return g.make(take_val, [whole, env[arg.binder].ids])

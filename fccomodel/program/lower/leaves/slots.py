@@ -40,8 +40,8 @@ class Slots:
         return self.complete[key]
 
     def again(self, sel: Selection, env: Env) -> Slot:
-        """Every element, along the axis that another reduction has for the same ones already, unless it is around this one: what
-        both are made of is computed once."""
+        """Every element, along the axis that another reduction has for the same ones already, unless
+        it is around this one: what both are made of is computed once."""
         around = {axis for slot in env.values() for axis in slot.ids.axes}
         said = hashlib.blake2b(np.ascontiguousarray(self.members(sel)).data).digest()
         known = self.alike.setdefault((set_key(sel.binder.domain), said), [])
@@ -51,25 +51,38 @@ class Slots:
         return replace(slot, binder=sel.binder, selection=sel if sel.parents else None)
 
     def all(self, sel: Selection, kind: str = "all", averaged: bool = False) -> Slot:
-        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an array that can be thinned."""
+        """Every element; in a full pass over many pairs, rows that are averaged over are kept as an
+        array that can be thinned."""
         rows, nests = self.members(sel), self.state.thinning.nests
         axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), kind)
         heavy = self.state.full and averaged and bool(nests)
         key = self.rows_key(sel, rows, heavy)
         pos = self.state.graph.make(arange if kind == "all" else chunk, axis=axis, key=key)
-        ids = pos if key is None else self.state.take(key, pos, ())
+        if key is None:
+            ids = pos
+        else:
+            ids = self.state.take(key, pos, ())
         if heavy and key is not None:
             nests[-1][key] = len(rows)
             self.thinned[sel.binder] = (key, len(rows))
         related = sel if sel.parents else None
-        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.state.total(sel.binder), members=rows, selection=related)
+        return Slot(
+            binder=sel.binder,
+            ids=ids,
+            pos=ids,
+            n=self.state.total(sel.binder),
+            members=rows,
+            selection=related,
+        )
 
     def listed(self, sel: Selection, key: str) -> Slot:
         """The binder at the rows of an array, in their order."""
         rows = self.state.data[key]
         axis = self.state.graph.axis(self.state.unique(sel.binder.name), len(rows), "all")
         ids = self.state.take(key, self.state.graph.make(arange, axis=axis), ())
-        return Slot(binder=sel.binder, ids=ids, pos=ids, n=self.state.total(sel.binder), members=rows, selection=sel)
+        return Slot(
+            binder=sel.binder, ids=ids, pos=ids, n=self.state.total(sel.binder), members=rows, selection=sel
+        )
 
     def members(self, sel: Selection) -> np.ndarray:
         """The ids of a binder's elements by itself."""
@@ -84,7 +97,9 @@ class Slots:
 
     def known_ids(self, slot: Slot) -> np.ndarray:
         """The ids that a complete axis goes through."""
-        return self.state.data[slot.ids.attrs["key"]] if slot.ids.op is take else np.arange(slot.ids.axes[0].size)
+        if slot.ids.op is take:
+            return self.state.data[slot.ids.attrs["key"]]
+        return np.arange(slot.ids.axes[0].size)
 
 
 def set_key(domain: ir.Set) -> str:

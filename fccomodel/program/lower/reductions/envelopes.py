@@ -26,31 +26,47 @@ from fccomodel.program.operations.estimates import centre, envelope
 
 
 class Envelopes:
-    """Smoothed functions: of one argument entry by entry or as a whole, of several numbers, of the elements of a set."""
+    """Smoothed functions: of one argument entry by entry or as a whole, of several numbers, of the
+    elements of a set."""
 
-    def __init__(self, state: State, slots: Slots, binders: Binders, sizes: Sizes, estimates: Estimates, lower: Lower):
+    def __init__(
+        self, state: State, slots: Slots, binders: Binders, sizes: Sizes, estimates: Estimates, lower: Lower
+    ):
         self.state, self.slots, self.binders = state, slots, binders
         self.sizes, self.estimates, self.lower = sizes, estimates, lower
 
     def value(self, node: Smoothed, env: Env) -> Val:
-        """The Moreau envelope of the function, moved by its centre; in a full pass the function itself, unless told otherwise."""
+        """The Moreau envelope of the function, moved by its centre; in a full pass the function
+        itself, unless told otherwise."""
         if self.state.full and not self.state.enveloped:
             return self.lower(node.original, env, True)
         over: tuple[Axis, ...] = ()
         if node.over is None:
             body = self.stacked(node, [self.estimates.argument(a, env, node.inner) for a in node.args])
-            centres = self.centre(node, [env[b] for b in dict.fromkeys(self.free(node.args, env))], body.event)
+            centres = self.centre(
+                node, [env[b] for b in dict.fromkeys(self.free(node.args, env))], body.event
+            )
         else:
             body, over, slots = self.elements(node, node.over, env)
             centres = self.centre(node, slots, ())
         return self.state.graph.make(
-            envelope, [body, *centres], function=node.function, over=over, name="inner" if node.inner else node.name,
-            scale=node.bound, ends=node.ends if self.state.dual else None,
-        )  # fmt: skip
+            envelope,
+            [body, *centres],
+            function=node.function,
+            over=over,
+            name="inner" if node.inner else node.name,
+            scale=node.bound,
+            ends=node.ends if self.state.dual else None,
+        )
 
-    def elements(self, node: Smoothed, inside: ir.Reduce, env: Env) -> tuple[Val, tuple[Axis, ...], list[Slot]]:
-        """The argument of a function of the elements of a set, their axes, and the slots that a centre has entries for."""
-        ranged = self.binders.ranged(inside.binders, inside.condition, env, Way(body=inside.body, whole=True, dense=True))
+    def elements(
+        self, node: Smoothed, inside: ir.Reduce, env: Env
+    ) -> tuple[Val, tuple[Axis, ...], list[Slot]]:
+        """The argument of a function of the elements of a set, their axes, and the slots that a centre
+        has entries for."""
+        ranged = self.binders.ranged(
+            inside.binders, inside.condition, env, Way(body=inside.body, whole=True, dense=True)
+        )
         over, g = ranged.axes, self.state.graph
         if (size := math.prod(a.size for a in over)) > TOGETHER:
             self.state.refuse(errors.smoothed_in_every_step(size, inside.span))
@@ -60,31 +76,46 @@ class Envelopes:
         for part in ranged.parts:
             if part.weight is not None:
                 body = g.make(masked, [body, part.weight])
-        return body, over, [env[b] for b in self.free([inside], env)] + [ranged.env[b] for b in inside.binders]
+        return (
+            body,
+            over,
+            [env[b] for b in self.free([inside], env)] + [ranged.env[b] for b in inside.binders],
+        )
 
     def stacked(self, node: Smoothed, values: list[Val]) -> Val:
         """One argument, or several numbers as a vector."""
-        return values[0] if node.argument is not None or node.over is not None else self.state.graph.make(stack, values)
+        if node.argument is not None or node.over is not None:
+            return values[0]
+        return self.state.graph.make(stack, values)
 
     def free(self, nodes: list[ir.Expr] | tuple[ir.Expr, ...], env: Env) -> list[ir.Binder]:
         """The binders around that some nodes depend on."""
         return [b for node in nodes for b in self.state.free(node) if b in env]
 
     def centre(self, node: Smoothed, slots: list[Slot], event: Event) -> list[Val]:
-        """The centre of a block's smoothing, zero until it is moved; none inside an expectation or for a draw."""
+        """The centre of a block's smoothing, zero until it is moved; none inside an expectation or for
+        a draw."""
         positions = [s.pos for s in slots if s.pos is not None]
         if node.inner or len(positions) < len(slots):
             return []
         self.state.centres[node.name] = tuple(s.n for s in slots) + event
         return [self.state.graph.make(centre, positions, name=node.name, event=event)]
 
-    def block(self, node: Smoothed, within: Mapping[ir.Binder, Selection]) -> tuple[list[Val], Val, tuple[Axis, ...]]:
-        """In a full pass: the ids of all cells of an envelope, its argument there (a list of terms along the last axis), and
-        the axes of a maximum. ``within``: the selections that its binders' elements are taken by."""
+    def block(
+        self, node: Smoothed, within: Mapping[ir.Binder, Selection]
+    ) -> tuple[list[Val], Val, tuple[Axis, ...]]:
+        """In a full pass: the ids of all cells of an envelope, its argument there (a list of terms
+        along the last axis), and the axes of a maximum. ``within``: the selections that its
+        binders' elements are taken by."""
         inside = node.over
         argument = inside.body if inside is not None else node.argument
-        exact = [argument] if argument is not None else list(node.original.children)
-        outer = dict.fromkeys(b for e in ([inside] if inside is not None else exact) for b in self.state.free(e))
+        if argument is not None:
+            exact = [argument]
+        else:
+            exact = list(node.original.children)
+        outer = dict.fromkeys(
+            b for e in ([inside] if inside is not None else exact) for b in self.state.free(e)
+        )
         binders = (*outer, *(inside.binders if inside is not None else ()))
         cells = {b: self.slots.everything(b, within.get(b)) for b in binders}
         related = [p for slot in cells.values() if slot.selection is not None for p in slot.selection.parents]
@@ -92,13 +123,21 @@ class Envelopes:
         around = {b: cells[b].ids.axes[0].size for b in binders}
         size = max(math.prod(around.values()), *(self.sizes.pairs(e, around) for e in exact))
         with self.state.thinning.over(size):
-            chunked = binders[0] if binders and size > DENSE else None
+            if binders and size > DENSE:
+                chunked = binders[0]
+            else:
+                chunked = None
             if chunked is not None:
                 env[chunked] = self.slots.all(within.get(chunked) or Selection(binder=chunked), "chunk")
             value = self.stacked(node, [self.lower(e, env, False) for e in exact])
-            value = value if inside is None else self.let_through(inside, value, env)
+            if inside is None:
+                value = value
+            else:
+                value = self.let_through(inside, value, env)
             if chunked is not None:
-                value = gathered(self.state.graph, value, env[chunked].ids.axes[0], cells[chunked].ids.axes[0])
+                value = gathered(
+                    self.state.graph, value, env[chunked].ids.axes[0], cells[chunked].ids.axes[0]
+                )
         over = () if inside is None else tuple(cells[b].ids.axes[0] for b in inside.binders)
         return [cells[b].ids for b in binders], value, over
 

@@ -40,9 +40,16 @@ class Reductions:
     """Reductions of expressions, by what their kinds say of themselves."""
 
     def __init__(
-        self, state: State, slots: Slots, cells: Cells, binders: Binders, separated: Separated, sizes: Sizes,
-        estimates: Estimates, lower: Lower,
-    ):  # fmt: skip
+        self,
+        state: State,
+        slots: Slots,
+        cells: Cells,
+        binders: Binders,
+        separated: Separated,
+        sizes: Sizes,
+        estimates: Estimates,
+        lower: Lower,
+    ):
         self.state, self.slots, self.cells, self.binders = state, slots, cells, binders
         self.separated, self.sizes, self.estimates, self.lower = separated, sizes, estimates, lower
         self.spelled: dict[ir.Reduce, ir.Expr] = {}
@@ -50,7 +57,10 @@ class Reductions:
     def value(self, node: ir.Reduce, env: Env, linear: Linear) -> Val:
         """A reduction; in a minibatch under a nonlinear function, the estimate u of it that is tracked."""
         state = self.state
-        log = state.logarithms.logged(node) if state.stable and linear is not True else None
+        if state.stable and linear is not True:
+            log = state.logarithms.logged(node)
+        else:
+            log = None
         if log is not None and not reductions.of(node).logarithmic:
             return state.graph.apply("exp", self.lower(log, env, False))
         if (form := self.separated.form(node)) is not None:
@@ -60,7 +70,10 @@ class Reductions:
         if (value := self.by_keys(node, env, linear)) is not None:
             return value
         inside = any(a.kind == "chunk" for slot in env.values() for a in slot.ids.axes)
-        pairs = self.sizes.pairs(node, through=node.binders[0]) if state.full else 0.0
+        if state.full:
+            pairs = self.sizes.pairs(node, through=node.binders[0])
+        else:
+            pairs = 0.0
         chunk = state.full and not inside and pairs > DENSE
         if chunk and not state.thinning.nests:
             with state.thinning.over(pairs):
@@ -68,8 +81,9 @@ class Reductions:
         return self.reduced(node, env, linear, chunk)
 
     def by_keys(self, node: ir.Reduce, env: Env, linear: Linear) -> Val | None:
-        """A reduction in a full pass whose rows are those with the keys of an outer element, and that depends on this element in
-        no other way: one value for each different key, read by every outer element. None of another one."""
+        """A reduction in a full pass whose rows are those with the keys of an outer element, and that
+        depends on this element in no other way: one value for each different key, read by every
+        outer element. None of another one."""
         state, outer = self.state, [b for b in self.state.free(node) if b in env]
         if not state.full or len(outer) != 1 or not selections.listed(outer[0]):
             return None
@@ -81,7 +95,9 @@ class Reductions:
         if SHARED_BY * len(first) > len(slot.members):
             return None
         rows = state.ship(state.unique(f"{binder.name}_keys"), slot.members[first])
-        value = self.lower(node, {binder: self.slots.listed(selections.Selection(binder=binder), rows)}, linear)
+        value = self.lower(
+            node, {binder: self.slots.listed(selections.Selection(binder=binder), rows)}, linear
+        )
         axes = [axis for axis in value.axes if axis.name.startswith(binder.name) and axis.size == len(first)]
         if len(axes) != 1:
             return value if not value.axes else None
@@ -100,10 +116,14 @@ class Reductions:
                 return self.lower(self.spelled_out(node), env, linear)
             some = self.state.full and kind.sampled
             dense = kind.lowered is None or not self.state.full
-            way = Way(body=node.body, inner=some, chunk=chunk, whole=True, dense=dense, total=kind.total, runs=True)
+            way = Way(
+                body=node.body, inner=some, chunk=chunk, whole=True, dense=dense, total=kind.total, runs=True
+            )
             ranged = self.ranged(node, env, way)
             return self.complete(node, self.lower(node.body, ranged.env, False), ranged, env)
-        ranged = self.ranged(node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total, runs=True))
+        ranged = self.ranged(
+            node, env, Way(body=node.body, inner=True, chunk=chunk, total=kind.total, runs=True)
+        )
         under: Linear = "log" if kind.logarithmic else True
         body = self.lower(node.body, ranged.env, under)
         if kind.condition:
@@ -132,17 +152,27 @@ class Reductions:
             self.spelled[node] = form.of(node, lambda body: E.over(node, body))
         return self.spelled[node]
 
-    # ------------------------------------------------------------------------------------------------------ means and sums
-    def averaged(self, node: ir.Reduce, total: bool, ranged: Ranged, body: Val, env: Env, algebra: Numbers) -> Val:
+    # ------------------------------------------------------------------------------- means and sums
+    def averaged(
+        self, node: ir.Reduce, total: bool, ranged: Ranged, body: Val, env: Env, algebra: Numbers
+    ) -> Val:
         """One mean or sum after another, from the last binder to the first."""
         if ranged.related:
-            count = None if total else self.cells.combinations(node, env)
-            return (self.all_combined if self.state.full else self.some_combined)(ranged, body, count, algebra)
+            if total:
+                count = None
+            else:
+                count = self.cells.combinations(node, env)
+            return (self.all_combined if self.state.full else self.some_combined)(
+                ranged, body, count, algebra
+            )
         for part in reversed(ranged.parts):
             if part.axis is not None and part.axis.kind == "chunk":
                 plain = part.weight is None and part.segment is None
                 if plain and (mean := algebra.swept(body, part.axis)) is not None:
-                    body = algebra.times(part.count, mean) if total else mean
+                    if total:
+                        body = algebra.times(part.count, mean)
+                    else:
+                        body = mean
                     continue
                 body = gathered(self.state.graph, body, part.axis)
                 part = replace(part, axis=body.attrs["onto"])
@@ -155,40 +185,62 @@ class Reductions:
         if axis is None:
             return body
         if part.segment is not None:
-            body = body if part.weight is None else algebra.times(part.weight, body)
+            if part.weight is None:
+                body = body
+            else:
+                body = algebra.times(part.weight, body)
             return algebra.segment(body, axis, part.segment, "sum" if total else "mean")
         if part.weight is None:
             mean = algebra.average(body, [axis])
-            return algebra.times(part.count, mean) if total else mean
+            if total:
+                return algebra.times(part.count, mean)
+            return mean
         weighted = algebra.times(part.weight, body)
         if self.state.full:
             whole = algebra.total(weighted, [axis])
-            return whole if total else algebra.over(whole, part.count)
+            if total:
+                return whole
+            return algebra.over(whole, part.count)
         mean = algebra.average(weighted, [axis])
         if total:
             return algebra.times(part.count, mean)
-        return mean if part.accept is None else algebra.over(mean, part.accept)
+        if part.accept is None:
+            return mean
+        return algebra.over(mean, part.accept)
 
     def some_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
-        """In a step, where one binder's range depends on another of the same reduction: every combination weighs alike."""
+        """In a step, where one binder's range depends on another of the same reduction: every
+        combination weighs alike."""
         axes = set(ranged.axes)
-        cells = [p for p in ranged.parts if p.segment is not None and not axes.intersection(p.segment.parents)]
-        parts = [p for p in ranged.parts if p.axis is not None] if cells else combined(ranged)
+        cells = [
+            p for p in ranged.parts if p.segment is not None and not axes.intersection(p.segment.parents)
+        ]
+        if cells:
+            parts = [p for p in ranged.parts if p.axis is not None]
+        else:
+            parts = combined(ranged)
         for weight in [*(p.weight for p in parts if p.weight is not None), *(p.count for p in parts)]:
             body = algebra.times(weight, body)
-        body = body if count is None or cells else algebra.over(body, count)
+        if count is None or cells:
+            body = body
+        else:
+            body = algebra.over(body, count)
         for part in reversed(parts):
             assert part.axis is not None
             if part in cells:  # all rows of the cells around: each belongs to its own
                 body = self.over_part(True, body, replace(part, weight=None), algebra)
             else:
                 body = algebra.average(body, [part.axis])
-        return body if count is None or not cells else algebra.over(body, count)
+        if count is None or not cells:
+            return body
+        return algebra.over(body, count)
 
     def all_combined(self, ranged: Ranged, body: Val, count: Val | None, algebra: Numbers) -> Val:
         """The same in a full pass."""
         axes, parts = set(ranged.axes), combined(ranged)
-        if nested := any(p.segment is not None and not axes.intersection(p.segment.parents) for p in ranged.parts):
+        if nested := any(
+            p.segment is not None and not axes.intersection(p.segment.parents) for p in ranged.parts
+        ):
             parts = [p for p in ranged.parts if p.axis is not None]  # flat rows of flat rows, cell by cell
         for weight in [p.weight for p in parts if p.weight is not None]:
             body = algebra.times(weight, body)
@@ -205,9 +257,11 @@ class Reductions:
                 body = algebra.total(body, [part.axis])
         for share in self.slots.shares(part.binder for part in parts):
             body = algebra.over(body, share)
-        return body if count is None else algebra.over(body, count)
+        if count is None:
+            return body
+        return algebra.over(body, count)
 
-    # ------------------------------------------------------------------------------------------------- all elements at once
+    # ------------------------------------------------------------------------- all elements at once
     def complete(self, node: ir.Reduce, body: Val, ranged: Ranged, env: Env) -> Val:
         """What is neither a sum nor a mean, over complete axes."""
         g, lowered = self.state.graph, reductions.of(node).lowered
@@ -217,25 +271,35 @@ class Reductions:
         weights = [p.weight for p in ranged.parts if p.weight is not None]
         if lowered is not None and self.state.full and (plain_axes(ranged) is None or ranged.related):
             return lowered(
-                g, lambda e: self.averaged(node, False, ranged, e, env, Numbers(g)), lambda mean: self.at(mean, ranged), body
+                g,
+                lambda e: self.averaged(node, False, ranged, e, env, Numbers(g)),
+                lambda mean: self.at(mean, ranged),
+                body,
             )
         if lowered is not None:
             return lowered(g, lambda e: self.mean_of(e, ranged.axes, weights), lambda mean: mean, body)
         for part in ranged.parts:
             if part.axis is not None and part.axis.kind == "chunk":
                 body = gathered(g, body, part.axis)
-                weights = [gathered(g, weight, part.axis) if part.axis in weight.axes else weight for weight in weights]
+                weights = [
+                    gathered(g, weight, part.axis) if part.axis in weight.axes else weight
+                    for weight in weights
+                ]
         axes = tuple(g.whole(a) if a.kind == "chunk" else a for a in ranged.axes)
         options = [self.lower(v, env, False) for v in node.options.values() if not isinstance(v, ir.Label)]
         mask = product(g, weights)
-        masks = [] if mask is None else [mask]
+        if mask is None:
+            masks = []
+        else:
+            masks = [mask]
         whole = {*body.axes, *axes, *(a for m in masks for a in m.axes)}
         if len(whole) > len(body.axes):
             body = g.make(spread, [body], axes=in_order(whole))
         return g.make(reduce, [body, *options, *masks], kind=node.kind, over=axes, masked=bool(masks))
 
     def at(self, mean: Val, ranged: Ranged) -> Val:
-        """A mean over the elements of a reduction, for each of them: where they lie flat along an axis, that of their cell."""
+        """A mean over the elements of a reduction, for each of them: where they lie flat along an
+        axis, that of their cell."""
         g = self.state.graph
         for part in ranged.parts:
             if part.segment is not None and part.axis is not None and part.segment.parents[0] in mean.axes:
@@ -252,27 +316,40 @@ class Reductions:
         return g.apply("div", g.total(g.apply("mul", mask, body), axes), g.total(mask, axes))
 
     def coupled(self, node: ir.Reduce, env: Env) -> Val:
-        """The worst of a family, a maximum or a tail mean, as the risks of the sampled members weighted by their q."""
+        """The worst of a family, a maximum or a tail mean, as the risks of the sampled members
+        weighted by their q."""
         ranged = self.ranged(node, env, Way(body=node.body))
         slot, g, centres = ranged.env[node.binders[0]], self.state.graph, self.state.centres
-        if len(node.binders) > 1 or env or ranged.parts[0].weight is not None or slot.members is None or slot.pos is None:
+        if (
+            len(node.binders) > 1
+            or env
+            or ranged.parts[0].weight is not None
+            or slot.members is None
+            or slot.pos is None
+        ):
             self.state.refuse(errors.not_one_family(node.kind, node.span))
         n = g.const(len(slot.members))
         (size,) = [self.lower(v, env, False) for v in node.options.values()] or [g.const(1.0)]
         option = reductions.of(node).option
-        alpha = g.apply("div", size, n) if option is None or option.counts else size
+        if option is None or option.counts:
+            alpha = g.apply("div", size, n)
+        else:
+            alpha = size
         name = f"q{len(centres) + 1}"
         centres[name] = (slot.n,)
         body = self.lower(node.body, ranged.env, True)
         (part,) = selections.split(node.binders, node.condition)
-        everyone = slot.pos if slot.pos.static else self.slots.all(part).ids
+        if slot.pos.static:
+            everyone = slot.pos
+        else:
+            everyone = self.slots.all(part).ids
         share = len(slot.members) / slot.pos.axes[0].size
         return g.make(couple, [body, slot.pos, everyone, alpha], name=name, share=share)
 
 
 def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
-    """The expressions of an outer element that a reduction's rows have equal keys to; None where it depends on this element in
-    another way."""
+    """The expressions of an outer element that a reduction's rows have equal keys to; None where it
+    depends on this element in another way."""
     parts = selections.split(node.binders, node.condition)
     elsewhere: list[ir.Expr] = [node.body, *node.options.values()]
     for part in parts:
@@ -286,7 +363,9 @@ def keys_alone(node: ir.Reduce, binder: ir.Binder) -> list[ir.Expr] | None:
 
 def plain_axes(ranged: Ranged) -> tuple[Axis, ...] | None:
     """The axes of a reduction's elements; None where some of them go through in slices, or lie flat."""
-    sliced = any(part.axis is None or part.axis.kind == "chunk" or part.segment is not None for part in ranged.parts)
+    sliced = any(
+        part.axis is None or part.axis.kind == "chunk" or part.segment is not None for part in ranged.parts
+    )
     return None if sliced else ranged.axes
 
 

@@ -20,8 +20,8 @@ from fccomodel.program.lower.state import State
 
 @dataclass(frozen=True, kw_only=True)
 class Extent:
-    """The axis of a binder: its length, the binders around whose axes its rows ``need`` too, and those that lie along it, as it
-    ``covers`` all of theirs."""
+    """The axis of a binder: its length, the binders around whose axes its rows ``need`` too, and those
+    that lie along it, as it ``covers`` all of theirs."""
 
     length: int
     needs: tuple[ir.Binder, ...] = ()
@@ -53,9 +53,11 @@ class Sizes:
         self.distributed = distributed.of(state.bound)
         self.largest: dict[tuple, float] = {}
 
-    def pairs(self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None) -> float:
-        """Numbers in the largest product of axes of a full pass over a node, those of ``around`` included; ``through``: among
-        the products that this binder takes part in."""
+    def pairs(
+        self, node: ir.Expr, around: Mapping[ir.Binder, int] | None = None, through: ir.Binder | None = None
+    ) -> float:
+        """Numbers in the largest product of axes of a full pass over a node, those of ``around``
+        included; ``through``: among the products that this binder takes part in."""
         key = (node, tuple((around or {}).items()), through)
         if key not in self.largest:
             parts = list(self.parts(node))
@@ -65,7 +67,8 @@ class Sizes:
             products = [
                 math.prod(extents[b].length for b in axes) * self.width(part)
                 for part in parts
-                if (through in (axes := _axes(self.state.free(part), extents)) or through is None) and not _alone(axes, extents)
+                if (through in (axes := _axes(self.state.free(part), extents)) or through is None)
+                and not _alone(axes, extents)
             ]
             self.largest[key] = float(max(products, default=1.0))
         return self.largest[key]
@@ -95,7 +98,9 @@ class Sizes:
             return node.children
         if (form := self.separated.form(node)) is not None:
             return (form,)
-        return (node.body, *node.options.values()) if self.separated.run(node) or not self.dense(node) else node.children
+        if self.separated.run(node) or not self.dense(node):
+            return (node.body, *node.options.values())
+        return node.children
 
     def dense(self, node: ir.Reduce) -> bool:
         """Its condition is evaluated for every pair."""
@@ -116,21 +121,28 @@ class Sizes:
                 extents[sel.binder] = Extent(length=8 if extents else self.state.bound.draws)
             elif not isinstance(sel.binder.domain, ir.VectorSet):
                 extent = self.extent(node, sel, flat)
-                extents |= {} if extent is None else {sel.binder: extent}
+                if extent is None:
+                    extents |= {}
+                else:
+                    extents |= {sel.binder: extent}
         return extents
 
     def extent(
         self, node: ir.Reduce, sel: selections.Selection, flat: dict[ir.Binder, selections.Selection]
     ) -> Extent | None:
-        """The axis of one binder of a reduction; None of rows that lie flat, and are few. ``flat``: the binders before it that
-        lie flat, with theirs."""
+        """The axis of one binder of a reduction; None of rows that lie flat, and are few. ``flat``:
+        the binders before it that lie flat, with theirs."""
         rows = len(elements.ids(self.state.bound, sel.binder.domain))
         if not keyed(sel) or self.separated.run(node):
             found = self.runs.lengths(sel)
-            return Extent(length=rows) if found is None else Extent(length=found.longest, needs=sel.parents)
+            if found is None:
+                return Extent(length=rows)
+            return Extent(length=found.longest, needs=sel.parents)
         beside = next((other for other in flat.values() if other.parents == sel.parents), None)
         found = self.runs.lengths(sel)
-        if sel.binder is node.binders[0] and (found is None or self.listed(sel, None) <= max(AT_ONCE, 2 * rows)):
+        if sel.binder is node.binders[0] and (
+            found is None or self.listed(sel, None) <= max(AT_ONCE, 2 * rows)
+        ):
             flat[sel.binder] = sel
             return Extent(length=self.listed(sel, None), covers=sel.parents)
         if found is None or self.listed(sel, beside) <= max(AT_ONCE, 2 * rows):
@@ -151,4 +163,6 @@ class Sizes:
         """The entries of a vector that exists once per pair of rows."""
         if not node.shape or isinstance(node, ir.Column | ir.Var):
             return 1.0
-        return float(math.prod(self.state.shape(node.shape))) if len(self.state.free(node)) > 1 else 1.0
+        if len(self.state.free(node)) > 1:
+            return float(math.prod(self.state.shape(node.shape)))
+        return 1.0
