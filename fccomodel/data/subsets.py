@@ -17,7 +17,7 @@ from fccomodel.data.bound import Bound, BoundTable
 
 def averaged(problem: ir.Problem) -> list[str]:
     """The tables whose rows some expectation, sum or extreme ranges over, in alphabetical order."""
-    reduces = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    reduces = problem.expressions(ir.Reduce)
     return sorted(
         {b.domain.table for node in reduces for b in node.binders if isinstance(b.domain, ir.RowSet)}
     )

@@ -108,7 +108,7 @@ def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
 def _applied(problem: ir.Problem) -> Iterator[Quantity]:
     """Each net, and each product with a variable, that is taken of a column of rows, once."""
     seen = set()
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if (parts := _of_column(node)) is None:
             continue
         name, weights, column = parts
