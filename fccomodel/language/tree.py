@@ -48,8 +48,6 @@ def build(tree: Tree) -> Any:
                 chain = []
             if len(chain) >= 2 * LONG_CHAIN - 1:
                 item = Tree("chain", chain, item.meta)
-            else:
-                item = item
             stack.append((item, True))
             stack.extend((child, False) for child in reversed(item.children))
         else:

@@ -189,8 +189,6 @@ def _as_bounds(ctx: Context, node: syntax.Constraint, constraints: list[ir.Const
             parts = []
         if k:
             parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"]
-        else:
-            parts += []
         return base.id + (f"[{', '.join(map(str, shape))}]" if shape else "") + " " + ", ".join(parts)
     return None
 

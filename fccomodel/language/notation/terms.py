@@ -42,8 +42,6 @@ def number(value: Any, at: Span) -> syntax.Expr:
     """A Python or numpy number as a literal."""
     if hasattr(value, "item"):
         value = value.item()
-    else:
-        value = value
     if not math.isfinite(value):
         fail(errors.unfinished(str(value)), at)
     if isinstance(value, int):

@@ -233,12 +233,8 @@ def documentation(name: str) -> str:
                 f"Constant: {', '.join(atom.parameters)} must not depend on the decision variables.",
                 "",
             ]
-        else:
-            lines += []
         if atom.cite:
             lines += [f"From: {atom.cite}", ""]
-        else:
-            lines += []
     if simple is not None:
         lines += [
             f"{simple.signature}: a simple set, for ``var(..., domain={name}(...))``",
