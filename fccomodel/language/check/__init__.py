@@ -19,7 +19,7 @@ from fccomodel.language.check import (
     tables,
     variables,
 )
-from fccomodel.language.check.context import Context
+from fccomodel.language.formulas.context import Context
 
 #: Python frames that the deepest model needs; the parser bounds the depth of a formula.
 FRAMES = 40_000

@@ -6,17 +6,9 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    functions,
-    index_sets,
-    indexing,
-    literals,
-    reductions,
-    shapes,
-    signs,
-)
-from fccomodel.language.check.context import Context, Scope
+from fccomodel.language.check import functions, index_sets
+from fccomodel.language.formulas import expressions, indexing, literals, reductions, shapes, signs
+from fccomodel.language.formulas.context import Context, Scope
 
 
 def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:

@@ -6,14 +6,9 @@ from collections.abc import Sequence
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    atom_calls,
-    declarations,
-    expressions,
-    index_sets,
-    reductions,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.check import index_sets
+from fccomodel.language.formulas import atom_calls, declarations, expressions, reductions
+from fccomodel.language.formulas.context import (
     Context,
     DefSymbol,
     LetSymbol,

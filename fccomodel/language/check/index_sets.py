@@ -7,12 +7,8 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    declarations,
-    domains,
-    reductions,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import declarations, domains, reductions
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     DimSymbol,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fccomodel.language import errors, syntax
-from fccomodel.language.check.context import BrokenSymbol, Context
+from fccomodel.language.formulas.context import BrokenSymbol, Context
 
 
 def unused(ctx: Context, statements: Sequence[syntax.Statement]) -> None:

@@ -6,18 +6,13 @@ from math import inf
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    declarations,
-    expressions,
-    literals,
-    shapes,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import declarations, expressions, literals, shapes
+from fccomodel.language.formulas.context import (
     ConstSymbol,
     Context,
     NumberSymbol,
 )
-from fccomodel.language.check.shapes import described, show
+from fccomodel.language.formulas.shapes import described, show
 
 
 def const(ctx: Context, node: syntax.ConstDecl) -> None:

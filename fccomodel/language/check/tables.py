@@ -7,12 +7,9 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    declarations,
-    index_sets,
-    literals,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.check import index_sets
+from fccomodel.language.formulas import declarations, literals
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     NumberSymbol,

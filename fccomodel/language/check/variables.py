@@ -8,7 +8,7 @@ from math import inf
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
+from fccomodel.language.formulas import (
     atom_calls,
     declarations,
     expressions,
@@ -17,14 +17,14 @@ from fccomodel.language.check import (
     signs,
     vector_sets,
 )
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     NetSymbol,
     NumberSymbol,
     SetSymbol,
 )
-from fccomodel.language.check.shapes import described, show
+from fccomodel.language.formulas.shapes import described, show
 
 #: what can be assumed of a net -> its constant, which may be left out ("": it has none)
 ASSUMPTIONS = {"smooth": "L", "lipschitz": "C", "weakly_convex": "rho", "convex": ""}

@@ -9,10 +9,8 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    calls,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     ConstSymbol,
     Context,
@@ -30,6 +28,7 @@ from fccomodel.language.check.context import (
 )
 
 
+@expressions.evaluates(syntax.Name)
 def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
     """The value of a name used in a formula."""
     name, span = node.id, node.span
@@ -63,7 +62,7 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
         case LetSymbol() if not symbol.let.binders:
             return ir.LetRef(let=symbol.let, shape=symbol.let.body.shape, span=span)
         case DefSymbol() if all(isinstance(ctx.symbols.get(p), IndexSymbol) for p in symbol.params):
-            return calls.call(ctx, scope, syntax.Call(func=name, span=span))
+            return expressions.typed(ctx, scope, syntax.Call(func=name, span=span))
     _needs_more(ctx, name, symbol, span)
     return None
 
@@ -128,13 +127,8 @@ def subscripted(
     ctx: Context, scope: Scope, node: syntax.Name, base: str, subscripts: tuple[str, ...]
 ) -> ir.Expr | None:
     """``x_i`` as ``x[i]``, or as the call ``h()`` at the index."""
-    from fccomodel.language.check import (
-        calls,
-        expressions,
-    )
-
     if isinstance(ctx.symbols[base], DefSymbol):
-        return calls.call(ctx, scope, syntax.Call(func=node.id, span=node.span))
+        return expressions.typed(ctx, scope, syntax.Call(func=node.id, span=node.span))
     items = tuple(syntax.Name(id=s, span=node.span) for s in subscripts)
     return expressions.evaluate(
         ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions
+from fccomodel.language.formulas.context import (
     Context,
     DefSymbol,
     IndexSymbol,

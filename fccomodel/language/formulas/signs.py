@@ -8,8 +8,8 @@ from math import inf
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors
-from fccomodel.language.check import shapes
-from fccomodel.language.check.context import Context
+from fccomodel.language.formulas import shapes
+from fccomodel.language.formulas.context import Context
 from fccomodel.library import atoms, distributions, domains, sets
 from fccomodel.library.atoms import NONZERO, Interval
 from fccomodel.library.ranges import Ranges, declared

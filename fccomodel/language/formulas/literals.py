@@ -5,11 +5,8 @@ from __future__ import annotations
 from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    names,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions, names
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     Scope,

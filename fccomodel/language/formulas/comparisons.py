@@ -6,12 +6,9 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    shapes,
-)
-from fccomodel.language.check.context import Context, Scope
-from fccomodel.language.check.shapes import described, labels_of, sort
+from fccomodel.language.formulas import expressions, shapes
+from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.formulas.shapes import described, labels_of, sort
 from fccomodel.library import atoms
 
 
@@ -37,6 +34,7 @@ def connect(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) ->
     return ir.Apply(op=op, args=(left, right), span=span)
 
 
+@expressions.evaluates(syntax.Compare)
 def compare(ctx: Context, scope: Scope, node: syntax.Compare) -> ir.Expr | None:
     """A chain of comparisons: ``a <= b <= c`` is ``a <= b and b <= c``."""
     operands = [expressions.evaluate(ctx, scope, o) for o in node.operands]

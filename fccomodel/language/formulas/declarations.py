@@ -6,7 +6,7 @@ import re
 
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     Scope,

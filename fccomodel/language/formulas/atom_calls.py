@@ -9,21 +9,15 @@ import fccomodel.library.atoms as registry
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    literals,
-    names,
-    shapes,
-    signs,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.errors.words import are, counted
+from fccomodel.language.formulas import expressions, literals, names, shapes, signs
+from fccomodel.language.formulas.context import (
     Context,
     Scope,
     SetSymbol,
     TableSymbol,
 )
-from fccomodel.language.check.shapes import described
-from fccomodel.language.errors.words import are, counted
+from fccomodel.language.formulas.shapes import described
 from fccomodel.library.atoms import Atom, ShapeError
 
 

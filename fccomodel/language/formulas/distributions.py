@@ -6,18 +6,13 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import nearest
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    literals,
-    shapes,
-    signs,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions, literals, shapes, signs
+from fccomodel.language.formulas.context import (
     Context,
     Domain,
     Scope,
 )
-from fccomodel.language.check.shapes import described, show
+from fccomodel.language.formulas.shapes import described, show
 from fccomodel.library import distributions as registry
 from fccomodel.library import domains, sets
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from fccomodel.core import ir, progressions
 from fccomodel.language import syntax
-from fccomodel.language.check.context import Context
 from fccomodel.language.errors.words import Quote
+from fccomodel.language.formulas.context import Context
 from fccomodel.library import atoms
 
 

@@ -8,21 +8,15 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    atom_calls,
-    definitions,
-    expressions,
-    names,
-    shapes,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import atom_calls, definitions, expressions, names, shapes
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     DefSymbol,
     NetSymbol,
     Scope,
 )
-from fccomodel.language.check.shapes import described, show
+from fccomodel.language.formulas.shapes import described, show
 from fccomodel.library import atoms, distributions, sets
 
 #: What other languages call it.
@@ -57,6 +51,7 @@ FOREIGN: Mapping[str, str] = {
 }
 
 
+@expressions.evaluates(syntax.Call)
 def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``func(args)``."""
     name = node.func

@@ -5,17 +5,12 @@ from __future__ import annotations
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    literals,
-    shapes,
-    signs,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions, literals, shapes, signs
+from fccomodel.language.formulas.context import (
     Context,
     Scope,
 )
-from fccomodel.language.check.shapes import describe, described, show
+from fccomodel.language.formulas.shapes import describe, described, show
 from fccomodel.library import domains, sets
 
 

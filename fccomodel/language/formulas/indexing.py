@@ -9,13 +9,8 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    expressions,
-    literals,
-    names,
-    shapes,
-)
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas import expressions, literals, names, shapes
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     LetSymbol,
@@ -23,9 +18,10 @@ from fccomodel.language.check.context import (
     SetFamilySymbol,
     TableSymbol,
 )
-from fccomodel.language.check.shapes import describe, described, show, sort
+from fccomodel.language.formulas.shapes import describe, described, show, sort
 
 
+@expressions.evaluates(syntax.Field)
 def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
     """``z.x``: a column at a row."""
     if isinstance(node.obj, syntax.Name) and node.obj.id not in scope.locals:
@@ -51,6 +47,7 @@ def field(ctx: Context, scope: Scope, node: syntax.Field) -> ir.Expr | None:
     return ir.Column(binder=row.binder, name=node.name, shape=table.columns[node.name].shape, span=node.span)
 
 
+@expressions.evaluates(syntax.Index)
 def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
     """``v[i]``, ``A[i, j]``, ``tpr[0, t]``."""
     if isinstance(node.obj, syntax.Name) and node.obj.id not in scope.locals:

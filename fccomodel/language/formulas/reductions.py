@@ -11,22 +11,15 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    comparisons,
-    domains,
-    expressions,
-    literals,
-    names,
-    shapes,
-    signs,
-)
-from fccomodel.language.check.context import BrokenSymbol, Context, IndexSymbol, Scope
-from fccomodel.language.check.shapes import described
+from fccomodel.language.formulas import comparisons, domains, expressions, literals, names, shapes, signs
+from fccomodel.language.formulas.context import BrokenSymbol, Context, IndexSymbol, Scope
+from fccomodel.language.formulas.shapes import described
 from fccomodel.library import domains as uses
 from fccomodel.library import reductions
 from fccomodel.library.reductions import Reduction
 
 
+@expressions.evaluates(syntax.Reduce)
 def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
     """A reduction, with what its domains and its condition ask of its elements."""
     kind = reductions.all()[node.kind]

@@ -4,10 +4,10 @@ elements."""
 from __future__ import annotations
 
 from fccomodel.core import ir
-from fccomodel.core.rewrite import conjunction
+from fccomodel.core.rewrite import conjunction, substitute
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
+from fccomodel.language.formulas import (
     comparisons,
     distributions,
     expressions,
@@ -17,7 +17,7 @@ from fccomodel.language.check import (
     shapes,
     vector_sets,
 )
-from fccomodel.language.check.context import (
+from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
     Domain,
@@ -252,8 +252,6 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
     if not isinstance(domain.set, ir.RowSet) or any(b is not probe for b in ir.free_binders(condition)):
         return domain
     if inherited is not None and row is not None:
-        from fccomodel.core.rewrite import substitute
-
         if probe is not row:
             inherited = substitute(inherited, {row: ir.Element(binder=probe, span=binder.span)})
         condition = conjunction([inherited, condition])

@@ -1,5 +1,4 @@
-"""Formulas: syntax to typed expressions. An expression with an error becomes None, which silences what
-is built on it."""
+"""Operators: signs, sums, products, powers and ``not``, with shapes checked and constants folded."""
 
 from __future__ import annotations
 
@@ -8,18 +7,13 @@ import math
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import (
-    calls,
-    comparisons,
-    indexing,
-    names,
-    reductions,
-    signs,
-)
-from fccomodel.language.check.context import LARGEST, Context, Scope
-from fccomodel.language.check.shapes import broadcast, described, same_dim, sort
+from fccomodel.language.formulas import comparisons, signs
+from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.formulas.expressions import evaluate, evaluates, is_number
+from fccomodel.language.formulas.shapes import broadcast, described, same_dim
 from fccomodel.library import atoms
 
+#: What an operation does to its operands, in messages.
 VERBS = {
     "add": "added",
     "sub": "subtracted",
@@ -30,75 +24,9 @@ VERBS = {
 }
 
 
-def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
-    """The typed expression, or None after an error."""
-    ctx.nodes += 1
-    if ctx.nodes > LARGEST:
-        if not ctx.overgrown:
-            ctx.overgrown = True
-            if ctx.calls:
-                outermost = ctx.calls[0][1]
-            else:
-                outermost = node.span
-            ctx.calls.clear()
-            ctx.report(errors.problem.model_too_large(LARGEST, outermost))
-        return None
-    match node:
-        case syntax.Number():
-            return ir.Const(value=node.value, span=node.span)
-        case syntax.String():
-            return ir.Label(text=node.value, span=node.span)
-        case syntax.Name():
-            return names.resolve(ctx, scope, node)
-        case syntax.Unary():
-            return unary(ctx, scope, node)
-        case syntax.Binary():
-            return chain(ctx, scope, node)
-        case syntax.Compare():
-            return comparisons.compare(ctx, scope, node)
-        case syntax.Field():
-            return indexing.field(ctx, scope, node)
-        case syntax.Index():
-            return indexing.index(ctx, scope, node)
-        case syntax.Call():
-            return calls.call(ctx, scope, node)
-        case syntax.Reduce():
-            return reductions.reduce(ctx, scope, node)
-    ctx.report(errors.sorts.set_as_number(ctx.quote(node)))
-    return None
-
-
-def number(
-    ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = ""
-) -> ir.Expr | None:
-    """A number (by default a scalar) where one is needed; ``what`` names the place in the message."""
-    value = evaluate(ctx, scope, node)
-    if value is None or not is_number(ctx, value, what):
-        return None
-    if scalar and value.shape:
-        ctx.report(errors.shapes.not_a_scalar(what, described(ctx, value), advice))
-        return None
-    return value
-
-
-def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
-    """True, or an error about a label, a row, a condition or a net's parameters in the place of a number."""
-    kind = sort(ctx, value)
-    if kind == "number":
-        return True
-    if kind == "truth":
-        ctx.report(errors.sorts.condition_as_number(ctx.quote(value), what))
-    elif kind == "row":
-        assert isinstance(value, ir.Element) and isinstance(value.binder.domain, ir.RowSet)
-        columns = ctx.tables[value.binder.domain.table].columns
-        ctx.report(errors.sorts.row_as_number(described(ctx, value), what, value.binder.name, columns))
-    elif kind == "label":
-        ctx.report(errors.sorts.label_as_number(ctx.quote(value), what))
-    return False
-
-
-# ---------------------------------------------------------------------------------------- operators
+@evaluates(syntax.Unary)
 def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
+    """``-u``, ``+u``, ``not c``."""
     if node.op == "not":
         condition = comparisons.condition(ctx, scope, node.arg)
         if condition is None:
@@ -114,6 +42,7 @@ def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
     return ir.Apply(op="neg", args=(value,), shape=value.shape, span=node.span)
 
 
+@evaluates(syntax.Binary)
 def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
     """``a op b op c ...``, taken from the left without recursion."""
     spine: list[syntax.Binary] = []
