@@ -182,6 +182,15 @@ class Context:
     variables: dict[str, ir.Variable] = field(default_factory=dict)
     lets: dict[str, ir.Let] = field(default_factory=dict)
 
+    name: str = "model"
+    first_objective: syntax.Statement | None = None
+    objective: ir.Objective | None = None
+    constraints: list[ir.Constraint] = field(default_factory=list)
+    labels: dict[str, Span] = field(default_factory=dict)  # of the objective and the constraints so far
+    reserved_labels: set[str] = field(default_factory=set)  # those written anywhere in the model
+    last_number: int = 0  # of constraints without a label
+    options: dict[str, object] = field(default_factory=dict)
+
     # ------------------------------------------------------------------------------------- findings
     def report(self, diagnostic: Diagnostic) -> None:
         """Note a finding once; inside an inlined ``def`` the reason of an error says which call led there."""

@@ -170,12 +170,8 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
 def _too_early(ctx: Context, name: str, span: Span) -> None:
     """F0202 for a name in its own statement, or before it."""
     place = ctx.later.get(name) or ctx.symbols[name].span
-    recursive = any(c[0] == name for c in ctx.calls) or (
-        isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name
-    )
-    if recursive or (
-        isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name
-    ):
+    declares_it = isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", "") == name
+    if declares_it or any(function == name for function, _ in ctx.calls):
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))

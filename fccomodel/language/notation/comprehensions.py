@@ -10,7 +10,7 @@ from types import FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import syntax
+from fccomodel.language import syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
 from fccomodel.language.notation.terms import TOKEN, Part, Term, fail
@@ -118,7 +118,6 @@ def is_comprehension(value: Any) -> bool:
 
 def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     """The error for a set that Python itself goes through: a builtin function, a list, a loop."""
-    from fccomodel.language.notation import words
 
     frame: FrameType | None = asking
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
@@ -129,4 +128,4 @@ def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     else:
         place = places.iterable(at)
     called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
-    fail(errors.builtin_over_set(called[0] if called else "", words.names()), place)
+    fail(errors.builtin_over_set(called[0] if called else "", vocabulary.names()), place)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import printing, syntax
+from fccomodel.language import printing, syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
 
@@ -418,9 +418,8 @@ class Term(Formula):
 
 
 def _is_word(name: str) -> bool:
-    from fccomodel.language.notation import words
 
-    return name in words.names()
+    return name in vocabulary.names()
 
 
 def literal(value: float | str) -> Term:
