@@ -13,7 +13,7 @@ from fccomodel.language.formulas.context import Context, Scope
 def family(
     ctx: Context, indexing: syntax.Indexing, what: str, scope: Scope = declarations.HERE
 ) -> reductions.Head | None:
-    """The binders of a family; None after an error."""
+    """The binders of a family, or None after an error; ``what`` names the family in messages."""
     for binder in indexing.binders:
         if binder.kind != "in":
             ctx.report(
@@ -39,7 +39,7 @@ def open_scope(ctx: Context) -> Scope:
 def settled(
     ctx: Context, body: ir.Expr, binders: Sequence[ir.Binder], what: str, *, family: bool = False
 ) -> bool:
-    """True, or an error: the value depends on an index that nothing binds."""
+    """Whether every index of a value is bound. Reports the first that is not."""
     for binder in ir.free_binders(body, lets=False):  # those used are settled themselves
         if binder in binders:
             continue

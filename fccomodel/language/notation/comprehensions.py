@@ -13,7 +13,7 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
-from fccomodel.language.notation.terms import TOKEN, Part, Term, fail
+from fccomodel.language.notation.terms import TOKEN, Part, Term, fail, token
 
 if TYPE_CHECKING:
     from fccomodel.language.notation.sets import Set
@@ -35,9 +35,7 @@ class Family:
 
     def element(self, over: Set, at: Span) -> Term:
         """A new element."""
-        from fccomodel.language.notation import sets
-
-        name = sets.token()
+        name = token()
         term = Term(syntax.Name(id=name, span=NOWHERE), over._owner)
         self.elements.append((term, name, over, at))
         return term

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -18,6 +19,12 @@ from fccomodel.language.notation import places
 LARGEST = 50_000
 #: How the name of an element begins until its statement is complete.
 TOKEN = "\0"
+_COUNT = itertools.count(1)
+
+
+def token() -> str:
+    """A name that no other element has."""
+    return f"{TOKEN}{next(_COUNT)}"
 
 
 def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
