@@ -13,6 +13,7 @@ import torch
 
 from fccomodel import pipeline
 from fccomodel.core.diagnostics import refuse
+from fccomodel.data.nets import build
 from fccomodel.execution.training import criterion as compiled
 from fccomodel.execution.training.samplers import Numbered
 from fccomodel.program import errors
@@ -166,14 +167,16 @@ class Criterion(compiled.Criterion):
         """The bound problem with these modules, and the point that they are."""
         if set(nets) != set(self.inputs):
             self._refuse(errors.criterion_scores(list(nets), list(self.inputs)))
-        point = {}
+        kept, point = {}, {}
+        for name, net in nets.items():
+            module = copy.deepcopy(net).cpu().eval()
+            kept[name], _ = build(self.bound.problem.nets[name], module, self.bound.dims)
         for name, variable in self.bound.problem.variables.items():
             if variable.net is not None:
-                parts = [p.detach().reshape(-1) for p in nets[variable.net].parameters()]
+                parts = [p.detach().reshape(-1) for p in kept[variable.net].parameters()]
                 point[name] = torch.cat(parts).double().cpu().numpy()
             else:
                 point[name] = self.variables[name].detach().double().cpu().numpy()
-        kept = {name: copy.deepcopy(net).cpu().eval() for name, net in nets.items()}
         sizes = {f"params({n})": sum(p.numel() for p in net.parameters()) for n, net in kept.items()}
         dims = {**self.bound.dims, **sizes}
         return replace(self.bound, nets={**self.bound.nets, **kept}, dims=dims), point
