@@ -49,9 +49,11 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     )
     if A.nnz > MOST or program.triangle > MOST_TRIANGLE:
         return None
-    iterations = int(meter.left / (price := _price(A)))
-    if iterations < ENOUGH:  # an answer cut short is worth less than the same work otherwise
+    price = _price(A)
+    affordable = meter.left / price
+    if affordable < ENOUGH:  # an answer cut short is worth less than the same work otherwise
         return None
+    iterations = int(affordable) if math.isfinite(affordable) else None
     cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
     objective = np.append(np.zeros(n), 1.0)
     numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)

@@ -110,8 +110,6 @@ class Recorder:
         if values is None or self.frozen is not None and earlier is None:
             if values is None:
                 self.refused += [node]
-            else:
-                self.refused += []
             return None
         shape, count = values.data.shape[:-1], values.data.shape[-1]
         terms = values.data.reshape(-1, count)
@@ -133,8 +131,6 @@ class Recorder:
         if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_NUMBERS:
             if instances:
                 self.refused += [node]
-            else:
-                self.refused += []
             return None
         if near is None:
             phi = kink.sign * weights.support(plain)

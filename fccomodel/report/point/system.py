@@ -137,7 +137,7 @@ class System:
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
         self.roots = any(
-            isinstance(node, ir.Apply) and node.op == ROOT for node in ir.walk(*self.problem.roots)
+            isinstance(node, ir.Apply) and node.op == ROOT for node in self.problem.expressions()
         )
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
