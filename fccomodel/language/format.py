@@ -9,19 +9,17 @@ from dataclasses import dataclass, field
 from lark import Token
 
 from fccomodel.core.source import Source
-from fccomodel.language import lexer
+from fccomodel.language import lexer, statements
 from fccomodel.language.parse import declared_indices, parse
-from fccomodel.language.statements import STARTS, split
+from fccomodel.language.splitter import split
 
 #: Columns of a line, comments excepted.
 WIDTH = 100
 _INDENT = "  "
 _CONTINUED = "    "
-# Where a long line breaks, loosest first: before these words, or after those. Brackets count first.
+# Where a long line breaks, loosest first: before clauses and these words, or after those. Brackets
+# count first.
 _BREAK_BEFORE = {
-    "WITH": 0,
-    "DEFAULT": 0,
-    "ASSUME": 0,
     "OR": 1,
     "AND": 2,
     "CMP": 3,
@@ -36,7 +34,7 @@ _BREAK_AT_BODY = 7
 _OPERATORS = frozenset(
     {"ADD", "MUL", "POW", "CMP", "EQUAL", "COLON", "COMMA", "SEMICOLON", "VBAR", "TILDE", "_DOTS", "SENSE"}
 )
-_KEYWORDS = frozenset({"IN", "AND", "OR", "NOT", "BY", "WITH", "DEFAULT", "ASSUME"})
+_KEYWORDS = frozenset({"IN", "AND", "OR", "NOT", "BY"})
 
 
 def format(source: Source) -> str:
@@ -61,7 +59,7 @@ def format(source: Source) -> str:
         while tokens[end - 1] is not piece.words[-1]:
             end += 1
         constrained = constrained or kind == "SUBJECT"
-        indent = _INDENT if constrained and kind not in STARTS else ""
+        indent = _INDENT if constrained and kind not in statements.by_token() else ""
         if kind == "SUBJECT":
             lines = ["s.t." if piece.words[0].startswith("s.") else "subject to"]
         elif kind == "OPTIONS":
@@ -219,10 +217,13 @@ def _best_break(words: Sequence[_Word], columns: Sequence[int], indent: int) -> 
 
 def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[_Word]:
     """Each word with the space and the line break that may stand before it."""
+    break_before = _BREAK_BEFORE | dict.fromkeys(statements.clauses(), 0)
+    keywords = _KEYWORDS | statements.clauses()
     words: list[_Word] = []
     brackets: list[bool] = []  # whether each open bracket holds the index of a reduction or of a family
     operand = True  # whether a value begins here, so that `-` is a sign
-    heading = tokens[0].type in ("DATA", "NET")
+    statement = statements.by_token().get(tokens[0].type)
+    spaced_colon = statement is not None and statement.spaced_colon
     tight = True  # no space after what came before
     body = False
     for k, token in enumerate(tokens):
@@ -232,10 +233,10 @@ def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[
             before = tokens[k - 1]
         else:
             before = None
-        space = not tight and not _sticks(token, before, operand, heading and not brackets)
+        space = not tight and not _sticks(token, before, operand, spaced_colon and not brackets)
         rank: int | None = None
-        if before is not None and not sign and not operand and kind in _BREAK_BEFORE:
-            rank = _BREAK_BEFORE[kind]
+        if before is not None and not sign and not operand and kind in break_before:
+            rank = break_before[kind]
         elif (
             before is not None
             and before.type in _BREAK_AFTER
@@ -260,18 +261,18 @@ def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[
             operand = body = brackets.pop()
         else:
             subscripted = kind == "NAME" and lexer.subscript(token) in indices
-            operand = sign or subscripted or kind in _OPERATORS or kind in _KEYWORDS or kind == "ADD"
+            operand = sign or subscripted or kind in _OPERATORS or kind in keywords
             body = subscripted
     return words
 
 
-def _sticks(token: Token, before: Token | None, operand: bool, heading: bool) -> bool:
+def _sticks(token: Token, before: Token | None, operand: bool, spaced_colon: bool) -> bool:
     """Whether a word follows the one before it without a space."""
     kind = token.type
     if kind in ("COMMA", "SEMICOLON", "FIELD", "POW") or kind in lexer.OPEN.values():
         return True
     if kind == "COLON":
-        return not heading
+        return not spaced_colon
     if before is None or kind not in ("LPAR", "LSQB"):
         return False
     return not operand if kind == "LPAR" else True

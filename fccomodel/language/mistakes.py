@@ -10,42 +10,13 @@ from lark import Token
 
 from fccomodel.core.diagnostics import Diagnostic, nearest
 from fccomodel.core.source import Span
-from fccomodel.language import errors, lexer, syntax
+from fccomodel.language import errors, lexer, statements, syntax
 from fccomodel.language.errors.words import short
-from fccomodel.language.statements import STARTS, Piece
+from fccomodel.language.splitter import Piece
+from fccomodel.language.statements.model import ModelDecl
+from fccomodel.language.statements.options import Options
 from fccomodel.library import reductions
 
-#: How each statement is written.
-FORMS = {
-    "model": "model name;",
-    "include": 'include "file.fcco";',
-    "dim": "dim d;",
-    "set": "set P = {z in D | z.y == 1};",
-    "index": "index i in P, j ~ N;",
-    "data": "data D : table(x: real[d], y: {-1, 1});",
-    "param": "param lam >= 0 default 1e-4;",
-    "const": "const p = 4;",
-    "net": "net s : real[d] -> real assume smooth;",
-    "var": "var w[d] in ball(2);",
-    "def": "def f(u, v) = u^2 + v;",
-    "let": "let risk[k in K] = E[z ~ D | z.g == k] loss(z);",
-    "minimize": "minimize risk: E[z ~ D] loss(z);",
-    "maximize": "maximize score: E[z ~ D] gain(z);",
-    "subject to": "subject to",
-    "options": "options { algorithm = sonex; seed = 1; }",
-}
-_CONSTRAINT = "label[k in K]: left <= right;"
-#: Words of other languages, and of haste.
-_OTHER_WORDS = {
-    **dict.fromkeys(("minimise", "min", "minimum"), "minimize"),
-    **dict.fromkeys(("maximise", "max", "maximum"), "maximize"),
-    **dict.fromkeys(("st", "subject", "subjectto", "such", "constraints", "constraint"), "subject to"),
-    **dict.fromkeys(("variable", "variables"), "var"),
-    **dict.fromkeys(("parameter", "parameters"), "param"),
-    **dict.fromkeys(("table", "dataset"), "data"),
-    **dict.fromkeys(("function", "func", "define"), "def"),
-    **{"constant": "const", "dimension": "dim", "import": "include", "network": "net", "option": "options"},
-}
 #: Names of reductions elsewhere, and how these are written here.
 _REDUCTIONS = {
     **dict.fromkeys(("logsumexp", "lse"), "log(sum{0} exp(u))"),
@@ -73,28 +44,30 @@ def unknown_statement(words: Sequence[Token], constrained: bool) -> Diagnostic:
     first, at = str(words[0]), lexer.span(words[0])
     if "".join(words[:2]) in ("//", "/*"):
         return errors.syntax.operator_elsewhere("".join(words[:2]), Span(start=at.start, end=at.end + 1))
-    intended = _OTHER_WORDS.get(first.lower()) or (nearest(first, FORMS) if lexer.is_name(words[0]) else None)
+    intended = statements.elsewhere().get(first.lower())
+    if not intended and lexer.is_name(words[0]):
+        intended = nearest(first, statements.forms())
     if intended is None and not constrained and any(word.type in ("CMP", "EQUAL") for word in words):
         return errors.statements.early_constraint(at)
-    return errors.statements.unknown_statement(first, FORMS, intended, at)
+    return errors.statements.unknown_statement(first, statements.forms(), intended, at)
 
 
-def order(statements: Sequence[syntax.Statement]) -> list[Diagnostic]:
+def order(parsed: Sequence[syntax.Statement]) -> list[Diagnostic]:
     """``model`` comes first, ``options`` last, and neither twice."""
     diagnostics: list[Diagnostic] = []
-    for k, statement in enumerate(statements):
-        if isinstance(statement, syntax.ModelDecl) and k > 0:
+    for k, statement in enumerate(parsed):
+        if isinstance(statement, ModelDecl) and k > 0:
             diagnostics.append(errors.statements.model_not_first(statement.span.start))
-        if isinstance(statement, syntax.Options) and k < len(statements) - 1:
+        if isinstance(statement, Options) and k < len(parsed) - 1:
             diagnostics.append(errors.statements.options_not_last(statement.span.start))
     return diagnostics
 
 
-def subscripts(statements: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
+def subscripts(parsed: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
     """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside
     ``index i in P;``."""
     diagnostics: list[Diagnostic] = []
-    for statement in statements:
+    for statement in parsed:
         names = (
             *getattr(statement, "names", ()),
             *getattr(statement, "params", ()),
@@ -140,7 +113,7 @@ class Slip:
 def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagnostic:
     """What is wrong at word ``k``, or at the statement's end if there are only ``k`` words."""
     kinds = frozenset(expected)
-    form = FORMS.get(str(words[0]), _CONSTRAINT)
+    form = statements.form(str(words[0]))
     if k == len(words):
         return errors.syntax.ends_early(words[-1].end_pos or 0, _reason(words[-1], kinds), form)
     slip = Slip(words=words, k=k, expected=kinds)
@@ -219,7 +192,7 @@ def _operator(s: Slip, *_: Token) -> Diagnostic | None:
 
 
 def _semicolon(s: Slip, before: Token, word: Token) -> Diagnostic | None:
-    ends = "$END" in s.expected and (word.type in STARTS or _labels(s) or _misspelt_start(s))
+    ends = "$END" in s.expected and (word.type in statements.by_token() or _labels(s) or _misspelt_start(s))
     if not (ends or word.type == "RBRACE" and "SEMICOLON" in s.expected):
         return None
     return errors.statements.no_semicolon(before, lexer.span(before))
@@ -241,11 +214,16 @@ def _compares(s: Slip, word: Token) -> Diagnostic | None:
 def _reserved(s: Slip, word: Token) -> Diagnostic | None:
     """A word of the language as a label, an index or a value."""
     after = s.after
-    label = s.k == 0 and word.type in STARTS and after is not None and after.type in ("COLON", "LSQB")
+    label = (
+        s.k == 0
+        and word.type in statements.by_token()
+        and after is not None
+        and after.type in ("COLON", "LSQB")
+    )
     index = (
         after is not None and after.type in ("IN", "TILDE") and word.type != "NAME" and lexer.is_name(word)
     )
-    value = word.type in STARTS | {"TABLE"} and "NUMBER" in s.expected
+    value = (word.type in statements.by_token() or word.type == "TABLE") and "NUMBER" in s.expected
     if label or index or value:
         return errors.syntax.reserved(word, s.at, reduction=word.type == "RED")
     return None
@@ -369,7 +347,7 @@ def _misspelt_start(s: Slip) -> bool:
     """Whether the word begins a line like a statement would, were it spelt well: ``pram lam ...``."""
     if s.before is None or s.after is None or s.before.line == s.word.line or not lexer.is_name(s.after):
         return False
-    return str(s.word) in _OTHER_WORDS or nearest(str(s.word), FORMS) is not None
+    return str(s.word) in statements.elsewhere() or nearest(str(s.word), statements.forms()) is not None
 
 
 # ----------------------------------------------------------------------------------- expected words

@@ -12,9 +12,9 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
-from fccomodel.language import characters, errors, lexer, mistakes, syntax
+from fccomodel.language import characters, errors, lexer, mistakes, statements, syntax
 from fccomodel.language.lexer import grammar_text
-from fccomodel.language.statements import STARTS, Piece, split
+from fccomodel.language.splitter import Piece, split
 from fccomodel.language.tree import Refusal, build
 
 __all__ = ["declared_indices", "grammar_text", "parse"]
@@ -38,7 +38,7 @@ def parse(source: Source) -> syntax.Model:
     diagnostics = characters.all_junk(words, MAX_ERRORS)
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
     diagnostics += faults
-    statements: list[syntax.Statement] = []
+    parsed: list[syntax.Statement] = []
     indices = declared_indices(pieces)
     constrained = False
     waiting = pieces[::-1]
@@ -48,7 +48,7 @@ def parse(source: Source) -> syntax.Model:
         if piece.broken:
             continue
         try:
-            statements.append(_statement(piece, constrained, indices))
+            parsed.append(_statement(piece, constrained, indices))
         except Refusal as refusal:
             diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
@@ -56,12 +56,12 @@ def parse(source: Source) -> syntax.Model:
         else:
             if not piece.closed:
                 diagnostics.append(mistakes.not_closed(piece))
-    diagnostics += mistakes.order(statements) + mistakes.subscripts(statements, indices)
+    diagnostics += mistakes.order(parsed) + mistakes.subscripts(parsed, indices)
     if not words:
         diagnostics.append(errors.text.no_statement(comments=bool(text.strip())))
     if diagnostics:
         raise FccoError(_sorted(diagnostics), source)
-    return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
+    return syntax.Model(statements=tuple(parsed), span=Span(start=0, end=len(text)))
 
 
 def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -90,7 +90,7 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
     if len(words) > MAX_WORDS:
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
     labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
-    begins = words[0].type in STARTS and not labelled
+    begins = words[0].type in statements.by_token() and not labelled
     declares = (
         len(words) > 1
         and words[0].type == words[1].type == "NAME"
@@ -112,7 +112,7 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         diagnostic = mistakes.unexpected(words, k, acceptable)
         missing = diagnostic.code == errors.statements.SEMICOLON.id and "$END" in acceptable
         raise Refusal(diagnostic, rest=k if missing else None) from None
-    return build(tree)
+    return build(tree, statements.rules())
 
 
 def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from fccomodel.core.source import Span
-from fccomodel.language import syntax
+from fccomodel.language import lexer, syntax
 
 #: Binding strength of the kinds of expressions; a ``REDUCED`` one ends in a reduction's body, so
 #: that nothing can follow it.
@@ -186,79 +186,22 @@ class Writer:
             self(f"{node.name} {node.kind} ")
             self.expression(node.domain, RANGED)
 
-    # ----------------------------------------------------------------------------------- statements
-    def statement(self, node: syntax.Statement) -> None:
-        """A statement with its end."""
-        with self.marked(node.span):
-            self._statement(node)
-            self("" if isinstance(node, syntax.SubjectTo | syntax.Options) else ";")
-
-    def _statement(self, node: syntax.Statement) -> None:
-        match node:
-            case syntax.ModelDecl():
-                self("model ", node.name)
-            case syntax.Include():
-                self(f'include "{node.path}"')
-            case syntax.DimDecl():
-                self("dim ", ", ".join(node.names))
-            case syntax.SetDecl():
-                self("set ", node.name)
-                self.indexing(node.family)
-                self._after(" = ", node.value)
-            case syntax.IndexDecl():
-                self("index ")
-                self.listed(node.binders, self.binder)
-            case syntax.DataDecl():
-                self._data(node)
-            case syntax.ParamDecl():
-                self("param ", node.name)
-                self._bounded(node)
-                self._after(" default ", node.default)
-            case syntax.ConstDecl():
-                self("const ", node.name)
-                self._after(" = ", node.value)
-            case syntax.NetDecl():
-                self._net(node)
-            case syntax.VarDecl():
-                self("var ", node.name)
-                self._bounded(node)
-                self._after(" = ", node.value)
-            case syntax.DefDecl():
-                self(f"def {node.name}({', '.join(node.params)})")
-                self._after(" = ", node.body)
-            case syntax.LetDecl():
-                self("let ", node.name)
-                self.indexing(node.family)
-                self._after(" = ", node.value)
-            case syntax.Objective():
-                self(node.sense, " " if node.label is None else f" {node.label}: ")
-                self.expression(node.body)
-            case syntax.SubjectTo():
-                self("subject to")
-            case syntax.Constraint():
-                self._constraint(node)
-            case syntax.Options():
-                self("options {")
-                for item in node.items:
-                    self(" ")
-                    self.keyword(item)
-                    self(";")
-                self(" }")
-            case _:
-                raise TypeError(node)
-
-    def _after(self, sign: str, node: syntax.Expr | None) -> None:
+    # --------------------------------------------------------------------- what statements share
+    def after(self, sign: str, node: syntax.Expr | None) -> None:
+        """A sign and an expression, or nothing."""
         if node is not None:
             self(sign)
             self.expression(node)
 
-    def _shape(self, shape: Sequence[syntax.Expr]) -> None:
+    def shape(self, shape: Sequence[syntax.Expr]) -> None:
+        """``[d, K]``, or nothing."""
         if shape:
             self.items("[", shape, "]")
 
-    def _bounded(self, node: syntax.ParamDecl | syntax.VarDecl) -> None:
-        self._shape(node.shape)
-        for k, bound in enumerate(node.bounds):
+    def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> None:
+        """``[d] >= 0, in simplex(d)``: a shape and bounds."""
+        self.shape(shape)
+        for k, bound in enumerate(bounds):
             self("," * (k > 0), " ")
             with self.marked(bound.span):
                 self(bound.op, " ")
@@ -270,56 +213,13 @@ class Writer:
             if node.values is not None:
                 self.expression(node.values)
             self(node.name or "")
-            self._shape(node.shape)
-
-    def _data(self, node: syntax.DataDecl) -> None:
-        self("data ", node.name)
-        self.indexing(node.family)
-        self(" : ")
-        if node.fields is None:
-            assert node.type is not None
-            self.type(node.type)
-            return
-        self("table(")
-        self.listed(node.fields, self._column)
-        self(")")
-
-    def _column(self, node: syntax.FieldDecl) -> None:
-        with self.marked(node.span):
-            self(node.name, ": ")
-            self.type(node.type)
-
-    def _net(self, node: syntax.NetDecl) -> None:
-        self("net ", node.name, " : ")
-        self.type(node.input)
-        self(" -> ")
-        self.type(node.output)
-        if node.assume:
-            self(" assume ")
-            self.listed(node.assume, self.expression)
-
-    def _constraint(self, node: syntax.Constraint) -> None:
-        if node.label is not None:
-            self(node.label)
-            self.indexing(node.family)
-            self(": ")
-        self.expression(node.relation)
-        if node.options:
-            self(" with ")
-            self.listed(node.options, self.keyword)
+            self.shape(node.shape)
 
 
 def expression(node: syntax.Expr) -> str:
     """The text of an expression."""
     writer = Writer()
     writer.expression(node)
-    return writer.text
-
-
-def statement(node: syntax.Statement) -> str:
-    """The text of a statement with its end."""
-    writer = Writer()
-    writer.statement(node)
     return writer.text
 
 
@@ -363,6 +263,4 @@ def _reduces(node: syntax.Expr) -> bool:
 
 def _reads_as_reduction(node: syntax.Call) -> bool:
     """Whether square brackets after ``sum(u)`` would be read as the index of the reduction ``sum``."""
-    from fccomodel.language import lexer
-
     return node.func in lexer.grammar().reductions

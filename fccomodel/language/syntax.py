@@ -1,4 +1,4 @@
-"""The abstract syntax of a model file: frozen records, one per grammar rule; no meaning yet."""
+"""The abstract syntax of formulas, and of what statements share: frozen records without a meaning yet."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Reduce(Expr):
 
 # --------------------------------------------------------------------------------------- statements
 class Statement(Node):
-    """Base of statements."""
+    """Base of statements, each of which has a file in ``language/statements``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,127 +180,6 @@ class Bound(Node):
 
     op: str
     value: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelDecl(Statement):
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Include(Statement):
-    path: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DimDecl(Statement):
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetDecl(Statement):
-    name: str
-    family: Indexing | None = None
-    value: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexDecl(Statement):
-    """``index i in P, j ~ N;``."""
-
-    binders: tuple[Binder, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataDecl(Statement):
-    """``data D : table(...)`` (``fields``), or ``data c : real[A]`` (``type``)."""
-
-    name: str
-    family: Indexing | None = None
-    fields: tuple[FieldDecl, ...] | None = None
-    type: TypeExpr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParamDecl(Statement):
-    name: str
-    shape: tuple[Expr, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    default: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConstDecl(Statement):
-    name: str
-    value: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetDecl(Statement):
-    """``net s : real[d] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or a Call."""
-
-    name: str
-    input: TypeExpr
-    output: TypeExpr
-    assume: tuple[Expr, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class VarDecl(Statement):
-    """``var w[d] >= 0, in simplex(A);`` or ``var w = params(s);``."""
-
-    name: str
-    shape: tuple[Expr, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    value: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DefDecl(Statement):
-    """``def name(params) = body;``."""
-
-    name: str
-    params: tuple[str, ...]
-    body: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class LetDecl(Statement):
-    name: str
-    value: Expr
-    family: Indexing | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Objective(Statement):
-    """``sense`` is ``minimize`` or ``maximize``."""
-
-    sense: str
-    body: Expr
-    label: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubjectTo(Statement):
-    """The keyword between objective and constraints (``subject to`` or ``s.t.``); it ends no statement
-    of its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Constraint(Statement):
-    """``label[family]: relation with options;``; an unlabelled one has ``label`` None."""
-
-    relation: Expr
-    label: str | None = None
-    family: Indexing | None = None
-    options: tuple[Keyword, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Statement):
-    """``options { algorithm = sonex; ... }``; keyword names may be dotted."""
-
-    items: tuple[Keyword, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

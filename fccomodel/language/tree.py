@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from lark import Token, Tree
@@ -15,6 +15,8 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, lexer, syntax
 from fccomodel.library import reductions
 
+#: From the children of a tree and their place to what they stand for.
+Rule = Callable[[list, Span], Any]
 #: Levels of operators, calls and reductions inside one another.
 MAX_DEPTH = 200
 #: Operands from which a chain ``a + b - c ...`` or ``a * b / c ...`` becomes a tree of logarithmic depth.
@@ -33,8 +35,12 @@ class Refusal(Exception):
         super().__init__(diagnostic.message)
 
 
-def build(tree: Tree) -> Any:
-    """The node that a statement's tree stands for; raises ``Refusal``."""
+def build(tree: Tree, statements: Mapping[str, Rule]) -> Any:
+    """The node that a statement's tree stands for; raises ``Refusal``.
+
+    statements  the functions for the grammar's rules of statements
+    """
+    rules = {**_RULES, **statements}
     stack: list[tuple[Any, bool]] = [(tree, False)]
     values: list[tuple[Any, int]] = []
     while stack:
@@ -58,7 +64,7 @@ def build(tree: Tree) -> Any:
                 at = Span(start=0, end=0)
             else:
                 at = Span(start=item.meta.start_pos, end=item.meta.end_pos)
-            node = _RULES[item.data]([value for value, _ in parts], at)
+            node = rules[item.data]([value for value, _ in parts], at)
             if item.data == "chain":
                 levels = count.bit_length()
             else:
@@ -210,16 +216,13 @@ def _indexing(c: list, at: Span) -> syntax.Indexing:
     return syntax.Indexing(binders=binders, condition=condition, span=at)
 
 
-# --------------------------------------------------------------------------------------- statements
+# ------------------------------------------------------------------------- what statements share
 def _option(c: list, at: Span) -> syntax.Keyword:
     return syntax.Keyword(name="".join(str(t) for t in c[:-1]), value=c[-1], span=at)
 
 
-def _options(c: list, at: Span) -> syntax.Options:
-    return syntax.Options(items=_distinct(c), span=at)
-
-
-def _distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
+def distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
+    """Options, none of which is given twice; raises ``Refusal``."""
     seen: set[str] = set()
     for item in items:
         if item.name in seen:
@@ -228,85 +231,14 @@ def _distinct(items: list[syntax.Keyword]) -> tuple[syntax.Keyword, ...]:
     return tuple(items)
 
 
-def _data(c: list, at: Span) -> syntax.DataDecl:
-    is_type = isinstance(c[2], syntax.TypeExpr)
-    if is_type:
-        fields, kind = (None, c[2])
-    else:
-        fields, kind = (c[2], None)
-    return syntax.DataDecl(name=declared(c[0]), family=c[1], fields=fields, type=kind, span=at)
-
-
-def _param(c: list, at: Span) -> syntax.ParamDecl:
-    return syntax.ParamDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), default=c[3], span=at)
-
-
-def _net(c: list, at: Span) -> syntax.NetDecl:
-    return syntax.NetDecl(name=declared(c[0]), input=c[1], output=c[2], assume=c[3] or (), span=at)
-
-
-def _var(c: list, at: Span) -> syntax.VarDecl:
-    return syntax.VarDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), value=c[3], span=at)
-
-
-def _objective(c: list, at: Span) -> syntax.Objective:
-    return syntax.Objective(sense=str(c[0]), label=None if c[1] is None else str(c[1]), body=c[2], span=at)
-
-
-def _constraint(c: list, at: Span) -> syntax.Constraint:
-    label, family, relation, options = c
-    _check_relation(relation)
-    if label is None:
-        label = None
-    else:
-        label = declared(label)
-    return syntax.Constraint(relation=relation, label=label, family=family, options=options or (), span=at)
-
-
-def _check_relation(relation: syntax.Expr) -> None:
-    """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
-    if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
-        raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
-    if not isinstance(relation, syntax.Compare):
-        raise Refusal(errors.syntax.compares_nothing(relation.span))
-    for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
-        if op not in ("<=", ">=", "=="):
-            raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
-    if len(relation.ops) > 2 or (
-        len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")
-    ):
-        raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
-
-
-_RULES: dict[str, Callable[[list, Span], Any]] = {
-    "model": lambda c, at: syntax.ModelDecl(name=str(c[0]), span=at),
-    "include": lambda c, at: syntax.Include(path=str(c[0])[1:-1], span=at),
-    "dim": lambda c, at: syntax.DimDecl(names=tuple(declared(t) for t in c), span=at),
-    "set": lambda c, at: syntax.SetDecl(name=declared(c[0]), family=c[1], value=c[2], span=at),
-    "index": lambda c, at: syntax.IndexDecl(binders=tuple(c), span=at),
-    "data": _data,
-    "param": _param,
-    "const": lambda c, at: syntax.ConstDecl(name=declared(c[0]), value=c[1], span=at),
-    "net": _net,
-    "var": _var,
-    "def": lambda c, at: syntax.DefDecl(name=declared(c[0]), params=c[1], body=c[2], span=at),
-    "let": lambda c, at: syntax.LetDecl(name=declared(c[0]), family=c[1], value=c[2], span=at),
-    "objective": _objective,
-    "heading": lambda c, at: syntax.SubjectTo(span=at),
-    "options": _options,
-    "constraint": _constraint,
-    "parameters": lambda c, at: tuple(declared(t) for t in c),
-    "withs": lambda c, at: _distinct(c),
+_RULES: dict[str, Rule] = {
     "option": _option,
     "bounds": lambda c, at: tuple(c),
     "bound_compare": lambda c, at: syntax.Bound(op=str(c[0]), value=c[1], span=at),
     "bound_in": lambda c, at: syntax.Bound(op="in", value=c[0], span=at),
     "shape": lambda c, at: tuple(c),
-    "table": lambda c, at: tuple(c),
-    "column": lambda c, at: syntax.FieldDecl(name=str(c[0]), type=c[1], span=at),
     "type_name": lambda c, at: syntax.TypeExpr(name=str(c[0]), shape=c[1] or (), span=at),
     "type_values": lambda c, at: syntax.TypeExpr(values=c[0], shape=c[1] or (), span=at),
-    "assumptions": lambda c, at: tuple(c),
     "indexing": _indexing,
     "binder_in": _binder("in"),
     "binder_draw": _binder("~"),

@@ -8,7 +8,9 @@ from pathlib import Path
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.files import LONGEST_MODEL, read_text
 from fccomodel.core.source import Source, Span
-from fccomodel.language import errors, syntax
+from fccomodel.language import errors, statements, syntax
+from fccomodel.language.parse import parse
+from fccomodel.language.statements.include import Include
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +30,7 @@ class Joined(Source):
 
 
 def expand(
-    statements: tuple[syntax.Statement, ...], source: Source
+    parsed: tuple[syntax.Statement, ...], source: Source
 ) -> tuple[tuple[syntax.Statement, ...], Source]:
     """The statements with every ``include`` replaced by its file's; spans then count in the joined
     text.
@@ -36,10 +38,10 @@ def expand(
     Raises FccoError for a file that is not there, a file that is included twice or by itself, and
     the syntax errors in it.
     """
-    if not any(isinstance(s, syntax.Include) for s in statements):
-        return statements, source
+    if not any(isinstance(s, Include) for s in parsed):
+        return parsed, source
     joiner = _Joiner(source)
-    expanded = joiner.expand(statements, source, (_path(source),))
+    expanded = joiner.expand(parsed, source, (_path(source),))
     if joiner.diagnostics:
         raise FccoError(joiner.diagnostics, joiner.joined())
     return expanded, joiner.joined()
@@ -53,7 +55,7 @@ class _Joiner:
     def __init__(self, source: Source):
         self.parts: list[tuple[int, Source]] = [(0, source)]
         self.length = len(source.text) + 1
-        self.included: dict[Path, syntax.Include] = {}
+        self.included: dict[Path, Include] = {}
         self.diagnostics: list[Diagnostic] = []
 
     def joined(self) -> Joined:
@@ -61,24 +63,20 @@ class _Joiner:
         return Joined(text=text, name=self.parts[0][1].name, parts=tuple(self.parts))
 
     def expand(
-        self, statements: tuple[syntax.Statement, ...], source: Source, chain: tuple[Path, ...]
+        self, parsed: tuple[syntax.Statement, ...], source: Source, chain: tuple[Path, ...]
     ) -> tuple[syntax.Statement, ...]:
         result: list[syntax.Statement] = []
-        for statement in statements:
-            if isinstance(statement, syntax.Include):
+        for statement in parsed:
+            if isinstance(statement, Include):
                 result.extend(self.read(statement, source, chain))
-            elif len(chain) > 1 and isinstance(statement, syntax.ModelDecl | syntax.Options):
+            elif len(chain) > 1 and not statements.of(statement).included:
                 continue
             else:
                 result.append(statement)
         return tuple(result)
 
-    def read(
-        self, node: syntax.Include, source: Source, chain: tuple[Path, ...]
-    ) -> tuple[syntax.Statement, ...]:
+    def read(self, node: Include, source: Source, chain: tuple[Path, ...]) -> tuple[syntax.Statement, ...]:
         """The statements of one included file, its path relative to the file that names it."""
-        from fccomodel.language.parse import parse
-
         shown = Path(source.name).parent / node.path
         path = shown.resolve()
         if path in chain:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from fccomodel.language import errors, syntax
+from fccomodel.language import errors
 from fccomodel.language.formulas.context import BrokenSymbol, Context
 
 
-def unused(ctx: Context, statements: Sequence[syntax.Statement]) -> None:
+def unused(ctx: Context) -> None:
     """A remark for each declared name that is never read."""
     for name, symbol in ctx.symbols.items():
         if name in ctx.used or isinstance(symbol, BrokenSymbol):

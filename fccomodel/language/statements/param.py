@@ -1,38 +1,41 @@
-"""``const`` and ``param``."""
+"""``param lam >= 0 default 1e-4;``: numbers that may change from solve to solve."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 
 from fccomodel.core import ir
+from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import declarations, expressions, literals, shapes
-from fccomodel.language.formulas.context import (
-    ConstSymbol,
-    Context,
-    NumberSymbol,
-)
+from fccomodel.language.formulas.context import Context, NumberSymbol
 from fccomodel.language.formulas.shapes import described, show
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
 
 
-def const(ctx: Context, node: syntax.ConstDecl) -> None:
-    span = declarations.name_span(ctx, node, node.name)
-    value = expressions.number(ctx, declarations.HERE, node.value, "a constant")
-    if value is None:
-        declarations.broken(ctx, node, node.name)
-        return
-    if not isinstance(value, ir.Const):
-        ctx.report(errors.values.const_not_constant(ctx.quote(node.value)))
-        declarations.broken(ctx, node, node.name)
-        return
-    ctx.declare(ConstSymbol(name=node.name, what="a constant", span=span, value=value.value))
+@dataclass(frozen=True, kw_only=True)
+class ParamDecl(syntax.Statement):
+    """``param name[shape] >= low, <= high default value;``."""
+
+    name: str
+    shape: tuple[syntax.Expr, ...] = ()
+    bounds: tuple[syntax.Bound, ...] = ()
+    default: syntax.Expr | None = None
 
 
-#: lower and upper bound, and whether each is strict
+def _read(c: list, at: Span) -> ParamDecl:
+    return ParamDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), default=c[3], span=at)
+
+
+#: Lower and upper bound, and whether each is strict.
 Bounds = tuple[float, float, bool, bool]
 
 
-def param(ctx: Context, node: syntax.ParamDecl) -> None:
+def _check(ctx: Context, node: ParamDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     bounds = _bounds(ctx, node)
@@ -65,9 +68,7 @@ def param(ctx: Context, node: syntax.ParamDecl) -> None:
         ctx.params[node.name] = parameter
 
 
-def _default_fits(
-    ctx: Context, node: syntax.ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds
-) -> bool:
+def _default_fits(ctx: Context, node: ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds) -> bool:
     """The default has the param's shape, is known before the data, and keeps the bounds."""
     low, high, strict_low, strict_high = bounds
     if default.shape and not shapes.same_shape(ctx, default.shape, shape):
@@ -86,7 +87,7 @@ def _default_fits(
     return True
 
 
-def _bounds(ctx: Context, node: syntax.ParamDecl) -> Bounds | None:
+def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
     """Lower and upper bound of a param, and whether each is strict."""
     low, high, strict_low, strict_high = -inf, inf, False, False
     for bound in node.bounds:
@@ -115,3 +116,32 @@ def _bounds(ctx: Context, node: syntax.ParamDecl) -> Bounds | None:
         ctx.report(errors.values.no_value_left("number", node.name, low, high, span))
         return None
     return low, high, strict_low, strict_high
+
+
+def _write(writer: Writer, node: ParamDecl) -> None:
+    writer("param ", node.name)
+    writer.bounded(node.shape, node.bounds)
+    writer.after(" default ", node.default)
+
+
+def _python(writer: PythonWriter, node: ParamDecl, doc: str) -> str:
+    arguments = writer.bounded(node.shape, node.bounds)
+    if node.default is not None:
+        arguments.append(f"default={writer.formula(node.default)}")
+    return writer.assigned(node.name, writer.fc("param"), arguments, doc)
+
+
+param = StatementKind(
+    name="param",
+    order=70,
+    node=ParamDecl,
+    forms={"param": "param lam >= 0 default 1e-4;"},
+    elsewhere={"parameter": "param", "parameters": "param"},
+    token="PARAM",
+    follows="NAME",
+    clauses=("DEFAULT",),
+    rules={"param": _read},
+    check=_check,
+    write=_write,
+    python=_python,
+)

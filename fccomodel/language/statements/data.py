@@ -1,14 +1,13 @@
-"""``data``: tables, families of tables, arrays, and the types of their columns."""
+"""``data D : table(x: real[d], y: {-1, 1});``, ``data c : real[A];``: tables, families of tables, arrays."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import index_sets
-from fccomodel.language.formulas import declarations, literals
+from fccomodel.language.formulas import declarations, families, literals
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -16,9 +15,39 @@ from fccomodel.language.formulas.context import (
     SetSymbol,
     TableSymbol,
 )
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter, doc_argument, is_keyword
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
 
 
-def data(ctx: Context, node: syntax.DataDecl) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DataDecl(syntax.Statement):
+    """``data D : table(...)`` (``fields``), or ``data c : real[A]`` (``type``)."""
+
+    name: str
+    family: syntax.Indexing | None = None
+    fields: tuple[syntax.FieldDecl, ...] | None = None
+    type: syntax.TypeExpr | None = None
+
+
+def _read(c: list, at: Span) -> DataDecl:
+    name, family, content = declared(c[0]), c[1], c[2]
+    if isinstance(content, syntax.TypeExpr):
+        return DataDecl(name=name, family=family, type=content, span=at)
+    return DataDecl(name=name, family=family, fields=content, span=at)
+
+
+def _read_columns(c: list, at: Span) -> tuple[syntax.FieldDecl, ...]:
+    return tuple(c)
+
+
+def _read_column(c: list, at: Span) -> syntax.FieldDecl:
+    return syntax.FieldDecl(name=str(c[0]), type=c[1], span=at)
+
+
+# ------------------------------------------------------------------------------------------- checks
+def _check(ctx: Context, node: DataDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     if node.type is not None:
         _array(ctx, node, node.type, span)
@@ -26,12 +55,12 @@ def data(ctx: Context, node: syntax.DataDecl) -> None:
         _table(ctx, node, span)
 
 
-def _array(ctx: Context, node: syntax.DataDecl, written: syntax.TypeExpr, span: Span) -> None:
+def _array(ctx: Context, node: DataDecl, written: syntax.TypeExpr, span: Span) -> None:
     """``data c : real[K];``"""
     if node.family is not None:
         kind = None
     else:
-        kind = column_type(ctx, written)
+        kind = _column_type(ctx, written)
     if node.family is not None:
         ctx.report(errors.declarations.family_without_rows(node.name, span))
     if kind is None:
@@ -43,12 +72,12 @@ def _array(ctx: Context, node: syntax.DataDecl, written: syntax.TypeExpr, span: 
         ctx.arrays[node.name] = ir.Array(name=node.name, type=kind, span=span)
 
 
-def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
+def _table(ctx: Context, node: DataDecl, span: Span) -> None:
     """``data D : table(x: real[d], ...);`` or a family of tables."""
     family: ir.Binder | None = None
     broken = False
     if node.family is not None:
-        head = index_sets.family(ctx, node.family, "a family of tables")
+        head = families.family(ctx, node.family, "a family of tables")
         if head is not None and (len(head.binders) > 1 or head.condition is not None):
             ctx.report(errors.declarations.family_of_tables(node.name, node.family.span))
             head = None
@@ -62,7 +91,7 @@ def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
         if column.name in columns:
             ctx.report(errors.names.column_twice(column.name, column.span))
             continue
-        kind = column_type(ctx, column.type)
+        kind = _column_type(ctx, column.type)
         broken = broken or kind is None
         if kind is not None:
             columns[column.name] = replace(kind, span=column.span)
@@ -75,7 +104,7 @@ def _table(ctx: Context, node: syntax.DataDecl, span: Span) -> None:
         ctx.tables[node.name] = ir.Table(name=node.name, columns=columns, family=family, span=span)
 
 
-def column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
+def _column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     """``real[d]``, ``int``, ``{-1, 1}``, a set's name."""
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     if node.values is not None:
@@ -101,8 +130,8 @@ def column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     return None
 
 
-#: types of other languages -> what to write
-FOREIGN = {
+#: What to write for types of other languages.
+_FOREIGN = {
     "float": "`real`",
     "number": "`real`",
     "double": "`real`",
@@ -130,4 +159,70 @@ def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
             for n, s in ctx.symbols.items()
             if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)
         ]
-        ctx.report(errors.declarations.unknown_type(name, sets, FOREIGN.get(name, ""), at))
+        ctx.report(errors.declarations.unknown_type(name, sets, _FOREIGN.get(name, ""), at))
+
+
+# ---------------------------------------------------------------------------------------- notations
+def _stands_for(node: DataDecl) -> str:
+    if node.fields is None:
+        return "number"
+    return "table"
+
+
+def _write(writer: Writer, node: DataDecl) -> None:
+    writer("data ", node.name)
+    writer.indexing(node.family)
+    writer(" : ")
+    if node.fields is None:
+        assert node.type is not None
+        writer.type(node.type)
+        return
+    writer("table(")
+    writer.listed(node.fields, lambda column: _write_column(writer, column))
+    writer(")")
+
+
+def _write_column(writer: Writer, node: syntax.FieldDecl) -> None:
+    with writer.marked(node.span):
+        writer(node.name, ": ")
+        writer.type(node.type)
+
+
+def _python(writer: PythonWriter, node: DataDecl, doc: str) -> str:
+    return f"{writer.own_name(node.name)} = {writer.family(node.family, lambda: _value(writer, node, doc))}"
+
+
+def _value(writer: PythonWriter, node: DataDecl, doc: str) -> str:
+    """The call of ``array`` or ``table``."""
+    if node.fields is None:
+        assert node.type is not None
+        return f"{writer.fc('array')}({', '.join(_array_arguments(writer, node.type) + doc_argument(doc))})"
+    columns = [(column.name, writer.type(column.type)) for column in node.fields]
+    if all(is_keyword(name) and name != "doc" for name, _ in columns):
+        arguments = [f"{name}={kind}" for name, kind in columns]
+    else:
+        arguments = [f"{{{', '.join(f'{name!r}: {kind}' for name, kind in columns)}}}"]
+    return f"{writer.fc('table')}({', '.join(arguments + doc_argument(doc))})"
+
+
+def _array_arguments(writer: PythonWriter, type: syntax.TypeExpr) -> list[str]:
+    if type.name == "real":
+        return [writer.formula(size) for size in type.shape]
+    return [writer.type(type)]
+
+
+data = StatementKind(
+    name="data",
+    order=60,
+    node=DataDecl,
+    forms={"data": "data D : table(x: real[d], y: {-1, 1});"},
+    elsewhere={"table": "data", "dataset": "data"},
+    token="DATA",
+    follows="NAME",
+    spaced_colon=True,
+    rules={"data": _read, "table": _read_columns, "column": _read_column},
+    check=_check,
+    stands_for=_stands_for,
+    write=_write,
+    python=_python,
+)

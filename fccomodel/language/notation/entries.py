@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import printing, rewriting, syntax
-from fccomodel.language.check import names_of
+from fccomodel.language import rewriting, statements, syntax
 from fccomodel.language.notation import naming
-
-#: What a statement is found by: ``("name", "w")``, ``("constraint", "gap")``, ``("objective", "")``.
-Key = tuple[str, str]
+from fccomodel.language.statements import Key, names_of
+from fccomodel.language.statements.constraint import Constraint
+from fccomodel.language.statements.heading import SubjectTo
+from fccomodel.language.statements.indices import IndexDecl
+from fccomodel.language.statements.options import Options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,33 +25,16 @@ class Entry:
 
     @property
     def keys(self) -> frozenset[Key]:
-        match self.statement:
-            case syntax.Objective():
-                return frozenset({("objective", "")})
-            case syntax.Options():
-                return frozenset({("options", "")})
-            case syntax.SubjectTo():
-                return frozenset()
-            case syntax.Constraint(label=label):
-                if label is None:
-                    return frozenset()
-                return frozenset({("constraint", label)})
-        return frozenset(("name", name) for name in names_of(self.statement))
+        """How the statement is found in its model."""
+        return statements.of(self.statement).keys(self.statement)
 
     def without(self, keys: frozenset[Key]) -> Entry | None:
         """What is left of the statement without some of its names."""
         left = [name for kind, name in self.keys - keys if kind == "name"]
-        match self.statement:
-            case syntax.DimDecl(names=names) if left:
-                return replace(
-                    self, statement=replace(self.statement, names=tuple(n for n in names if n in left))
-                )
-            case syntax.IndexDecl(binders=binders) if left:
-                return replace(
-                    self,
-                    statement=replace(self.statement, binders=tuple(b for b in binders if b.name in left)),
-                )
-        return None
+        rest = statements.of(self.statement).without(self.statement, left)
+        if rest is None:
+            return None
+        return replace(self, statement=rest)
 
 
 def put(entries: list[Entry], new: Entry) -> None:
@@ -66,19 +50,17 @@ def put(entries: list[Entry], new: Entry) -> None:
             else:
                 entries[k : k + 1] = [left]
             place += left is not None
-    if isinstance(new.statement, syntax.Constraint) and not any(
-        isinstance(e.statement, syntax.SubjectTo) for e in entries
-    ):
-        entries.append(Entry(statement=syntax.SubjectTo(span=NOWHERE)))
+    if isinstance(new.statement, Constraint) and not any(isinstance(e.statement, SubjectTo) for e in entries):
+        entries.append(Entry(statement=SubjectTo(span=NOWHERE)))
     entries.insert(len(entries) if place is None else place, new)
 
 
 def _same(entry: Entry, new: Entry) -> bool:
     """Whether two constraints without labels say the same, as those of a cell that is run again."""
     pair = entry.statement, new.statement
-    if not all(isinstance(statement, syntax.Constraint) and statement.label is None for statement in pair):
+    if not all(isinstance(statement, Constraint) and statement.label is None for statement in pair):
         return False
-    first, second = (printing.statement(naming.named(statement, (), {})) for statement in pair)
+    first, second = (statements.text(naming.named(statement, (), {})) for statement in pair)
     return first == second
 
 
@@ -105,7 +87,7 @@ def ordered(entries: Sequence[Entry]) -> list[Entry]:
     order: list[int] = []
     begun: set[int] = set()
     for k, entry in enumerate(entries):
-        if not isinstance(entry.statement, syntax.Options):
+        if not isinstance(entry.statement, Options):
             _after(k, needs, begun, order)
     order += [k for k in range(len(entries)) if k not in begun]
     return [entries[k] for k in order]
@@ -127,7 +109,7 @@ def named(entries: Sequence[Entry], elements: dict[str, tuple[str, Span]]) -> li
     found = []
     for entry in entries:
         found.append(replace(entry, statement=naming.named(entry.statement, taken, elements, indices)))
-        if isinstance(found[-1].statement, syntax.IndexDecl):
+        if isinstance(found[-1].statement, IndexDecl):
             indices |= {binder.name: binder for binder in found[-1].statement.binders}
         taken |= set(names_of(entry.statement))
     return found

@@ -1,87 +1,38 @@
-"""``net`` and ``var``."""
+"""``var w[d] in ball(2);``, ``var w = params(s);``: decision variables and their simple sets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import (
-    atom_calls,
-    declarations,
-    expressions,
-    literals,
-    shapes,
-    signs,
-    vector_sets,
-)
-from fccomodel.language.formulas.context import (
-    BrokenSymbol,
-    Context,
-    NetSymbol,
-    NumberSymbol,
-    SetSymbol,
-)
+from fccomodel.language.formulas import declarations, expressions, literals, shapes, signs, vector_sets
+from fccomodel.language.formulas.context import BrokenSymbol, Context, NetSymbol, NumberSymbol, SetSymbol
 from fccomodel.language.formulas.shapes import described, show
-
-#: what can be assumed of a net -> its constant, which may be left out ("": it has none)
-ASSUMPTIONS = {"smooth": "L", "lipschitz": "C", "weakly_convex": "rho", "convex": ""}
-
-
-def net(ctx: Context, node: syntax.NetDecl) -> None:
-    span = declarations.name_span(ctx, node, node.name)
-    ends: list[ir.Shape | None] = []
-    for end in (node.input, node.output):
-        if end.name != "real":
-            ctx.report(errors.declarations.not_mapped_by_nets(ctx.quote(end)))
-            ends.append(None)
-        else:
-            ends.append(literals.declared_shape(ctx, declarations.HERE, end.shape))
-    assume = [_assumption(ctx, a) for a in node.assume]
-    if node.name in atom_calls.named_atoms():
-        declarations.taken(ctx, node.name, span)
-        assume.append(None)
-    if any(e is None for e in ends) or any(a is None for a in assume):
-        declarations.broken(ctx, node, node.name)
-        return
-    network = ir.Net(
-        name=node.name,
-        input=ends[0] or (),
-        output=ends[1] or (),
-        assume=tuple(a for a in assume if a is not None),
-        span=span,
-    )
-    if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
-        ctx.nets[node.name] = network
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
 
 
-def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]] | None:
-    if isinstance(node, syntax.Name):
-        name = node.id
-    elif isinstance(node, syntax.Call):
-        name = node.func
-    else:
-        name = ""
-    if isinstance(node, syntax.Call):
-        args = node.args
-    else:
-        args = ()
-    if name not in ASSUMPTIONS:
-        ctx.report(errors.declarations.unknown_assumption(ctx.quote(node), name, ASSUMPTIONS))
-        return None
-    most = 1 if ASSUMPTIONS[name] else 0
-    values = [expressions.number(ctx, declarations.HERE, a, "a constant") for a in args]
-    if any(v is None for v in values):
-        return None
-    if len(args) > most or not all(isinstance(v, ir.Const) and v.value >= 0 for v in values):
-        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, most))
-        return None
-    return name, tuple(v.value for v in values if isinstance(v, ir.Const))
+@dataclass(frozen=True, kw_only=True)
+class VarDecl(syntax.Statement):
+    """``var w[d] >= 0, in simplex(A);`` or ``var w = params(s);``."""
+
+    name: str
+    shape: tuple[syntax.Expr, ...] = ()
+    bounds: tuple[syntax.Bound, ...] = ()
+    value: syntax.Expr | None = None
 
 
-def var(ctx: Context, node: syntax.VarDecl) -> None:
+def _read(c: list, at: Span) -> VarDecl:
+    return VarDecl(name=declared(c[0]), shape=c[1] or (), bounds=c[2] or (), value=c[3], span=at)
+
+
+def _check(ctx: Context, node: VarDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     if node.value is not None:
         _net_variable(ctx, node, span)
@@ -90,7 +41,7 @@ def var(ctx: Context, node: syntax.VarDecl) -> None:
     if shape is None:
         declarations.broken(ctx, node, node.name)
         return
-    sets = variable_sets(ctx, node, shape)
+    sets = _variable_sets(ctx, node, shape)
     if sets is None:
         declarations.broken(ctx, node, node.name)
         return
@@ -102,7 +53,7 @@ def var(ctx: Context, node: syntax.VarDecl) -> None:
         ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
 
 
-def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
+def _net_variable(ctx: Context, node: VarDecl, span: Span) -> None:
     value = node.value
     if isinstance(value, syntax.Call) and value.func == "params" and len(value.args) == 1:
         owner = value.args[0]
@@ -141,7 +92,7 @@ def _net_variable(ctx: Context, node: syntax.VarDecl, span: Span) -> None:
     declarations.broken(ctx, node, node.name)
 
 
-def variable_sets(ctx: Context, node: syntax.VarDecl, shape: ir.Shape) -> tuple[ir.VectorSet, ...] | None:
+def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.VectorSet, ...] | None:
     """A variable's simple sets: its bounds together as one box, then the sets after ``in``."""
     low: ir.Expr = ir.Const(value=-inf, span=node.span)
     high: ir.Expr = ir.Const(value=inf, span=node.span)
@@ -187,9 +138,7 @@ def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], 
     return ir.Apply(op=atom, args=(old, new), shape=old.shape or new.shape, span=old.span | new.span)
 
 
-def _variable_set(
-    ctx: Context, node: syntax.VarDecl, bound: syntax.Bound, shape: ir.Shape
-) -> ir.VectorSet | None:
+def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Shape) -> ir.VectorSet | None:
     value = bound.value
     if isinstance(value, syntax.SetLiteral | syntax.Range) or (
         isinstance(value, syntax.Name) and isinstance(ctx.symbols.get(value.id), SetSymbol)
@@ -200,3 +149,31 @@ def _variable_set(
         ctx.report(errors.sets.finitely_many_values(node.name, ctx.quote(value), box))
         return None
     return vector_sets.vector_set(ctx, declarations.HERE, value, shape)
+
+
+def _write(writer: Writer, node: VarDecl) -> None:
+    writer("var ", node.name)
+    writer.bounded(node.shape, node.bounds)
+    writer.after(" = ", node.value)
+
+
+def _python(writer: PythonWriter, node: VarDecl, doc: str) -> str:
+    match node.value:
+        case syntax.Call(func="params", args=(of,)):
+            return writer.assigned(node.name, writer.fc("params"), [writer.formula(of)], doc)
+    return writer.assigned(node.name, writer.fc("var"), writer.bounded(node.shape, node.bounds), doc)
+
+
+var = StatementKind(
+    name="var",
+    order=100,
+    node=VarDecl,
+    forms={"var": "var w[d] in ball(2);"},
+    elsewhere={"variable": "var", "variables": "var"},
+    token="VAR",
+    follows="NAME",
+    rules={"var": _read},
+    check=_check,
+    write=_write,
+    python=_python,
+)

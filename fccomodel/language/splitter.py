@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from lark import Token
 
 from fccomodel.core.diagnostics import Diagnostic
-from fccomodel.language import errors, lexer
+from fccomodel.language import errors, lexer, statements
 
 #: Brackets inside one another.
 MAX_BRACKETS = 100
-_DECLARE = frozenset({"MODEL", "DIM", "SET", "INDEX", "DATA", "PARAM", "CONST", "NET", "VAR", "DEF", "LET"})
-#: Types of the words that begin a statement.
-STARTS = _DECLARE | {"INCLUDE", "SENSE", "OPTIONS", "SUBJECT"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,15 +74,17 @@ class _Splitter:
     def begins(self, k: int) -> bool:
         """Whether a new statement begins at word ``k``, even though a ``;`` or a bracket before it is
         missing."""
-        kind, after = self.words[k].type, self.words[min(k + 1, len(self.words) - 1)]
-        if kind not in STARTS:
+        word, after = self.words[k], self.words[min(k + 1, len(self.words) - 1)]
+        kind = statements.by_token().get(word.type)
+        if kind is None:
             return False
-        if kind in _DECLARE and not lexer.is_name(after) or kind == "INCLUDE" and after.type != "STRING":
+        if kind.follows == "NAME":
+            if not lexer.is_name(after):
+                return False
+            if k == self.start + 1 and _takes_a_name(self.words[self.start]):
+                return False  # `var data;`: a bad name, not a new statement
+        elif kind.follows and after.type != kind.follows:
             return False
-        if kind == "OPTIONS" and after.type != "LBRACE":
-            return False
-        if kind in _DECLARE and k == self.start + 1 and self.words[self.start].type in _DECLARE:
-            return False  # `var data;`: a bad name, not a new statement
         return not self.open or self.first_on_line(k)
 
     def first_on_line(self, k: int) -> bool:
@@ -172,3 +171,9 @@ class _Splitter:
         if not self.broken:
             self.errors.append(diagnostic)
         self.broken = True
+
+
+def _takes_a_name(word: Token) -> bool:
+    """Whether a word begins a statement that gives a name."""
+    kind = statements.by_token().get(word.type)
+    return kind is not None and kind.follows == "NAME"

@@ -1,39 +1,90 @@
-"""The objective, the constraints and the options."""
+"""``label[k in K]: left <= right;``: constraints and families of them, after ``subject to``."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
-from fccomodel.language.check import functions, index_sets
-from fccomodel.language.formulas import expressions, indexing, literals, reductions, shapes, signs
+from fccomodel.language.formulas import expressions, families, indexing, literals, reductions, shapes, signs
 from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter, labelled
+from fccomodel.language.statements import Key, StatementKind, no_names
+from fccomodel.language.tree import Refusal, declared, distinct
 
 
-def objective(ctx: Context, node: syntax.Objective) -> ir.Objective | None:
-    """The function that is minimised or maximised: a scalar without anything left to draw."""
-    body = expressions.number(ctx, _open(ctx), node.body, "the objective")
-    if body is None or not functions.settled(ctx, body, (), "the objective"):
-        return None
-    if not ir.variables_of(body):
-        ctx.report(errors.problem.constant_objective(node.body.span))
-    return ir.Objective(sense=node.sense, expr=body, label=node.label, span=node.span)
+@dataclass(frozen=True, kw_only=True)
+class Constraint(syntax.Statement):
+    """``label[family]: relation with options;``; an unlabelled one has ``label`` None."""
+
+    relation: syntax.Expr
+    label: str | None = None
+    family: syntax.Indexing | None = None
+    options: tuple[syntax.Keyword, ...] = ()
 
 
-def _open(ctx: Context) -> Scope:
-    ctx.pending = {}
-    return reductions.indices_open(ctx, Scope())
+# ---------------------------------------------------------------------------------------------- tree
+def _read(c: list, at: Span) -> Constraint:
+    label, family, relation, options = c
+    _check_relation(relation)
+    if label is not None:
+        label = declared(label)
+    return Constraint(relation=relation, label=label, family=family, options=options or (), span=at)
 
 
-def constraint(ctx: Context, node: syntax.Constraint, label: str) -> list[ir.Constraint]:
+def _check_relation(relation: syntax.Expr) -> None:
+    """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
+    if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
+        raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
+    if not isinstance(relation, syntax.Compare):
+        raise Refusal(errors.syntax.compares_nothing(relation.span))
+    for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
+        if op not in ("<=", ">=", "=="):
+            raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
+    if len(relation.ops) > 2 or (
+        len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")
+    ):
+        raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
+
+
+# -------------------------------------------------------------------------------------------- checks
+def _announce(ctx: Context, node: Constraint) -> None:
+    if node.label is not None:
+        ctx.reserved_labels.add(node.label)
+
+
+def _check(ctx: Context, node: Constraint) -> None:
+    ctx.constraints.extend(_constraints(ctx, node, _label(ctx, node)))
+
+
+def _label(ctx: Context, node: Constraint) -> str:
+    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    if node.label is not None:
+        span = Span(start=node.span.start, end=node.span.start + len(node.label))
+        if node.label in ctx.labels:
+            ctx.report(errors.names.label_twice(node.label, ctx.line(ctx.labels[node.label]), span))
+        ctx.labels.setdefault(node.label, span)
+        return node.label
+    ctx.last_number += 1
+    while f"c{ctx.last_number}" in ctx.labels or f"c{ctx.last_number}" in ctx.reserved_labels:
+        ctx.last_number += 1
+    label = f"c{ctx.last_number}"
+    ctx.labels[label] = node.span
+    ctx.report(errors.problem.no_label(ctx.quote(node.relation), label))
+    return label
+
+
+def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constraint]:
     """One constraint, or two for ``lo <= e <= hi``."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)  # and closed: the syntax has no others
-    scope, condition = _open(ctx), None
+    scope, condition = families.open_scope(ctx), None
     binders: tuple[ir.Binder, ...] = ()
     if node.family is not None:
-        head = index_sets.family(ctx, node.family, "a family of constraints", scope)
+        head = families.family(ctx, node.family, "a family of constraints", scope)
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
@@ -120,7 +171,7 @@ def _entries(
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
     """Draws must be averaged; free ``in`` indices make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
-    return functions.settled(ctx, body, (*binders, *open_in), "a constraint")
+    return families.settled(ctx, body, (*binders, *open_in), "a constraint")
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
@@ -143,7 +194,7 @@ def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> boo
     return not infeasible
 
 
-def _lint(ctx: Context, constraints: list[ir.Constraint], node: syntax.Constraint, label: str) -> None:
+def _lint(ctx: Context, constraints: list[ir.Constraint], node: Constraint, label: str) -> None:
     """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
     relation = node.relation
     for one in constraints:
@@ -154,7 +205,7 @@ def _lint(ctx: Context, constraints: list[ir.Constraint], node: syntax.Constrain
         ctx.report(errors.problem.bound_as_constraint(ctx.quote(relation), bounds))
 
 
-def _as_bounds(ctx: Context, node: syntax.Constraint, constraints: list[ir.Constraint]) -> str | None:
+def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint]) -> str | None:
     """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants;
     None elsewhere."""
     relation = node.relation
@@ -191,7 +242,7 @@ def _is_number(node: syntax.Expr) -> bool:
     )
 
 
-def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
+def _with(ctx: Context, node: Constraint) -> dict[str, ir.Expr] | None:
     """``with name = value``: numbers that are fixed, or words."""
     option_values: dict[str, ir.Expr] = {}
     for option in node.options:
@@ -206,61 +257,44 @@ def _with(ctx: Context, node: syntax.Constraint) -> dict[str, ir.Expr] | None:
     return option_values
 
 
-def label_of(
-    ctx: Context, node: syntax.Constraint, taken: dict[str, Span], number: int, reserved: set[str]
-) -> tuple[str, int]:
-    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+# ----------------------------------------------------------------------------------------- notations
+def _keys(node: Constraint) -> frozenset[Key]:
+    if node.label is None:
+        return frozenset()
+    return frozenset({("constraint", node.label)})
+
+
+def _write(writer: Writer, node: Constraint) -> None:
     if node.label is not None:
-        span = Span(start=node.span.start, end=node.span.start + len(node.label))
-        if node.label in taken:
-            ctx.report(errors.names.label_twice(node.label, ctx.line(taken[node.label]), span))
-        taken.setdefault(node.label, span)
-        return node.label, number
-    number += 1
-    while f"c{number}" in taken or f"c{number}" in reserved:
-        number += 1
-    label = f"c{number}"
-    taken[label] = node.span
-    ctx.report(errors.problem.no_label(ctx.quote(node.relation), label))
-    return label, number
+        writer(node.label)
+        writer.indexing(node.family)
+        writer(": ")
+    writer.expression(node.relation)
+    if node.options:
+        writer(" with ")
+        writer.listed(node.options, writer.keyword)
 
 
-# ------------------------------------------------------------------------------------------ options
-def options(ctx: Context, node: syntax.Options, into: dict[str, object]) -> None:
-    """Dotted names with plain values: numbers, texts, words, true and false."""
-    for item in node.items:
-        value = _plain(ctx, item.value)
-        if value is None:
-            ctx.report(errors.declarations.not_an_option(ctx.quote(item.value)))
-            continue
-        into[item.name] = value
+def _python(writer: PythonWriter, node: Constraint, doc: str) -> str:
+    relation = writer.family(node.family, lambda: writer.formula(node.relation))
+    arguments = [labelled(node.label, relation)]
+    if node.options:
+        arguments.append(f"using={writer.mapping(node.options)}")
+    return writer.method("subject_to", arguments, doc)
 
 
-def _plain(ctx: Context, node: syntax.Expr) -> object:
-    match node:
-        case syntax.Name():
-            symbol_value = {"true": True, "false": False}.get(node.id)
-            return node.id if symbol_value is None else symbol_value
-        case syntax.String():
-            return node.value
-        case syntax.Number():
-            is_whole = node.text.isdigit()
-            if is_whole:
-                return int(node.text)
-            return node.value
-        case syntax.Unary(op="-", arg=syntax.Number() as inner):
-            value = _plain(ctx, inner)
-            return -value if isinstance(value, int | float) else None
-        case syntax.SetLiteral():
-            values = [_plain(ctx, i) for i in node.items]
-            if any(v is None for v in values):
-                return None
-            return tuple(values)
-        case syntax.Call():
-            return ctx.text(node.span)
-        case syntax.Binary():
-            reported = len(ctx.diagnostics)
-            value = expressions.evaluate(ctx, Scope(), node)
-            del ctx.diagnostics[reported:]
-            return value.value if isinstance(value, ir.Const) else None
-    return None
+constraint = StatementKind(
+    name="constraint",
+    order=160,
+    node=Constraint,
+    forms={"": "label[k in K]: left <= right;"},
+    clauses=("WITH",),
+    group="problem",
+    rules={"constraint": _read, "withs": lambda c, at: distinct(c)},
+    announce=_announce,
+    check=_check,
+    names=no_names,
+    keys=_keys,
+    write=_write,
+    python=_python,
+)
