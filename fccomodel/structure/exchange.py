@@ -35,7 +35,7 @@ def exchangeable(problem: ir.Problem) -> frozenset[str]:
 
 def _rows_alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
     """Whether the model treats all rows of the named variables alike."""
-    nodes = list(ir.walk(*problem.roots))
+    nodes = list(problem.expressions())
     items = [
         node
         for node in nodes
