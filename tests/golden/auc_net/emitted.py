@@ -24,6 +24,17 @@ How it is solved
   minimised: maximize F becomes minimize -F; multipliers are those of the minimised problem
   smoothed: centred (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  u.u1       the estimate of E[z ~ D] s(w; z.x)
+  y1         centred: abs(E[z ~ D] s(w; z.x)) <= centre
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+             u.y1 its argument, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -47,21 +58,31 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
@@ -78,6 +99,7 @@ def net_in_slices(net, w, rows):
     return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in rows.split(8192)])
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -95,7 +117,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -122,24 +144,32 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- nets
+# ---- nets: functions of their flat parameters and their inputs
 
 
 class LayeredNet:
-    """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order of ``named_parameters``.
+    """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order
+    of ``named_parameters``.
 
-    ``rank`` is the number of dims of one input. Several inputs go through the layers as one batch. Where nothing asks autograd,
-    the gradient goes back from layer to layer by these formulas: a the adjoint of the output y at the input x.
+    ``rank`` is the number of dims of one input. Several inputs go through the layers as one batch.
+    Where nothing asks autograd, the gradient goes back from layer to layer by these formulas: a the
+    adjoint of the output y at the input x.
     """
 
     BACK = {
-        torch.nn.ELU: lambda layer, a, x, y: torch.ops.aten.elu_backward.default(a, layer.alpha, 1, 1, True, y),
-        torch.nn.GELU: lambda layer, a, x, y: torch.ops.aten.gelu_backward.default(a, x, approximate=layer.approximate),
+        torch.nn.ELU: lambda layer, a, x, y: torch.ops.aten.elu_backward.default(
+            a, layer.alpha, 1, 1, True, y
+        ),
+        torch.nn.GELU: lambda layer, a, x, y: torch.ops.aten.gelu_backward.default(
+            a, x, approximate=layer.approximate
+        ),
         torch.nn.LeakyReLU: lambda layer, a, x, y: torch.where(x > 0, a, layer.negative_slope * a),
         torch.nn.ReLU: lambda layer, a, x, y: torch.ops.aten.threshold_backward.default(a, y, 0),
         torch.nn.SiLU: lambda layer, a, x, y: torch.ops.aten.silu_backward.default(a, x),
         torch.nn.Sigmoid: lambda layer, a, x, y: torch.ops.aten.sigmoid_backward.default(a, y),
-        torch.nn.Softplus: lambda layer, a, x, y: torch.ops.aten.softplus_backward.default(a, x, layer.beta, layer.threshold),
+        torch.nn.Softplus: lambda layer, a, x, y: torch.ops.aten.softplus_backward.default(
+            a, x, layer.beta, layer.threshold
+        ),
         torch.nn.Tanh: lambda layer, a, x, y: torch.ops.aten.tanh_backward.default(a, y),
         torch.nn.Dropout: lambda layer, a, x, y: a,
         torch.nn.Identity: lambda layer, a, x, y: a,
@@ -159,11 +189,13 @@ class LayeredNet:
     def row(cls, module):
         """The layers, each as often as rows go through it."""
         inside = type(module) is torch.nn.Sequential
-        return [layer for part in module for layer in cls.row(part)] if inside else [module]
+        if inside:
+            return [layer for part in module for layer in cls.row(part)]
+        return [module]
 
     def layered(self, w):
-        """Each layer with its weights and its bias, views of w. Those of the last two vectors are kept: steps change these in
-        place."""
+        """Each layer with its weights and its bias, views of w. Those of the last two vectors are
+        kept: steps change these in place."""
         inference = torch.is_inference_mode_enabled()
         for vector, mode, views in () if w.requires_grad else self.views:
             if vector is w and mode is inference:
@@ -171,20 +203,27 @@ class LayeredNet:
         parts, views = iter(w.split(self.sizes)), []
         for layer in self.layers:
             linear = type(layer) is torch.nn.Linear
-            weights = next(parts).view(layer.weight.shape) if linear else None
+            if linear:
+                weights = next(parts).view(layer.weight.shape)
+            else:
+                weights = None
             views.append((layer, weights, next(parts) if linear and layer.bias is not None else None))
         if not w.requires_grad:
             self.views = [(w, inference, views), *self.views[:1]]
         return views
 
     def joined(self, inputs):
-        """The rows of all inputs. A few are kept as they were put together: a step asks for the same at two iterates."""
+        """The rows of all inputs. A few are kept as they were put together: a step asks for the same
+        at two iterates."""
         asked = (*inputs, torch.is_inference_mode_enabled())
         known, rows = self.rows
         if len(known) == len(asked) and all(x is y for x, y in zip(known, asked, strict=True)):
             return rows
         parts = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
-        rows = torch.cat(parts) if len(parts) > 1 else parts[0]
+        if len(parts) > 1:
+            rows = torch.cat(parts)
+        else:
+            rows = parts[0]
         if not rows.requires_grad and rows.numel() <= 1 << 20:
             self.rows = asked, rows
         return rows
@@ -197,26 +236,38 @@ class LayeredNet:
             trace.append((layer, weights, x, y))
         if len(inputs) == 1 and inputs[0].dim() == k + 1:
             return [y], trace
-        outs = zip(y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
-        return [o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs], trace
+        outs = zip(
+            y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True
+        )
+        return [
+            o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs
+        ], trace
 
     def __call__(self, w, *inputs):
         """Outputs for the rows of each input, with a gradient where w asks for one."""
         outs, _ = self.forward(w, inputs)
-        return outs[0] if len(outs) == 1 else outs
+        if len(outs) == 1:
+            return outs[0]
+        return outs
 
     def taped(self, w, *inputs):
         """Outputs for the rows of each input, kept until ``vjp``."""
         outs, self.tape = self.forward(w, inputs)
-        return outs[0] if len(outs) == 1 else outs
+        if len(outs) == 1:
+            return outs[0]
+        return outs
 
     def vjp(self, *adjoints):
-        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
+        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the
+        last ``taped``."""
         trace, self.tape, left = self.tape, (), len(self.sizes)
         parts: list[torch.Tensor] = []
         last = trace[-1][-1]
         rows = [part.reshape(-1, *last.shape[1:]) for part in adjoints]
-        a = torch.cat(rows) if len(rows) > 1 else rows[0]
+        if len(rows) > 1:
+            a = torch.cat(rows)
+        else:
+            a = rows[0]
         for layer, weights, x, y in reversed(trace):
             if weights is None:
                 a = self.BACK[type(layer)](layer, a, x, y)
@@ -232,7 +283,7 @@ class LayeredNet:
 net_s = LayeredNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
 
 
-# ---- data: 3 arrays
+# ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -258,7 +309,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:1057] = w[1057]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
@@ -284,7 +335,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
@@ -303,7 +354,7 @@ def draw(data, rng, T):
     return [z, N_n]
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def track(u, index, g, g_prev, h):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
 
@@ -323,39 +374,60 @@ def begin(state, h):
 
 
 def begin_late(state, h):
-    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = ``late``."""
+    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are
+    1 at t = ``late``."""
     begin(state, h)
     state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
 
 def swept_adam_step(state, G, h):
-    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps), in one sweep over them.
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) +
+    eps), in one sweep over them.
 
     sonex-alexr2-2025, appendix E. No prox asks for the step size of each coordinate.
     """
     torch._fused_adam_(
-        [state.w], [G.contiguous()], [state.v], [state.s], [], [state.late], lr=h.eta, beta1=1 - h.beta, beta2=1 - h.beta_prime,
-        eps=h.eps, weight_decay=0.0, amsgrad=False, maximize=False,
-    )  # fmt: skip
+        [state.w],
+        [G.contiguous()],
+        [state.v],
+        [state.s],
+        [],
+        [state.late],
+        lr=h.eta,
+        beta1=1 - h.beta,
+        beta2=1 - h.beta_prime,
+        eps=h.eps,
+        weight_decay=0.0,
+        amsgrad=False,
+        maximize=False,
+    )
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -372,8 +444,8 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -386,7 +458,8 @@ def shrink_gamma(h: BlockSettings):
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -396,8 +469,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
@@ -406,7 +479,26 @@ def project(w, step):
     return
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * (((x + 0.05) / width).clamp(-1, 0) + ((x - 0.05) / width).clamp(0, 1))
+
+
+def envelope_y1(t, c, h):
+    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * (((x + 0.05) / width).clamp(-1, 0) * ((x + 0.05) - width / 2 * ((x + 0.05) / width).clamp(-1, 0)) + ((x - 0.05) / width).clamp(0, 1) * ((x - 0.05) - width / 2 * ((x - 0.05) / width).clamp(0, 1))) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: p all 174, n 128 of 1623, z 128 of 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for auc_net: estimates updated, then the chain rule through them."""
     z, N_n = batch
@@ -419,16 +511,16 @@ def gradient(data, w, w_prev, u, c, batch, h):
     g1 = s_z_2.mean()
     u1 = track(u.u1, (), s_z.mean(), g1, h)  # line 15: E[z ~ D] s(w; z.x)
     c_y1 = c.y1
-    y1 = h.rho * ((((u1 + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((u1 + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
+    y1 = slope_y1(u1, c_y1, h)
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
-    t4 = (-4.489942528735632e-05) * t3.sum(1)
-    t5 = 4.489942528735632e-05 * t3.sum(0)
+    t4 = (-1 / 174 / 128) * t3.sum(1)
+    t5 = (1 / 174 / 128) * t3.sum(0)
     u.y1[...] = u1
     return net_s.vjp(t4, t5, t2.expand((128,)))
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = net_in_parts(net_s, w, data.D_x)
@@ -443,20 +535,17 @@ def blocks(data, w):
     """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
     scores_2 = net_in_parts(net_s, w, data.D_x)
     g1 = scores_2.mean()
-    def slope_y1(t, y, h):  # centred: abs(E[z ~ D] s(w; z.x)) <= centre
-        return h.rho * ((((t + h.lam_y1 * y) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((t + h.lam_y1 * y) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((), g1, slope_y1, 1)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = net_in_slices(net_s, w, data.D_x)
     s_p = scores[data.P]  # line 13: s(w; p.x)
     s_n = scores[data.N]  # line 13: s(w; n.x)
     c_y1 = c.y1
-    # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
-    t1 = h.rho * ((((scores.mean() + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) * (((scores.mean() + h.lam_y1 * c_y1) + 0.05) - (h.rho * h.lam_y1) / 2 * (((scores.mean() + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0)) + (((scores.mean() + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1) * (((scores.mean() + h.lam_y1 * c_y1) - 0.05) - (h.rho * h.lam_y1) / 2 * (((scores.mean() + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
+    t1 = envelope_y1(scores.mean(), c_y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)
@@ -479,22 +568,22 @@ def constraint_values(data, w):
     return {'centred': ('le', torch.as_tensor(t1))}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
-#   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
-#   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
-#   slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients, solve,
-#   centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
+#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
+#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
+#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
 #   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
 #   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
 #   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,
 #   one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -505,7 +594,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

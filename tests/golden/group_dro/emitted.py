@@ -25,6 +25,15 @@ How it is solved
   smoothed: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) (a non-smooth outer
     function, by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  y1         cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)))
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -48,35 +57,49 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
 def by_segment(values, dim, cells, sizes, shape, how):
-    """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim`` becomes ``shape``."""
-    total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(dim, cells, values)
+    """Sums or means of ``values`` over the segments that ``cells`` assigns along ``dim``; ``dim``
+    becomes ``shape``."""
+    total = values.new_zeros(values.shape[:dim] + (len(sizes),) + values.shape[dim + 1 :]).index_add_(
+        dim, cells, values
+    )
     if how == "mean":
         total = total / sizes.to(values.dtype).view((-1,) + (1,) * (total.dim() - dim - 1))
     return total.reshape(total.shape[:dim] + tuple(shape) + total.shape[dim + 1 :])
 
 
 def unsegment(values, dim, count, cells, sizes, how):
-    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on being the segments."""
+    """The reverse of ``by_segment``: each row gets its segment's value, ``count`` dims from ``dim`` on
+    being the segments."""
     rows = values.flatten(dim, dim + count - 1).index_select(dim, cells)
     if how == "mean":
         rows = rows / sizes[cells].to(rows.dtype).view((-1,) + (1,) * (rows.dim() - dim - 1))
@@ -85,12 +108,16 @@ def unsegment(values, dim, count, cells, sizes, how):
 
 def in_line(x, dim):
     """Several dims as the last one; what has none as it is."""
-    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+    if torch.is_tensor(x) and x.dim():
+        return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
+    return x
 
 
 def places(x, dim):
     """0, 1, 2, ... along ``dim``."""
-    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
+        (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
+    )
 
 
 def tail_mean(x, dim, weight, mask):
@@ -122,6 +149,7 @@ def reduce_cvar(x, dim, tail, mask=None):
     return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -139,7 +167,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -165,7 +193,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 10 arrays
+# ---- data: 10 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -203,7 +231,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:65] = w[65]
 #   w[65:66] = cvar_1
 def start(rng, device, dtype):
@@ -226,7 +254,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     return []
@@ -237,7 +265,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -256,22 +284,30 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -288,8 +324,8 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -302,7 +338,8 @@ def shrink_gamma(h: BlockSettings):
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -312,8 +349,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
@@ -323,7 +360,24 @@ def project(w, step):
     w[0:65] = prox_squared_l2(w[0:65], step if isinstance(step, float) else step[0:65], mu=0.01)
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1)
+
+
+def envelope_y1(t, c, h):
+    """The envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: k all 10, z all 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for group_dro: estimates updated, then the chain rule through them."""
     scores = data.D_x @ w[0:65]
@@ -332,7 +386,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
     g1 = by_segment(torch.nn.functional.softplus(t2, threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     c_y1 = c.y1[data.all_k]
-    y1 = (((g1 - w[65]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
+    y1 = slope_y1(g1 - w[65], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
     t7 = unsegment(t5, 0, 1, data.z_by_cell, data.z_by_size, 'mean')
@@ -342,7 +396,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     return torch.cat([G_w, G_cvar_1])
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:65]
@@ -362,12 +416,10 @@ def blocks(data, w):
     s_z_2 = scores_2[data.z_by_2_rows]
     g2 = by_segment(torch.nn.functional.softplus((data.t2 * s_z_2), threshold=40), 0, data.z_by_2_cell, data.z_by_2_size, (10,), 'mean')
     t3 = g2 - w[65]
-    def slope_y1(t, y, h):  # cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...
-        return ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, 1)
     return {'y1': ((data.all_k_2,), t3, slope_y1, 0)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     cvar_1 = w[65]
@@ -377,7 +429,7 @@ def whole(data, w, c, h):
     g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     c_y1 = c.y1[data.all_k]
     # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    t3 = (((g1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((g1 - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((g1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
+    t3 = envelope_y1(g1 - cvar_1, c_y1, h)
     t5 = cvar_1 + (data.t4 * t3.mean())
     return torch.as_tensor(t5)
 
@@ -397,21 +449,21 @@ def all_blocks(data, w):
     return {**blocks(data, w)}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
-#   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
-#   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
-#   slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients, solve,
-#   centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
+#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
+#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
+#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
 #   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
 #   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
 #   drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -421,7 +473,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

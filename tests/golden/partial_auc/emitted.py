@@ -28,6 +28,16 @@ How it is solved
   sorted: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)) (from sums over sorted rows: an exact pass meets 1,623 + 174
     rows, not 282,402 pairs)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  u.u1       the estimate of E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+  y1         cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -51,21 +61,31 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
@@ -77,7 +97,8 @@ def increasing(x):
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each of ``ends`` by its piece."""
+    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
+    of ``ends`` by its piece."""
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -88,8 +109,9 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
-    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
+    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
+    sum, and that of their squares, b being sorted."""
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -99,12 +121,16 @@ def mean_of_pieces(a, b, pieces):
 
 def in_line(x, dim):
     """Several dims as the last one; what has none as it is."""
-    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+    if torch.is_tensor(x) and x.dim():
+        return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
+    return x
 
 
 def places(x, dim):
     """0, 1, 2, ... along ``dim``."""
-    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
+        (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
+    )
 
 
 def tail_mean(x, dim, weight, mask):
@@ -136,6 +162,7 @@ def reduce_cvar(x, dim, tail, mask=None):
     return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -153,7 +180,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -179,7 +206,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 3 arrays
+# ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -209,7 +236,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:64] = w[64]
 #   w[64:65] = cvar_1
 def start(rng, device, dtype):
@@ -234,7 +261,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
@@ -257,7 +284,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def track(u, index, g, g_prev, h):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
 
@@ -289,22 +316,30 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -321,8 +356,8 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -335,7 +370,8 @@ def shrink_gamma(h: BlockSettings):
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -345,8 +381,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
@@ -356,7 +392,24 @@ def project(w, step):
     w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1)
+
+
+def envelope_y1(t, c, h):
+    """The envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: p all 174, n 512 of 1623
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for partial_auc: estimates updated, then the chain rule through them."""
     N_n, = batch
@@ -369,10 +422,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     g2 = g1[1]
     u1 = track(u.u1, (data.P,), g1[0], g2, h)  # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
     c_y1 = c.y1[data.P]
-    y1 = (((u1 - w[64]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
+    y1 = slope_y1(u1 - w[64], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
-    t7 = 0.00390625 * t5
+    t7 = (2 / 512) * t5
     t8 = t7[:, None] * t2[0]
     g3 = t8.sum(0)
     t9 = -t8.sum(1)
@@ -381,7 +434,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     return torch.cat([G_w, G_cvar_1])
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:64]
@@ -402,12 +455,10 @@ def blocks(data, w):
     s_n_2 = scores_2[data.N]
     t4 = mean_of_pieces((-s_p_2), (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t5 = t4 - w[64]
-    def slope_y1(t, y, h):  # cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
-        return ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, 1)
     return {'y1': ((data.P,), t5, slope_y1, 0)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     cvar_1 = w[64]
@@ -417,7 +468,7 @@ def whole(data, w, c, h):
     t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t2 = (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((t1 - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
+    t2 = envelope_y1(t1 - cvar_1, c_y1, h)
     t4 = cvar_1 + (data.t3 * t2.mean())
     return torch.as_tensor(t4)
 
@@ -437,21 +488,21 @@ def all_blocks(data, w):
     return {**blocks(data, w)}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
-#   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
-#   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
-#   slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients, solve,
-#   centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
+#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
+#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
+#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
 #   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
 #   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
 #   drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -461,7 +512,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main
