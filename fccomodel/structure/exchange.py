@@ -32,7 +32,7 @@ def exchangeable(problem: ir.Problem) -> frozenset[str]:
 
 
 def _alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
-    nodes = list(ir.walk(*problem.roots))
+    nodes = list(problem.expressions())
     items = [
         node
         for node in nodes

@@ -27,8 +27,6 @@ def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> l
     """Text in lines of at most ``width`` columns; words are not broken."""
     if rest is None:
         rest = " " * len(first)
-    else:
-        rest = rest
     return textwrap.wrap(
         text,
         width,
@@ -390,8 +388,6 @@ def _lost(
             )
         if fix and not bad:
             lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ")
-        else:
-            lines += []
     return lines
 
 

@@ -77,8 +77,6 @@ def log_sum(expr: ir.Expr, terms: tuple[Facts, ...], whole: Interval) -> Facts:
         steep = most(*(t.lipschitz.value for t in varying))
     if random:
         draft.parts = {}
-    else:
-        draft.parts = draft.parts
     slopes = [t.lipschitz for t in varying]
     draft.propose(
         "lipschitz", steep, "log-convex", "its slope is an average of the exponents' slopes", slopes
