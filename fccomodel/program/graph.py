@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fccomodel.library.formulas import atom_of
@@ -193,7 +193,7 @@ def quotient(left: str, right: str, value: float) -> str:
     return f"{left} / {enclosed(right)}"
 
 
-def negative(operand: str, value: float) -> str:
+def negative(operand: str, _: float) -> str:
     """The text of minus a constant, without its sign."""
     return "" if is_number(operand) else operand
 
@@ -214,7 +214,7 @@ def enclosed(text: str) -> str:
 
 
 #: the operations whose constants keep their arithmetic, with how it is written
-FOLDED = {"mul": product, "div": quotient, "neg": negative}
+FOLDED: dict[str, Callable[..., str]] = {"mul": product, "div": quotient, "neg": negative}
 
 
 def below(roots: Iterable[Val]) -> dict[int, Val]:
