@@ -1,4 +1,4 @@
-"""The multipliers and weights with which a point comes nearest to stationarity: least squares over a
+"""The multipliers and weights with which a point is nearest to stationarity: least squares over a
 convex set."""
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _length(squares: Squares, z: Array) -> float:
 
 
 def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the vertices and rays of the sets."""
+    """The nearest point from the vertices and rays of the sets."""
     part = meter.part(VERTICES_S)
     found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
     meter.spend(part.spent)
@@ -80,19 +80,19 @@ def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
 
 
 def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the interior point on the sets' cones, where it is no worse than the start."""
+    """The answer of the interior-point method on the sets' cones, or the start if that is better."""
     from fccomodel.report.kkt import by_cones
 
-    found = by_cones.solve(squares, meter)
-    if found is None:
+    answer = by_cones.solve(squares, meter)
+    if answer is None:
         return Found(start, False)
-    better = _no_worse(squares, found[0], start)
-    return better._replace(exact=better.exact and found[1])
+    z, ended = answer
+    better = _no_worse(squares, z, start)
+    return better._replace(exact=better.exact and ended)
 
 
 def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
-    """Unknowns in their sets, where they are no worse than the start; exact where the method that
-    found them came to its end."""
+    """The unknowns moved into their sets, or the start if that is better."""
     for group in squares.groups:
         group.project(z)
     if _length(squares, z) <= _length(squares, start):
@@ -101,6 +101,8 @@ def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
 
 
 def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
+    """The sets of all groups by linear minimisation."""
+
     def vertex(slope: Array) -> Array:
         z = np.zeros(len(start))
         for group in groups:
@@ -117,7 +119,8 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
 
 
 def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Found:
-    """FISTA with restarts, with the work left, in unknowns whose columns are of one size."""
+    """FISTA with restarts, with the work left; the unknowns are scaled so that their columns have one
+    norm."""
     scale = _scales(squares)
     reduced = squares.scaled(scale).compressed()
 
@@ -145,16 +148,15 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
 
 
 def _price(squares: Squares, z: Array) -> float:
-    """Counted seconds of an iteration: of passes over the rows, of the matrix's entries, and of the rest."""
+    """Counted seconds of an iteration: passes over the rows, products with the matrix, and the rest."""
     entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
-    return priced(lambda: squares.pulled(squares.residual(z)))[1] + multiplied(
-        2 * entries + 20 * len(z), calls=20
-    )
+    passes = priced(lambda: squares.pulled(squares.residual(z)))[1]
+    return passes + multiplied(2 * entries + 20 * len(z), calls=20)
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:
-    """The largest eigenvalue of the squares' Hessian, with a margin, by the power method; normals are
-    left in."""
+    """The largest eigenvalue of the squares' Hessian without ``tangent``, by the power method, and a
+    tenth more."""
     linear = Squares(
         matrix=squares.matrix,
         offset=np.zeros(len(squares.offset)),
@@ -163,9 +165,7 @@ def _lipschitz(squares: Squares, rounds: int = 30) -> float:
         constant=np.zeros(len(squares.constant)),
         diagonal=squares.diagonal,
     )
-    if squares.dense:
-        rounds = rounds
-    else:
+    if not squares.dense:
         rounds = rounds // 3
     return 1.1 * power_method.largest_eigenvalue(
         lambda z: linear.pulled(linear.residual(z)), squares.size, rounds
@@ -173,17 +173,15 @@ def _lipschitz(squares: Squares, rounds: int = 30) -> float:
 
 
 def _scales(squares: Squares) -> Array:
-    """Factors that make columns of one size. The entries of a cone have one factor, so that it stays a
-    cone."""
+    """Factors that give the columns one norm. All unknowns of a cone have the same factor, so that it
+    stays a cone."""
     norms = squares.norms()
     typical = float(norms.max()) or 1.0
     scale = np.ones(len(norms))
     for group in squares.groups:
         if isinstance(group, Simple):
-            sizes = norms[group.at]
-            scale[group.at] = np.where(
-                sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0
-            )
+            sizes, least = norms[group.at], 1e-12 * typical
+            scale[group.at] = np.where(sizes > least, typical / np.maximum(sizes, least), 1.0)
         elif isinstance(group, Cone):
             places = np.concatenate(
                 [[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]
