@@ -1,4 +1,4 @@
-"""What the entries of variables are called, for people."""
+"""Names of the entries of variables, for people."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from fccomodel.evaluation.sets import elements
 
 
 def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
-    """The names along a dimension: a set's members, or the columns of the data that vectors of this
-    length were made of, where all say the same; None where entries have no names but their numbers."""
+    """The names along a dimension, or None if its entries have only numbers.
+
+    They are the members of a set, or the names of the entries of all vector columns of this length if
+    these agree.
+    """
     if isinstance(dim, str) and dim in bound.problem.sets:
         if isinstance(bound.problem.sets[dim], ir.RowSet):
             return None
         return elements.names(bound, bound.problem.sets[dim])
-    found = {tuple(names) for names in _columns(bound, dim)}
-    if len(found) == 1:
-        return list(found.pop())
-    return None
+    namings = {tuple(names) for names in _columns(bound, dim)}
+    return list(namings.pop()) if len(namings) == 1 else None
 
 
 def _columns(bound: Bound, dim: ir.Dim) -> Iterator[list[str]]:
     """The names of the entries of each vector column along a dimension."""
     for name, table in bound.problem.tables.items():
         for column, kind in table.columns.items():
-            if name in bound.tables:
-                record = bound.tables[name].encoding.get(column)
-            else:
-                record = None
+            record = bound.tables[name].encoding.get(column) if name in bound.tables else None
             if kind.shape == (dim,) and isinstance(record, Mapping) and record.get("names"):
                 yield [str(entry) for entry in record["names"]]
