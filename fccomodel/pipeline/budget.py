@@ -33,6 +33,8 @@ REPORT_SECONDS = 1.0
 SEARCH_SHARE = 0.5
 #: The share of a budget in seconds that a report's passes over all rows may take (counted seconds).
 REPORT_PASSES_SHARE = 0.25
+#: The same share if passes of nets are expensive: the run leaves this share to the report.
+EXPENSIVE_NETS_SHARE = 0.15
 #: What a report may take beyond a budget in seconds: a share of it ...
 REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this
@@ -85,9 +87,17 @@ def deadlines(planned: Planned) -> Deadlines:
     return Deadlines(run=end - kept, report=end + SEARCH_BEYOND_SHARE * seconds + SEARCH_BEYOND_SECONDS)
 
 
-def run_seconds(budget: Budget, until: float) -> float | None:
+def run_room(planned: Planned) -> float | None:
+    """Counted seconds that the stages of a run share; None if the budget is not in seconds."""
+    seconds = planned.budget.seconds
+    if seconds is None or not planned.plan.thrifty:
+        return seconds
+    return seconds * (1.0 - EXPENSIVE_NETS_SHARE)
+
+
+def run_seconds(planned: Planned, until: float) -> float | None:
     """Seconds of the clock for a run that ends at ``until``; None if the budget is not in seconds."""
-    seconds = budget.seconds
+    seconds = run_room(planned)
     if seconds is None:
         return None
     return max(min(seconds, until - time.perf_counter()), LEAST_RUN_SHARE * seconds)
@@ -98,11 +108,13 @@ def search_meter(solution: Solution, until: float, stop: Callable[[], bool]) -> 
     return Meter(max(REPORT_SECONDS, solution.worked * SEARCH_SHARE), until, stop)
 
 
-def report_passes_seconds(budget: Budget) -> float:
+def report_passes_seconds(planned: Planned) -> float:
     """Counted seconds that the report's passes over all rows may take."""
-    if budget.seconds is None:
+    seconds = planned.budget.seconds
+    if seconds is None:
         return math.inf
-    return REPORT_PASSES_SHARE * budget.seconds
+    share = EXPENSIVE_NETS_SHARE if planned.plan.thrifty else REPORT_PASSES_SHARE
+    return share * seconds
 
 
 def report_beyond_seconds(budget: Budget) -> float:

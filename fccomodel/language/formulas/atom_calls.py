@@ -1,9 +1,10 @@
-"""Calls of atoms: arguments, shapes and domains checked against the registry."""
+"""Calls of the functions of the language: arguments, shapes and domains, checked by the library."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import os.path
+from collections.abc import Collection, Sequence
 
 import fccomodel.library.atoms as registry
 from fccomodel.core import ir
@@ -20,6 +21,11 @@ from fccomodel.language.formulas.context import (
 from fccomodel.language.formulas.shapes import described
 from fccomodel.library.atoms import Atom, ShapeError
 
+#: Functions that the error about wrong arguments offers besides the one that was called.
+MAX_RIVALS = 3
+#: First letters that two names share if they are similar.
+COMMON_LETTERS = 3
+
 
 def named_atoms() -> dict[str, Atom]:
     """The functions that a model can call, by every name."""
@@ -28,11 +34,12 @@ def named_atoms() -> dict[str, Atom]:
 
 
 def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.Expr | None:
-    """A function of the language."""
+    """The value of a function of the language, or None after an error."""
     args = _arguments(ctx, scope, node, atom)
-    if args is None or not all(
-        [expressions.is_number(ctx, v, f"an argument of `{atom.name}`") for v in args]
-    ):
+    if args is None:
+        return None
+    are_numbers = [expressions.is_number(ctx, value, f"an argument of `{atom.name}`") for value in args]
+    if not all(are_numbers):
         return None
     shape = _shape(ctx, node, atom, args)
     if shape is None or not _parameters_fixed(ctx, atom, args):
@@ -47,41 +54,47 @@ def apply_atom(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> ir.
 
 
 def _arguments(ctx: Context, scope: Scope, node: syntax.Call, atom: Atom) -> list[ir.Expr] | None:
-    """The arguments in the atom's order, those given by name too; an error where they are not what it
-    takes."""
-    values = [expressions.evaluate(ctx, scope, a) for a in node.args]
-    named = {k.name: expressions.evaluate(ctx, scope, k.value) for k in node.keywords}
-    reason = ""
-    if named and not atom.variadic:
-        order = atom.arguments[len(values) :]
-        if set(named) - set(order):
-            misnamed = next(n for n in named if n not in order)
-            reason = (
-                f"`{misnamed}` is {'given twice' if misnamed in atom.arguments else 'none of its arguments'}"
-            )
-        else:
-            values += [named[n] for n in order if n in named]
-    elif named:
-        reason = "its arguments have no names"
-    if not reason and (not atom.accepts(len(values)) or (len(values) < len(node.args) + len(named))):
-        arity = len(atom.arguments)
-        if atom.variadic:
-            needed = f"{atom.min_count} or more arguments are"
-        else:
-            needed = f"{counted(arity, 'argument')} {are(arity)}"
-        reason = f"{needed} needed, {len(values)} {are(len(values))} given"
-    arguments = [v for v in values if v is not None]
+    """The arguments in the atom's order, named ones included, or None after an error."""
+    values = [expressions.evaluate(ctx, scope, argument) for argument in node.args]
+    named = {keyword.name: expressions.evaluate(ctx, scope, keyword.value) for keyword in node.keywords}
+    reason = _misnamed(atom, len(values), named)
     if not reason:
-        return arguments if len(arguments) == len(values) else None
-    if len(values) == 1 and atom.extreme and arguments and arguments[0].shape:
+        values += [named[name] for name in atom.arguments[len(values) :] if name in named]
+        if not atom.accepts(len(values)) or len(values) < len(node.args) + len(named):
+            reason = f"{_needed(atom)} needed, {len(values)} {are(len(values))} given"
+    arguments = expressions.complete(values)
+    if not reason:
+        return arguments
+    first = next((value for value in values if value is not None), None)
+    if len(values) == 1 and atom.extreme and first is not None and first.shape:
         ctx.report(errors.calls.extreme_of_a_vector(atom.name, node.span))
-    elif len(arguments) == len(values):
-        _misfit(ctx, node, arguments, atom, reason)
+    elif arguments is not None:
+        _report_misfit(ctx, node, arguments, atom, reason)
     return None
 
 
+def _misnamed(atom: Atom, count: int, named: Collection[str]) -> str:
+    """What is wrong with the names of arguments that follow ``count`` others, or an empty text."""
+    if named and atom.variadic:
+        return "its arguments have no names"
+    for name in named:
+        if name not in atom.arguments:
+            return f"`{name}` is none of its arguments"
+        if name in atom.arguments[:count]:
+            return f"`{name}` is given twice"
+    return ""
+
+
+def _needed(atom: Atom) -> str:
+    """How many arguments an atom needs, up to the verb."""
+    if atom.variadic:
+        return f"{atom.min_count} or more arguments are"
+    arity = len(atom.arguments)
+    return f"{counted(arity, 'argument')} {are(arity)}"
+
+
 def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
-    """The atom's parameters are scalars without variables."""
+    """Whether the parameters of an atom are scalars without variables. Reports an error if not."""
     for argument, value in zip(atom.arguments, args, strict=False):
         if argument not in atom.parameters:
             continue
@@ -89,32 +102,28 @@ def _parameters_fixed(ctx: Context, atom: Atom, args: list[ir.Expr]) -> bool:
             ctx.report(errors.shapes.parameter_of_atom(argument, atom.signature, described(ctx, value)))
             return False
         if ir.variables_of(value):
-            ctx.report(
-                errors.values.parameter_on_variable(ctx.quote(value), argument, atom.name, atom.signature)
-            )
+            quote = ctx.quote(value)
+            ctx.report(errors.values.parameter_on_variable(quote, argument, atom.name, atom.signature))
             return False
     return True
 
 
 def _shape(ctx: Context, node: syntax.Call, atom: Atom, args: Sequence[ir.Expr]) -> ir.Shape | None:
-    """The shape of the value, by the atom's own rule; sizes known from the text count as numbers where
-    names differ."""
-    argument_shapes = tuple(v.shape for v in args)
+    """The shape of the value by the atom's own rule, or None after an error.
+
+    If it refuses the names of the sizes, the numbers that the text gives for them are tried.
+    """
+    by_name = tuple(value.shape for value in args)
     try:
-        return atom.shape(argument_shapes)
+        return atom.shape(by_name)
     except ShapeError as error:
+        by_number = tuple(tuple(shapes.size(ctx, dim) or dim for dim in shape) for shape in by_name)
         try:
-            return atom.shape(
-                tuple(tuple(shapes.size(ctx, n) or n for n in shape) for shape in argument_shapes)
-            )
+            return atom.shape(by_number)
         except ShapeError:
-            alternatives = _candidates(ctx, node, args, atom)
-            descriptions = [described(ctx, v, 30) for v in args]
-            ctx.report(
-                errors.shapes.arguments(
-                    node.func, _sentence(atom, str(error)), descriptions, alternatives, node.span
-                )
-            )
+            reason, alternatives = _sentence(atom, str(error)), _alternatives(args, atom)
+            descriptions = [described(ctx, value, 30) for value in args]
+            ctx.report(errors.shapes.arguments(node.func, reason, descriptions, alternatives, node.span))
     return None
 
 
@@ -125,8 +134,8 @@ def _sentence(atom: Atom, text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: Atom) -> str:
-    """Signatures of other functions of a similar name that take these arguments."""
+def _alternatives(args: Sequence[ir.Expr], atom: Atom) -> str:
+    """Signatures of functions with a similar name that take these arguments."""
     signatures = []
     for rival in registry.all().values():
         if rival is atom or rival.internal or rival.symbol or not rival.accepts(len(args)):
@@ -140,64 +149,61 @@ def _candidates(ctx: Context, node: syntax.Call, args: Sequence[ir.Expr], atom: 
     return " or ".join(signatures[:3])
 
 
-def _misfit(ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str) -> None:
-    """The error of a call with the wrong arguments: candidates, nearest first, each with why it does
-    not fit."""
-    candidates = [(atom.signature, reason)]
-    for rival in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name)):
-        if (
-            rival is atom
-            or rival.internal
-            or rival.symbol
-            or _distance(rival, atom) > 2
-            or len(candidates) > 3
-        ):
-            continue
-        if not rival.accepts(len(values)):
-            if rival.variadic:
-                needed = f"{rival.min_count} or more"
-            else:
-                needed = counted(len(rival.arguments), "argument")
-            candidates.append((rival.signature, f"{needed} needed"))
-            continue
-        try:
-            rival.shape(tuple(v.shape for v in values))
-            candidates.append((rival.signature, f"would fit; {rival.meaning}"))
-        except ShapeError as error:
-            candidates.append((rival.signature, str(error)))
+def _report_misfit(
+    ctx: Context, node: syntax.Call, values: Sequence[ir.Expr], atom: Atom, reason: str
+) -> None:
+    """Report a call with the wrong arguments, with similar functions and why each does not fit."""
+    rivals = [
+        rival
+        for rival in sorted(registry.all().values(), key=lambda a: (_distance(a, atom), a.name))
+        if rival is not atom and not rival.internal and not rival.symbol and _distance(rival, atom) <= 2
+    ]
+    candidates = [(rival.signature, _verdict(rival, values)) for rival in rivals[:MAX_RIVALS]]
+    candidates.insert(0, (atom.signature, reason))
     ctx.report(errors.calls.arguments_of_atom(ctx.quote(node), atom.signature, atom.meaning, candidates))
 
 
+def _verdict(rival: Atom, values: Sequence[ir.Expr]) -> str:
+    """Whether a function takes these arguments, in words."""
+    if not rival.accepts(len(values)):
+        if rival.variadic:
+            return f"{rival.min_count} or more needed"
+        return f"{counted(len(rival.arguments), 'argument')} needed"
+    try:
+        rival.shape(tuple(value.shape for value in values))
+    except ShapeError as error:
+        return str(error)
+    return f"would fit; {rival.meaning}"
+
+
 def _distance(a: Atom, b: Atom) -> int:
-    """How far two functions are: 0 the same, 1 of similar names, 2 with a parameter of the same name,
-    3 of another kind."""
+    """How far two functions are from each other.
+
+    0: the same, 1: similar names, 2: a parameter of the same name, 3: neither.
+    """
     if a is b:
         return 0
-    common = next(
-        (k for k, (x, y) in enumerate(zip(a.name, b.name, strict=False)) if x != y),
-        min(len(a.name), len(b.name)),
-    )
-    if common >= 3 or nearest(a.name, [b.name]):
+    common = len(os.path.commonprefix([a.name, b.name]))
+    if common >= COMMON_LETTERS or nearest(a.name, [b.name]):
         return 1
     return 2 if set(a.parameters) & set(b.parameters) else 3
 
 
 def _fold(atom: Atom, values: list[float]) -> float | None:
-    """The value at constants, where it is a finite number."""
+    """The value at constants, or None if it is no finite number."""
     try:
         value = float(atom.value(*values))
     except (TypeError, ValueError, ArithmeticError):
         return None
-    return value if math.isfinite(value) else None
+    if not math.isfinite(value):
+        return None
+    return value
 
 
 def uniform_weights(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
     """``uniform(K)``: the vector with 1/|K| for each element of K."""
     argument = node.args[0]
-    if isinstance(argument, syntax.Name):
-        symbol = names.find(ctx, argument.id)
-    else:
-        symbol = None
+    symbol = names.find(ctx, argument.id) if isinstance(argument, syntax.Name) else None
     if not isinstance(symbol, SetSymbol | TableSymbol) and (symbol is None or symbol.what != "a dim"):
         if isinstance(argument, syntax.Name) and symbol is None:
             names.unknown(ctx, scope, argument.id, argument.span)

@@ -1,4 +1,4 @@
-"""Calls: what a name before round brackets is, and what it might have been."""
+"""Calls of functions of the language, of definitions and of nets, and errors about unknown functions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fccomodel.language.formulas.context import (
 from fccomodel.language.formulas.shapes import described, show
 from fccomodel.library import atoms, distributions, sets
 
-#: What other languages call it.
-FOREIGN: Mapping[str, str] = {
+#: What to write for functions of other languages, by their names there.
+ELSEWHERE: Mapping[str, str] = {
     "ln": "log(u)",
     "logistic": "log1pexp(u), or sigmoid(u)",
     "norm": "norm2(u), norm1(u) or norminf(u)",
@@ -53,50 +53,53 @@ FOREIGN: Mapping[str, str] = {
 
 @expressions.evaluates(syntax.Call)
 def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
-    """``func(args)``."""
+    """``func(args)``, or None after an error."""
     name = node.func
     if name in scope.locals:
-        symbol = None
-    else:
-        symbol = names.find(ctx, name)
-    subscripts: tuple[str, ...] = ()
-    if (
-        symbol is None
-        and name not in scope.locals
-        and name not in atom_calls.named_atoms()
-        and (split := names.split_subscript(ctx, scope, name))
-    ):
-        if isinstance(ctx.symbols[split[0]], DefSymbol):
-            name, subscripts = split
-            symbol = names.find(ctx, name)
+        _check_arguments(ctx, scope, node)
+        if scope.locals[name] is not None:
+            ctx.report(errors.calls.not_a_function(name, "a bound name", node.span))
+        return None
+    symbol = names.find(ctx, name)
+    if symbol is None:
+        return _undeclared(ctx, scope, node)
+    ctx.used.add(name)
     if isinstance(symbol, DefSymbol):
-        ctx.used.add(name)
-        return definitions.definition(ctx, scope, node, symbol, subscripts)
+        return definitions.definition(ctx, scope, node, symbol, ())
     if isinstance(symbol, NetSymbol):
-        ctx.used.add(name)
         return _net(ctx, scope, node, symbol.net)
-    if symbol is None and name not in scope.locals:
-        if name in atom_calls.named_atoms():
-            return atom_calls.apply_atom(ctx, scope, node, atom_calls.named_atoms()[name])
-        if name == "uniform" and len(node.args) == 1 and not node.keywords:
-            return atom_calls.uniform_weights(ctx, scope, node)
-    arguments = [expressions.evaluate(ctx, scope, a) for a in node.args]  # for the errors in them
-    del arguments
-    if isinstance(symbol, BrokenSymbol):
-        ctx.used.add(name)
-    elif symbol is not None or name in scope.locals:
-        what = symbol.what if symbol is not None else "a bound name"
-        if symbol is not None:
-            ctx.used.add(name)
-        if name in scope.locals and scope.locals[name] is None:
-            return None
-        ctx.report(errors.calls.not_a_function(name, what, node.span))
-    else:
-        _unknown(ctx, node)
+    _check_arguments(ctx, scope, node)
+    if not isinstance(symbol, BrokenSymbol):
+        ctx.report(errors.calls.not_a_function(name, symbol.what, node.span))
     return None
 
 
-def _unknown(ctx: Context, node: syntax.Call) -> None:
+def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
+    """A call of a function of the language, or of a definition with a subscript: ``h_k(w)``."""
+    name, atoms_by_name = node.func, atom_calls.named_atoms()
+    if name in atoms_by_name:
+        return atom_calls.apply_atom(ctx, scope, node, atoms_by_name[name])
+    split = names.split_subscript(ctx, scope, name)
+    if split is not None and isinstance(ctx.symbols[split[0]], DefSymbol):
+        symbol = names.find(ctx, split[0])
+        if isinstance(symbol, DefSymbol):
+            ctx.used.add(symbol.name)
+            return definitions.definition(ctx, scope, node, symbol, split[1])
+    if name == "uniform" and len(node.args) == 1 and not node.keywords:
+        return atom_calls.uniform_weights(ctx, scope, node)
+    _check_arguments(ctx, scope, node)
+    _report_unknown(ctx, node)
+    return None
+
+
+def _check_arguments(ctx: Context, scope: Scope, node: syntax.Call) -> None:
+    """Report the errors in the arguments of a call that has no value."""
+    for argument in node.args:
+        expressions.evaluate(ctx, scope, argument)
+
+
+def _report_unknown(ctx: Context, node: syntax.Call) -> None:
+    """Report a function that does not exist, or a set or a distribution in the place of a number."""
     name = node.func
     at = Span(start=node.span.start, end=node.span.start + len(name))
     if name in distributions.all():
@@ -112,15 +115,12 @@ def _unknown(ctx: Context, node: syntax.Call) -> None:
             *atom_calls.named_atoms(),
             *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol)),
         ]
-        ctx.report(
-            errors.calls.unknown_function(
-                name, len(node.args), callables, FOREIGN.get(name) or _by_symbol(name), at
-            )
-        )
+        instead = ELSEWHERE.get(name) or _by_symbol(name)
+        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, instead, at))
 
 
 def _by_symbol(name: str) -> str:
-    """How an atom is written that is an operator: it has a name in lists of atoms alone."""
+    """How to write the operator of this name in lists of atoms, or an empty text if there is none."""
     atom = atoms.all().get(name)
     if atom is None or not atom.symbol or atom.internal:
         return ""
@@ -130,13 +130,12 @@ def _by_symbol(name: str) -> str:
 
 
 def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
-    """``s(w; z.x)``."""
+    """``s(w; z.x)``: the value of a net, or None after an error."""
     owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
     values = [expressions.evaluate(ctx, scope, a) for a in node.args]
     if len(node.args) != 2 or node.keywords:
-        ctx.report(
-            errors.calls.net_arguments(ctx.quote(node), net.name, len(node.args) + len(node.keywords), owner)
-        )
+        count = len(node.args) + len(node.keywords)
+        ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, count, owner))
         return None
     weights, value = values
     if weights is None or value is None:
@@ -150,8 +149,7 @@ def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr 
     if not expressions.is_number(ctx, value, "a net's input"):
         return None
     if not shapes.same_shape(ctx, value.shape, net.input):
-        ctx.report(
-            errors.calls.net_input(described(ctx, value), net.name, show(net.input), ctx.line(net.span))
-        )
+        wanted, line = show(net.input), ctx.line(net.span)
+        ctx.report(errors.calls.net_input(described(ctx, value), net.name, wanted, line))
         return None
     return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)

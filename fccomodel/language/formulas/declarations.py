@@ -1,4 +1,4 @@
-"""What the declaring statements share."""
+"""Helpers of the statements that declare names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from fccomodel.language.formulas.context import (
     Scope,
 )
 
+#: The scope of a declaration: no local names.
 HERE = Scope()
 
 
 def name_span(ctx: Context, node: syntax.Node, name: str) -> Span:
-    """Where a statement writes the name that it declares."""
+    """The place of the name that a statement declares."""
     text = ctx.source.text[node.span.start : node.span.end]
     match = re.search(rf"(?<=\W){re.escape(name)}\b", text)
     if match is None:
@@ -25,8 +26,10 @@ def name_span(ctx: Context, node: syntax.Node, name: str) -> Span:
 
 
 def broken(ctx: Context, node: syntax.Node, name: str) -> None:
+    """Declare a name whose declaration has an error, so that its uses report nothing."""
     ctx.declare(BrokenSymbol(name=name, what="a declaration with an error", span=name_span(ctx, node, name)))
 
 
 def taken(ctx: Context, name: str, span: Span) -> None:
+    """Report that the language has a function of this name."""
     ctx.report(errors.names.function_of_the_language(name, span))

@@ -1,4 +1,4 @@
-"""Calls of a ``def``: its body with the arguments in place of the parameters."""
+"""Calls of definitions: the body with the arguments in place of the parameters."""
 
 from __future__ import annotations
 
@@ -12,38 +12,32 @@ from fccomodel.language.formulas.context import (
     Scope,
 )
 
-#: Definitions that call definitions, this deep at most.
-DEEPEST = 100
+#: Levels of definitions that call definitions.
+MAX_CALL_DEPTH = 100
 
 
 def definition(
     ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
 ) -> ir.Expr | None:
-    """The body of a ``def`` with its parameters standing for the arguments; equal calls give one node."""
+    """The body of a ``def`` with its arguments, or None after an error; equal calls give one node."""
     arguments = _match_parameters(ctx, scope, node, symbol, subscripts)
     if arguments is None:
         return None
-    values: dict[str, ir.Expr | None] = {}
-    for parameter, argument in arguments.items():
-        values[parameter] = expressions.evaluate(ctx, scope, argument)
-    if len(ctx.calls) >= DEEPEST:
-        ctx.report(errors.problem.definitions_too_deep(DEEPEST, node.span))
+    values = {name: expressions.evaluate(ctx, scope, argument) for name, argument in arguments.items()}
+    if len(ctx.calls) >= MAX_CALL_DEPTH:
+        ctx.report(errors.problem.definitions_too_deep(MAX_CALL_DEPTH, node.span))
         return None
-    key = (
-        symbol.name,
-        tuple(_identity(v) for v in values.values()),
-        tuple((n, id(b)) for n, b in scope.indices.items()),
-        scope.opened,
-    )
+    identities = tuple(_identity(value) for value in values.values())
+    indices = tuple((name, id(binder)) for name, binder in scope.indices.items())
+    key = symbol.name, identities, indices, scope.opened
     if key in ctx.inlined:
         return ctx.inlined[key]
     ctx.kept.extend((*values.values(), scope))
     depth = len(ctx.calls)
     ctx.calls.append((symbol.name, node.span))
+    inner = Scope(locals=values, indices=scope.indices, opened=scope.opened)
     try:
-        result = expressions.evaluate(
-            ctx, Scope(locals=values, indices=scope.indices, opened=scope.opened), symbol.body
-        )
+        result = expressions.evaluate(ctx, inner, symbol.body)
     finally:
         del ctx.calls[depth:]
     ctx.inlined[key] = result
@@ -51,7 +45,7 @@ def definition(
 
 
 def _identity(value: ir.Expr | None) -> object:
-    """Equal for arguments that are the same thing."""
+    """A key that is equal for arguments with the same meaning."""
     match value:
         case ir.Const():
             return ("const", value.value)
@@ -69,11 +63,13 @@ def _identity(value: ir.Expr | None) -> object:
 def _match_parameters(
     ctx: Context, scope: Scope, node: syntax.Call, symbol: DefSymbol, subscripts: tuple[str, ...]
 ) -> dict[str, syntax.Expr] | None:
-    """Each parameter with its argument: subscripts and keywords by name, the rest in order, a left-out
-    index by its own name."""
+    """Each parameter with its argument, or None after an error.
+
+    Subscripts and keywords go by name, the other arguments in order. An index that is left out stands
+    for itself.
+    """
     arguments: dict[str, syntax.Expr] = {}
     signature = f"{symbol.name}({', '.join(symbol.params)})"
-
     written = ctx.quote(node), signature, ctx.line(symbol.span)
     for name in subscripts:
         if name not in symbol.params:

@@ -20,7 +20,7 @@ from fccomodel.library import domains, sets
 def distribution(
     ctx: Context, scope: Scope, node: syntax.Call, items: tuple[syntax.Expr, ...], span: Span
 ) -> Domain | None:
-    """``normal(0, 0.1)[d]``; an unknown family is a sampler to be given from Python."""
+    """``normal(0, 0.1)[d]``; a family that the library does not know is a sampler given in Python."""
     known = registry.get(node.func)
     if known is None and nearest(node.func, registry.all()):
         at = Span(start=node.span.start, end=node.span.start + len(node.func))
@@ -29,7 +29,7 @@ def distribution(
     if known is None and node.func in sets.all():
         ctx.report(errors.sets.vectors_without_distribution(ctx.quote(node)))
         return None
-    args = _ordered(ctx, scope, node, None if known is None else known.parameters)
+    args = _parameters(ctx, scope, node, None if known is None else known.parameters)
     if args is None:
         return None
     shape = literals.declared_shape(ctx, scope, items)
@@ -52,10 +52,10 @@ def distribution(
     return None
 
 
-def _ordered(
+def _parameters(
     ctx: Context, scope: Scope, node: syntax.Call, parameters: tuple[str, ...] | None
 ) -> list[ir.Expr] | None:
-    """A distribution's parameters in order."""
+    """The values of a distribution's parameters in order, or None after an error."""
     parts = list(node.args)
     if node.keywords:
         named = {k.name: k.value for k in node.keywords}
@@ -67,7 +67,5 @@ def _ordered(
     if parameters is not None and len(parts) != len(parameters):
         ctx.report(errors.calls.parameters_counted(node.func, parameters, len(parts), node.span))
         return None
-    values = [expressions.number(ctx, scope, p, "a distribution's parameter", scalar=False) for p in parts]
-    if any(v is None for v in values):
-        return None
-    return [v for v in values if v is not None]
+    what = "a distribution's parameter"
+    return expressions.complete([expressions.number(ctx, scope, p, what, scalar=False) for p in parts])

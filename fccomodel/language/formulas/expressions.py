@@ -5,17 +5,19 @@ An expression with an error becomes None, which silences the errors of what is b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from fccomodel.core import ir
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas.context import LARGEST, Context, Scope
+from fccomodel.language.formulas.context import MAX_NODES, Context, Scope
 from fccomodel.language.formulas.shapes import described, sort
 
 #: From the syntax of a formula to its typed expression, or None after an error.
 Evaluator = Callable[[Context, Scope, Any], ir.Expr | None]
 AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
+
+Value = TypeVar("Value")
 
 _EVALUATORS: dict[type[syntax.Expr], Evaluator] = {}
 
@@ -31,9 +33,9 @@ def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]
 
 
 def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
-    """The typed expression, or None after an error; each call counts towards ``LARGEST``."""
+    """The typed expression, or None after an error; each call counts towards ``MAX_NODES``."""
     ctx.nodes += 1
-    if ctx.nodes > LARGEST:
+    if ctx.nodes > MAX_NODES:
         _too_large(ctx, node)
         return None
     return typed(ctx, scope, node)
@@ -48,14 +50,23 @@ def typed(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
     return evaluator(ctx, scope, node)
 
 
+def complete(values: Iterable[Value | None]) -> list[Value] | None:
+    """The values, or None if one of them is None."""
+    values = list(values)
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
+        return None
+    return present
+
+
 def _too_large(ctx: Context, node: syntax.Expr) -> None:
-    """The error of a model with more than ``LARGEST`` nodes, reported once."""
+    """The error of a model with more than ``MAX_NODES`` nodes, reported once."""
     if ctx.overgrown:
         return
     ctx.overgrown = True
     outermost = ctx.calls[0][1] if ctx.calls else node.span
     ctx.calls.clear()
-    ctx.report(errors.problem.model_too_large(LARGEST, outermost))
+    ctx.report(errors.problem.model_too_large(MAX_NODES, outermost))
 
 
 @evaluates(syntax.Number)
@@ -73,7 +84,12 @@ def literal_label(ctx: Context, scope: Scope, node: syntax.String) -> ir.Expr:
 def number(
     ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = ""
 ) -> ir.Expr | None:
-    """A number (by default a scalar) where one is needed; ``what`` names the place in the message."""
+    """The value of a formula where a number is needed, or None after an error.
+
+    what    the place, in the words of a message
+    scalar  whether the number must be a scalar
+    advice  what to write instead of an array
+    """
     value = evaluate(ctx, scope, node)
     if value is None or not is_number(ctx, value, what):
         return None
@@ -84,7 +100,7 @@ def number(
 
 
 def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
-    """True, or an error about a label, a row, a condition or a net's parameters in the place of a number."""
+    """Whether a value is a number. Reports an error about a label, a row or a condition in its place."""
     kind = sort(ctx, value)
     if kind == "number":
         return True

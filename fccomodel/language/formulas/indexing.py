@@ -61,13 +61,11 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
             return None
         if isinstance(symbol, BrokenSymbol):
             ctx.used.add(symbol.name)
-            for item in node.items:
-                expressions.evaluate(ctx, scope, item)
+            _check_items(ctx, scope, node)
             return None
     base = expressions.evaluate(ctx, scope, node.obj)
     if base is None:
-        for item in node.items:
-            expressions.evaluate(ctx, scope, item)
+        _check_items(ctx, scope, node)
         return None
     if not base.shape or shapes.is_net_parameters(base):
         ctx.report(errors.indices.not_indexable(ctx.quote(node.obj), describe(ctx, base), node.span))
@@ -75,27 +73,32 @@ def index(ctx: Context, scope: Scope, node: syntax.Index) -> ir.Expr | None:
     return _entry(ctx, scope, node, base)
 
 
+def _check_items(ctx: Context, scope: Scope, node: syntax.Index) -> None:
+    """Report the errors inside the brackets."""
+    for item in node.items:
+        expressions.evaluate(ctx, scope, item)
+
+
 def _entry(ctx: Context, scope: Scope, node: syntax.Index, base: ir.Expr) -> ir.Expr | None:
-    """An entry of an array; with fewer indices than axes, the part that they pick: ``A[k]`` is a row."""
-    if len(node.items) > len(base.shape) and not _counted(
-        ctx, node, len(base.shape), f"a {show(base.shape)}"
-    ):
+    """An entry of an array, or a part of it if there are fewer indices than axes: ``A[k]`` is a row."""
+    axes = len(base.shape)
+    if len(node.items) > axes and not _has_indices(ctx, node, axes, f"a {show(base.shape)}"):
         return None
     text, formulas = ctx.text(node.obj.span), Formulas()
-    places = [
-        place(ctx, scope, item, axis_of(ctx, dim), text, labels=True, formulas=formulas)
-        for item, dim in zip(node.items, base.shape, strict=False)
-    ]
-    if any(p is None for p in places):
+    places = expressions.complete(
+        [
+            place(ctx, scope, item, axis_of(ctx, dim), text, labels=True, formulas=formulas)
+            for item, dim in zip(node.items, base.shape, strict=False)
+        ]
+    )
+    if places is None:
         return None
     rest = base.shape[len(places) :]
-    return formulas.at(
-        ir.Item(base=base, indices=tuple(p for p in places if p is not None), shape=rest, span=node.span)
-    )
+    return formulas.at(ir.Item(base=base, indices=tuple(places), shape=rest, span=node.span))
 
 
 def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) -> ir.Expr | None:
-    """One member of a ``let`` family."""
+    """A member of a family of quantities, or an entry of a quantity that is an array."""
     let = symbol.let
     if not let.binders:
         if let.body.shape and len(node.items) <= len(let.body.shape):
@@ -104,23 +107,22 @@ def member(ctx: Context, scope: Scope, node: syntax.Index, symbol: LetSymbol) ->
         ctx.report(errors.indices.let_without_family(symbol.name, what, len(node.items), line, node.span))
         return None
     family = f"the family `{symbol.name}[{', '.join(b.name for b in let.binders)}]`"
-    if not _counted(ctx, node, len(let.binders), family):
+    if not _has_indices(ctx, node, len(let.binders), family):
         return None
     formulas = Formulas()
-    places = [
-        place(ctx, scope, item, b.domain, symbol.name, formulas=formulas)
-        for item, b in zip(node.items, let.binders, strict=True)
-    ]
-    if any(p is None for p in places):
-        return None
-    return formulas.at(
-        ir.LetRef(
-            let=let, args=tuple(p for p in places if p is not None), shape=let.body.shape, span=node.span
-        )
+    places = expressions.complete(
+        [
+            place(ctx, scope, item, binder.domain, symbol.name, formulas=formulas)
+            for item, binder in zip(node.items, let.binders, strict=True)
+        ]
     )
+    if places is None:
+        return None
+    return formulas.at(ir.LetRef(let=let, args=tuple(places), shape=let.body.shape, span=node.span))
 
 
-def _counted(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
+def _has_indices(ctx: Context, node: syntax.Index, wanted: int, what: str) -> bool:
+    """Whether so many indices are given. Reports an error if not."""
     count = len(node.items)
     if count == wanted:
         return True
@@ -140,14 +142,16 @@ def axis_of(ctx: Context, dim: ir.Dim) -> ir.Set | ir.Dim:
 
 @dataclass
 class Formulas:
-    """Indices that are formulas of others, ``v[i + 1]``: elements of their own, with conditions that
-    they equal the formulas."""
+    """Indices that are formulas, as in ``v[i + 1]``.
+
+    Each becomes an element of its own under the condition that it equals the formula.
+    """
 
     binders: list[ir.Binder] = field_(default_factory=list)
     conditions: list[ir.Expr] = field_(default_factory=list)
 
     def element(self, value: ir.Expr, text: str, numbers: ir.ValueSet) -> ir.Element:
-        """Of these numbers the one that a formula gives."""
+        """The element of ``numbers`` that equals a formula."""
         binder = ir.Binder(name=text, kind="in", domain=numbers, span=value.span)
         element = ir.Element(binder=binder, span=value.span)
         self.binders.append(binder)
@@ -155,7 +159,7 @@ class Formulas:
         return element
 
     def at(self, entry: ir.Expr) -> ir.Expr:
-        """The one entry that the conditions leave: its mean, which none makes an error."""
+        """The entry at the elements that the conditions leave: a mean over one, an error without any."""
         if not self.binders:
             return entry
         condition = conjunction(self.conditions)
@@ -179,17 +183,16 @@ def place(
     labels: bool = False,
     formulas: Formulas | None = None,
 ) -> ir.Element | ir.Const | ir.Column | None:
-    """An index of ``base`` as an element of the axis's set, or as a position counted from 0; with
-    ``labels``, a row's label; with ``formulas``, an element that they say more of."""
+    """An index of ``base``: an element of the axis's set, or a position counted from 0; None after an error.
+
+    labels    whether a column may be the index: the label of a row
+    formulas  takes the indices that are formulas of others; None: there may be none
+    """
     value = expressions.evaluate(ctx, scope, item)
     if value is None:
         return None
     if isinstance(value, ir.Element) and not isinstance(value.binder.domain, ir.VectorSet):
-        if formulas is not None and _part(ctx, value.binder.domain, axis):
-            numbers = members(ctx, axis, item.span)
-            if isinstance(numbers, ir.ValueSet):
-                return formulas.element(value, f"({ctx.text(value.span)})", numbers)
-        return value if _fits(ctx, value, value.binder.domain, axis) else None
+        return _element_place(ctx, value, axis, item, formulas)
     if labels and isinstance(value, ir.Column) and not value.shape:
         kind = shapes.column_type(ctx, value)
         if kind is not None and isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
@@ -198,12 +201,10 @@ def place(
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):
         return _label_place(ctx, value, axis)
-    if (
-        formulas is not None
-        and _of_numbers(value)
-        and isinstance(numbers := members(ctx, axis, item.span), ir.ValueSet)
-    ):
-        return formulas.element(value, ctx.text(value.span), numbers)
+    if formulas is not None and _of_numbers(value):
+        numbers = members(ctx, axis, item.span)
+        if isinstance(numbers, ir.ValueSet):
+            return formulas.element(value, ctx.text(value.span), numbers)
     if isinstance(value, ir.Column):
         ctx.report(errors.indices.column_as_index(ctx.quote(value), axis, base))
     else:
@@ -211,8 +212,21 @@ def place(
     return None
 
 
+def _element_place(
+    ctx: Context, value: ir.Element, axis: ir.Set | ir.Dim, item: syntax.Expr, formulas: Formulas | None
+) -> ir.Element | None:
+    """An element as an index: of the axis's own set, or of a part of its numbers."""
+    if formulas is not None and _is_part(ctx, value.binder.domain, axis):
+        numbers = members(ctx, axis, item.span)
+        if isinstance(numbers, ir.ValueSet):
+            return formulas.element(value, f"({ctx.text(value.span)})", numbers)
+    if _fits(ctx, value, value.binder.domain, axis):
+        return value
+    return None
+
+
 def _of_numbers(value: ir.Expr) -> bool:
-    """A formula of index numbers, sizes and constants."""
+    """Whether a formula is made of index numbers, sizes and constants."""
     match value:
         case ir.Const() | ir.Size():
             return True
@@ -224,15 +238,15 @@ def _of_numbers(value: ir.Expr) -> bool:
 
 
 def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
-    """What an axis is indexed by: its set, or the numbers from 1 to its size."""
+    """The set that an axis is indexed by, or the numbers from 1 to its size; None after an error."""
     if isinstance(axis, ir.Set):
         return axis
     one = syntax.Number(value=1.0, text="1", span=span)
-    size = (
-        syntax.Name(id=axis, span=span)
-        if isinstance(axis, str)
-        else replace(one, value=float(axis), text=str(axis))
-    )
+    size: syntax.Expr
+    if isinstance(axis, str):
+        size = syntax.Name(id=axis, span=span)
+    else:
+        size = syntax.Number(value=float(axis), text=str(axis), span=span)
     numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=span))
     if numbers is None:
         return None
@@ -240,7 +254,7 @@ def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
 
 
 def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """The axis is indexed by the elements of ``domain``; else an error."""
+    """Whether the axis is indexed by the elements of ``domain``. Reports an error if not."""
     if _alike(ctx, domain, axis):
         return True
     if isinstance(value, ir.Column):
@@ -251,15 +265,17 @@ def _fits(ctx: Context, value: ir.Element | ir.Column, domain: ir.Set, axis: ir.
 
 
 def _alike(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """The axis is indexed by the elements of ``domain``."""
+    """Whether the axis is indexed by the elements of ``domain``."""
     if isinstance(axis, ir.Set):
         return shapes.same_set(domain, axis)
     return _counts_to(ctx, domain, axis)
 
 
-def _part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
-    """Numbers that pick entries by what they are, ``1 .. n - 1`` of ``1 .. n``: not those of another
-    ``dim``, nor a declared set in place of another, which are rather mistaken for the axis's own."""
+def _is_part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
+    """Whether numbers pick entries of an axis by their values, as ``1 .. n - 1`` of ``1 .. n``.
+
+    The numbers of another ``dim``, or of another declared set, are rather a mistake.
+    """
     if not isinstance(domain, ir.ValueSet) or _alike(ctx, domain, axis):
         return False
     if isinstance(domain.high, ir.Size) and _counts_to(ctx, domain, domain.high.dim):
@@ -268,22 +284,22 @@ def _part(ctx: Context, domain: ir.Set, axis: ir.Set | ir.Dim) -> bool:
 
 
 def _counts_to(ctx: Context, domain: ir.Set, dim: ir.Dim) -> bool:
-    """The set is 1, 2, ..., dim."""
+    """Whether the set is 1, 2, ..., dim."""
     if not isinstance(domain, ir.ValueSet):
         return False
-    members, size = shapes.members(domain), shapes.size(ctx, dim)
-    if members is not None:
-        return size is not None and members == tuple(float(k) for k in range(1, size + 1))
-    low, step = domain.low, domain.step
-    starts = (
-        isinstance(low, ir.Const)
-        and low.value == 1
-        and (step is None or (isinstance(step, ir.Const) and step.value == 1))
-    )
-    return starts and isinstance(domain.high, ir.Size) and domain.high.dim == dim
+    numbers, size = shapes.members(domain), shapes.size(ctx, dim)
+    if numbers is not None:
+        return size is not None and numbers == tuple(float(k) for k in range(1, size + 1))
+    by_one = domain.step is None or _is_one(domain.step)
+    return _is_one(domain.low) and by_one and isinstance(domain.high, ir.Size) and domain.high.dim == dim
+
+
+def _is_one(value: ir.Expr | None) -> bool:
+    return isinstance(value, ir.Const) and value.value == 1
 
 
 def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.Const | None:
+    """The place of a number on an axis, counted from 0; None after an error."""
     x = value.value
     if not isinstance(axis, ir.Set):
         size = shapes.size(ctx, axis)
@@ -302,31 +318,33 @@ def _constant_place(ctx: Context, value: ir.Const, axis: ir.Set | ir.Dim) -> ir.
 
 
 def _number_place(ctx: Context, value: ir.Const, axis: ir.ValueSet) -> ir.Const | None:
-    """The place of a number among listed ones, or among the steps of a range whose high end is not known."""
-    x, numbers = value.value, shapes.members(axis)
-    low, step = axis.low, axis.step if axis.step is not None else ir.Const(value=1.0, span=value.span)
+    """The place of a number in a set of numbers, counted from 0; None after an error.
+
+    The numbers are listed, or the steps of a range whose high end may not be known.
+    """
+    number, numbers = value.value, shapes.members(axis)
     if numbers is not None:
-        place = next(
-            (float(k) for k, member in enumerate(numbers) if abs(member - x) <= 1e-9 * max(1.0, abs(member))),
-            None,
-        )
-        error = errors.indices.no_number(x, axis, value.span, numbers)
-    elif isinstance(low, ir.Const) and isinstance(step, ir.Const):
-        steps = (x - low.value) / step.value
-        if steps >= -1e-9 and abs(steps - round(steps)) <= 1e-9:
-            place = float(round(steps))
-        else:
-            place = None
-        error = errors.indices.no_step_of_range(x, axis, value.span, low.value, step.value)
-    else:
-        place, error = None, errors.indices.number_without_place(x, axis, value.span)
-    if place is None:
-        ctx.report(error)
+        place = shapes.place_among(numbers, number)
+        if place is None:
+            ctx.report(errors.indices.no_number(number, axis, value.span, numbers))
+            return None
+        return ir.Const(value=float(place), span=value.span)
+    low = axis.low.value if isinstance(axis.low, ir.Const) else None
+    step: float | None = 1.0
+    if axis.step is not None:
+        step = axis.step.value if isinstance(axis.step, ir.Const) else None
+    if low is None or step is None:
+        ctx.report(errors.indices.number_without_place(number, axis, value.span))
         return None
-    return ir.Const(value=place, span=value.span)
+    steps = (number - low) / step
+    if steps < -shapes.SAME_MEMBER or abs(steps - round(steps)) > shapes.SAME_MEMBER:
+        ctx.report(errors.indices.no_step_of_range(number, axis, value.span, low, step))
+        return None
+    return ir.Const(value=float(round(steps)), span=value.span)
 
 
 def _label_place(ctx: Context, value: ir.Label, axis: ir.Set | ir.Dim) -> ir.Const | None:
+    """The place of a label on an axis, counted from 0; None after an error."""
     if isinstance(axis, ir.LabelSet) and axis.labels is not None:
         if value.text in axis.labels:
             return ir.Const(value=float(axis.labels.index(value.text)), span=value.span)

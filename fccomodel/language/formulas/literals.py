@@ -5,7 +5,7 @@ from __future__ import annotations
 from fccomodel.core import ir, progressions
 from fccomodel.core.diagnostics import nearest
 from fccomodel.language import errors, syntax
-from fccomodel.language.formulas import expressions, names
+from fccomodel.language.formulas import expressions, names, shapes
 from fccomodel.language.formulas.context import (
     BrokenSymbol,
     Context,
@@ -13,6 +13,9 @@ from fccomodel.language.formulas.context import (
     SetSymbol,
     TableSymbol,
 )
+
+#: Characters of a set's text that become its name.
+SET_NAME_LENGTH = 10_000
 
 
 def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set | None:
@@ -24,10 +27,10 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
             items.append(None)
         else:
             items.append(expressions.evaluate(ctx, scope, item))
-    if any(i is None for i in items):
+    values = expressions.complete(items)
+    if values is None:
         return None
-    values = [i for i in items if i is not None]
-    text = ctx.text(node.span, 10_000)
+    text = ctx.text(node.span, SET_NAME_LENGTH)
     if all(isinstance(value, ir.Label) for value in values):
         labels = tuple(value.text for value in values if isinstance(value, ir.Label))
         if not _distinct(ctx, labels, values):
@@ -48,6 +51,7 @@ def literal_set(ctx: Context, scope: Scope, node: syntax.SetLiteral) -> ir.Set |
 
 
 def _distinct(ctx: Context, keys: tuple, values: list[ir.Expr]) -> bool:
+    """Whether no member is listed twice. Reports the first that is."""
     for k, key in enumerate(keys):
         if key in keys[:k]:
             ctx.report(errors.sets.listed_twice(ctx.quote(values[k])))
@@ -57,24 +61,17 @@ def _distinct(ctx: Context, keys: tuple, values: list[ir.Expr]) -> bool:
 
 def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | None:
     """``low .. high by step``."""
-    parts = []
-    for part, what in (
-        (node.low, "the low end of a range"),
-        (node.high, "the high end of a range"),
-        (node.step, "the step of a range"),
-    ):
-        if part is None:
-            value = None
-        else:
-            value = expressions.number(ctx, scope, part, what)
-        if part is not None and value is not None and not data_free(ctx, value):
-            ctx.report(errors.values.end_not_known(ctx.quote(part)))
-            value = None
-        if part is not None and value is None:
+    low = _end_of_range(ctx, scope, node.low, "the low end of a range")
+    if low is None:
+        return None
+    high = _end_of_range(ctx, scope, node.high, "the high end of a range")
+    if high is None:
+        return None
+    step: ir.Expr | None = None
+    if node.step is not None:
+        step = _end_of_range(ctx, scope, node.step, "the step of a range")
+        if step is None:
             return None
-        parts.append(value)
-    low, high, step = parts
-    assert low is not None and high is not None
     if isinstance(step, ir.Const) and step.value <= 0:
         ctx.report(errors.sets.step_of_range(step.value, step.span))
         return None
@@ -83,24 +80,31 @@ def range_set(ctx: Context, scope: Scope, node: syntax.Range) -> ir.ValueSet | N
             reversed_range = f"{ctx.text(node.high.span)} .. {ctx.text(node.low.span)}"
             ctx.report(errors.sets.empty_range(ctx.quote(node), low.value, high.value, reversed_range))
             return None
-        if (
-            progressions.count(low.value, high.value, step.value if isinstance(step, ir.Const) else 1.0)
-            > 1_000_000
-        ):
+        increment = step.value if isinstance(step, ir.Const) else 1.0
+        if progressions.count(low.value, high.value, increment) > shapes.MAX_RANGE_MEMBERS:
             ctx.report(errors.sets.long_range(ctx.quote(node)))
             return None
-    return ir.ValueSet(name=ctx.text(node.span, 10_000), low=low, high=high, step=step)
+    return ir.ValueSet(name=ctx.text(node.span, SET_NAME_LENGTH), low=low, high=high, step=step)
+
+
+def _end_of_range(ctx: Context, scope: Scope, node: syntax.Expr, what: str) -> ir.Expr | None:
+    """An end or the step of a range, which must be known without data; None after an error."""
+    value = expressions.number(ctx, scope, node, what)
+    if value is not None and not data_free(ctx, value):
+        ctx.report(errors.values.end_not_known(ctx.quote(node)))
+        return None
+    return value
 
 
 def data_free(ctx: Context, expr: ir.Expr) -> bool:
-    """Made of constants, params and dims alone."""
+    """Whether an expression is made of constants, params and dims alone."""
     nodes = list(ir.walk(expr))
     data = any(isinstance(n, ir.Param) and n.name in ctx.arrays for n in nodes)
     return not data and all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply) for n in nodes)
 
 
 def is_fixed(ctx: Context, value: ir.Expr) -> bool:
-    """True, or an error: the argument of a variable's set depends on a variable or on a draw."""
+    """Whether a value depends on no variable and no draw. Reports an error if it does."""
     if ir.variables_of(value) or ir.free_binders(value):
         ctx.report(errors.values.not_fixed(ctx.quote(value)))
         return False
@@ -108,7 +112,7 @@ def is_fixed(ctx: Context, value: ir.Expr) -> bool:
 
 
 def declared_shape(ctx: Context, scope: Scope, items: tuple[syntax.Expr, ...]) -> ir.Shape | None:
-    """The sizes in ``real[d, 3]`` or ``var x[A]``: dims, sets, whole numbers."""
+    """The sizes in ``real[d, 3]`` or ``var x[A]``: dims, sets, whole numbers; None after an error."""
     dims: list[ir.Dim] = []
     for item in items:
         dim = declared_dim(ctx, scope, item)
@@ -119,7 +123,7 @@ def declared_shape(ctx: Context, scope: Scope, items: tuple[syntax.Expr, ...]) -
 
 
 def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None:
-    """A size: a dim, a set, a table, or a whole number."""
+    """A size: a dim, a set, a table, or a whole number; None after an error."""
     if isinstance(node, syntax.Name) and node.id not in scope.locals:
         symbol = names.find(ctx, node.id)
         if symbol is None:
@@ -152,7 +156,7 @@ def declared_dim(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Dim | None
 
 def _unknown_size(ctx: Context, scope: Scope, node: syntax.Name) -> None:
     """The error for a size that is not declared, or not yet."""
-    if node.id in ctx.later or any(c[0] == node.id for c in ctx.calls):
+    if node.id in ctx.later or any(function == node.id for function, _ in ctx.calls):
         names.unknown(ctx, scope, node.id, node.span)
         return
     candidates = [

@@ -1,4 +1,4 @@
-"""What a name stands for where it is written."""
+"""The values of names in formulas, and errors about unknown names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fccomodel.language.formulas.context import (
 
 @expressions.evaluates(syntax.Name)
 def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
-    """The value of a name used in a formula."""
+    """The value of a name in a formula, or None after an error."""
     name, span = node.id, node.span
     if name in scope.locals:
         value = scope.locals[name]
@@ -45,6 +45,12 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
         unknown(ctx, scope, name, span)
         return None
     ctx.used.add(name)
+    return _value(ctx, scope, node, symbol)
+
+
+def _value(ctx: Context, scope: Scope, node: syntax.Name, symbol: Symbol) -> ir.Expr | None:
+    """The value of a declared name, or None after an error."""
+    name, span = node.id, node.span
     match symbol:
         case BrokenSymbol():
             return None
@@ -68,7 +74,7 @@ def resolve(ctx: Context, scope: Scope, node: syntax.Name) -> ir.Expr | None:
 
 
 def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
-    """The error for a name that is no value by itself."""
+    """Report a name that is no value by itself: a family, a function, a net, a set."""
     match symbol:
         case LetSymbol():
             names = [b.name for b in symbol.let.binders]
@@ -78,15 +84,15 @@ def _needs_more(ctx: Context, name: str, symbol: Symbol, span: Span) -> None:
         case NetSymbol():
             ctx.report(errors.calls.net_needs_arguments(name, span))
         case SetSymbol() | SetFamilySymbol() | TableSymbol():
-            ctx.report(
-                errors.sorts.named_set_as_number(
-                    name, symbol.what, span, table=isinstance(symbol, TableSymbol)
-                )
-            )
+            is_table = isinstance(symbol, TableSymbol)
+            ctx.report(errors.sorts.named_set_as_number(name, symbol.what, span, table=is_table))
 
 
 def find(ctx: Context, name: str) -> Symbol | None:
-    """A declared name, if it is visible: the body of a ``def`` sees what was declared before it."""
+    """A declared name, or None if it is not visible here.
+
+    The body of a ``def`` sees the names that were declared before it.
+    """
     symbol = ctx.symbols.get(name)
     if symbol is not None and ctx.calls:
         inside = ctx.symbols.get(ctx.calls[-1][0])
@@ -100,17 +106,13 @@ def element(binder: ir.Binder, span: Span) -> ir.Expr:
     domain = binder.domain
     if isinstance(domain, ir.Distribution):
         return ir.Column(binder=binder, name=None, shape=domain.shape, span=span)
-    if isinstance(domain, ir.VectorSet):
-        shape = domain.shape
-    else:
-        shape = ()
+    shape = domain.shape if isinstance(domain, ir.VectorSet) else ()
     return ir.Element(binder=binder, shape=shape, span=span)
 
 
 # --------------------------------------------------------------------------------------- subscripts
 def split_subscript(ctx: Context, scope: Scope, name: str) -> tuple[str, tuple[str, ...]] | None:
-    """``h_k`` as ``h`` and ``(k,)`` where ``h`` is declared and ``k`` an index or a binder; None where
-    it is not of this form."""
+    """``h_k`` as ``h`` and ``(k,)`` if ``h`` is declared and ``k`` is an index or a binder, else None."""
     parts = name.split("_")
     for cut in range(len(parts) - 1, 0, -1):
         base, subscripts = "_".join(parts[:cut]), tuple(parts[cut:])
@@ -120,6 +122,7 @@ def split_subscript(ctx: Context, scope: Scope, name: str) -> tuple[str, tuple[s
 
 
 def is_index(ctx: Context, scope: Scope, name: str) -> bool:
+    """Whether a name is a binder around this place, or a declared index."""
     return isinstance(scope.locals.get(name), ir.Binder) or isinstance(ctx.symbols.get(name), IndexSymbol)
 
 
@@ -129,17 +132,16 @@ def subscripted(
     """``x_i`` as ``x[i]``, or as the call ``h()`` at the index."""
     if isinstance(ctx.symbols[base], DefSymbol):
         return expressions.typed(ctx, scope, syntax.Call(func=node.id, span=node.span))
-    items = tuple(syntax.Name(id=s, span=node.span) for s in subscripts)
-    return expressions.evaluate(
-        ctx, scope, syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span)
-    )
+    items = tuple(syntax.Name(id=subscript, span=node.span) for subscript in subscripts)
+    entry = syntax.Index(obj=syntax.Name(id=base, span=node.span), items=items, span=node.span)
+    return expressions.evaluate(ctx, scope, entry)
 
 
 # ------------------------------------------------------------------------------------ unknown names
 def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str] | None = None) -> None:
-    """The error for a name that means nothing here: declared later, bound elsewhere, or a slip of the pen.
+    """Report a name without a meaning here: declared later, bound elsewhere, or misspelt.
 
-    ``sets`` are the sets visible here, where a set must stand.
+    sets  the sets visible here, if a set must stand here
     """
     if name in ctx.later or name in ctx.symbols:
         if name not in ctx.missing:
@@ -150,10 +152,7 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
     if binder is not None:
         ctx.report(errors.names.not_bound_here(name, ctx.quote(binder), span))
         return
-    if sets is None:
-        candidates = ctx.visible(scope)
-    else:
-        candidates = sets
+    candidates = ctx.visible(scope) if sets is None else sets
     if name in ctx.missing and not nearest(name, candidates):
         return
     ctx.missing.add(name)
@@ -168,27 +167,22 @@ def unknown(ctx: Context, scope: Scope, name: str, span: Span, *, sets: list[str
 
 
 def _too_early(ctx: Context, name: str, span: Span) -> None:
-    """F0202 for a name in its own statement, or before it."""
+    """Report a name used in its own statement, or before it."""
     place = ctx.later.get(name) or ctx.symbols[name].span
-    recursive = any(c[0] == name for c in ctx.calls) or (
-        isinstance(ctx.statement, syntax.DefDecl) and ctx.statement.name == name
-    )
-    if recursive or (
-        isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", None) == name
-    ):
+    declares_it = isinstance(ctx.statement, syntax.Statement) and getattr(ctx.statement, "name", "") == name
+    if declares_it or any(function == name for function, _ in ctx.calls):
         ctx.report(errors.names.uses_itself(name, span))
         return
     ctx.report(errors.names.too_early(name, ctx.line(place), span))
 
 
 def _written_binders(ctx: Context) -> dict[str, syntax.Binder]:
-    """The binders written in the statement that is being checked, by name, the first of each; found
-    once for a statement."""
+    """The first binder of each name in the statement that is being checked; kept for that statement."""
     if ctx.binders is None or ctx.binders[0] is not ctx.statement:
-        found: dict[str, syntax.Binder] = {}
+        first: dict[str, syntax.Binder] = {}
         for binder in binders_in(ctx.statement):
-            found.setdefault(binder.name, binder)
-        ctx.binders = ctx.statement, found
+            first.setdefault(binder.name, binder)
+        ctx.binders = ctx.statement, first
     return ctx.binders[1]
 
 

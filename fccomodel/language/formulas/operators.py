@@ -63,7 +63,7 @@ def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
 
 
 def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
-    """``left op right`` with shapes checked and constants folded."""
+    """``left op right`` with shapes checked and constants folded, or None after an error."""
     name = atoms.operator(op).name
     what = f"what is {VERBS[name]}"
     if not (is_number(ctx, left, what) & is_number(ctx, right, what)):
@@ -86,10 +86,9 @@ def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span)
 
 
 def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
-    """``A @ B`` of vectors and matrices: the last axis of the left with the first of the right."""
-    if not (1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2) or not same_dim(
-        ctx, left.shape[-1], right.shape[0]
-    ):
+    """``A @ B`` of vectors and matrices: the last axis of ``A`` meets the first axis of ``B``."""
+    axes = 1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2
+    if not axes or not same_dim(ctx, left.shape[-1], right.shape[0]):
         ends = described(ctx, left, 30), described(ctx, right, 30)
         ctx.report(errors.shapes.matrix_product(*ends, span, with_scalar=not left.shape or not right.shape))
         return None
@@ -97,7 +96,7 @@ def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr |
 
 
 def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -> ir.Const | None:
-    """The value of an operation on two constants."""
+    """The value of an operation on two constants, or None after an error."""
     x, y = left.value, right.value
     try:
         value = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +17,13 @@ from fccomodel.library import domains as uses
 from fccomodel.library import reductions
 from fccomodel.library.reductions import Reduction
 
+#: What `empty` may be: a group without elements is left out, or an error.
+EMPTY_GROUPS = ("drop", "error")
+
 
 @expressions.evaluates(syntax.Reduce)
 def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
-    """A reduction, with what its domains and its condition ask of its elements."""
+    """A reduction with its binders, their condition and its options, or None after an error."""
     kind = reductions.all()[node.kind]
     options = _options(ctx, scope, node, kind)
     if node.indexing is not None:
@@ -35,26 +37,33 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
         head = bind(ctx, scope, declared, None, at=head_span(node))
         _check_kinds(ctx, node, kind, declared)
     else:
-        return _free(ctx, scope, node, kind, options)
+        return _over_open_draws(ctx, scope, node, kind, options)
     body = expressions.evaluate(ctx, head.scope, node.body)
-    if body is None or head.broken or options is None or not _fits(ctx, node, kind, body):
+    if body is None or head.broken or options is None or not _body_fits(ctx, node, kind, body):
         return None
-    if (
-        kind.option is not None
-        and kind.option.counts
-        and not _enough(ctx, kind, options[kind.option.name], head)
-    ):
-        return None
-    _lint_quotient(ctx, node, head.scope, head.binders, body)
-    _lint_constant(ctx, node, head.binders, body)
-    shape = () if kind.condition else body.shape
+    if kind.option is not None and kind.option.counts:
+        if not _enough_elements(ctx, kind, options[kind.option.name], head):
+            return None
+    _note_quotient(ctx, node, head.binders, body)
+    _note_constant(ctx, node, head.binders, body)
+    return _reduction(node, kind, head.binders, head.condition, body, options)
+
+
+def _reduction(
+    node: syntax.Reduce,
+    kind: Reduction,
+    binders: tuple[ir.Binder, ...],
+    condition: ir.Expr | None,
+    body: ir.Expr,
+    options: dict[str, ir.Expr],
+) -> ir.Reduce:
     return ir.Reduce(
         kind=node.kind,
-        binders=head.binders,
+        binders=binders,
         body=body,
-        condition=head.condition,
+        condition=condition,
         options=options,
-        shape=shape,
+        shape=() if kind.condition else body.shape,
         span=node.span,
     )
 
@@ -62,7 +71,13 @@ def reduce(ctx: Context, scope: Scope, node: syntax.Reduce) -> ir.Expr | None:
 # ------------------------------------------------------------------------------------------ binders
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """Binders made, the scope in which they are visible, and the condition on their elements."""
+    """The head of a reduction or of a family.
+
+    scope      the scope in which its binders are visible
+    binders    the binders, in order
+    condition  the condition on their elements
+    broken     whether there was an error in it
+    """
 
     scope: Scope
     binders: tuple[ir.Binder, ...]
@@ -78,23 +93,23 @@ def bind(
     *,
     at: Span | None = None,
 ) -> Head:
-    """Make binders one after the other, each visible to the next; ``at`` is the place of use of
-    declared indices."""
+    """Make binders in order, each visible to the next and to the condition.
+
+    at  where declared indices are used; None if the binders are written here
+    """
     bound: list[ir.Binder] = []
     conditions: list[ir.Expr | None] = []
     broken = False
     for binder in binders:
         symbol = ctx.symbols.get(binder.name)
         is_index = isinstance(symbol, IndexSymbol) and names.find(ctx, binder.name) is symbol
-        if at is not None:
-            outside = Scope(indices=scope.indices, opened=scope.opened)
-        else:
-            outside = scope
         if at is None:
-            allowed = domains.check_new(ctx, scope, binder) and (
-                not is_index or _restates(ctx, binder, symbol)
-            )
+            outside = scope
+            allowed = domains.check_new(ctx, scope, binder)
+            if allowed and is_index:
+                allowed = _restates(ctx, binder, symbol)
         else:
+            outside = Scope(indices=scope.indices, opened=scope.opened)
             allowed = True
         errors_before = len(ctx.errors)
         domain = domains.domain_of(ctx, outside, binder.domain, binder.kind)
@@ -119,7 +134,7 @@ def bind(
 
 
 def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
-    """True, or an error: a binder takes the name of a declared index and means another."""
+    """Whether a binder with the name of a declared index means that index. Reports an error if not."""
     assert isinstance(symbol, IndexSymbol)
     if symbol.binder == binder:
         return True
@@ -128,7 +143,7 @@ def _restates(ctx: Context, binder: syntax.Binder, symbol: object) -> bool:
 
 
 def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.Binder, ...] | None:
-    """The declared index that ``mean_i`` names."""
+    """The declared index that ``mean_i`` names, or None after an error."""
     name = node.subscript
     assert name is not None
     symbol = names.find(ctx, name)
@@ -145,22 +160,21 @@ def _subscript(ctx: Context, scope: Scope, node: syntax.Reduce) -> tuple[syntax.
 
 def head_span(node: syntax.Reduce) -> Span:
     """The place of ``mean``, or of ``mean_i``."""
-    length = len(node.kind) + (0 if node.subscript is None else 1 + len(node.subscript))
+    length = len(node.kind)
+    if node.subscript is not None:
+        length += len("_") + len(node.subscript)
     return Span(start=node.span.start, end=node.span.start + length)
 
 
 def _check_kinds(
     ctx: Context, node: syntax.Reduce, kind: Reduction, binders: Iterable[syntax.Binder]
 ) -> None:
-    """An error where ``in`` and ``~`` do not fit the reduction."""
+    """Report ``in`` or ``~`` where the reduction takes the other, and a mixture of both."""
     binders = tuple(binders)
     for binder in binders:
         if binder.kind not in kind.binders:
             subscript = node.subscript is not None
-            if subscript:
-                span = head_span(node)
-            else:
-                span = binder.span
+            span = head_span(node) if subscript else binder.span
             written = node.kind, binder.name, binder.kind, ctx.text(binder.domain.span), span
             ctx.report(errors.reductions.iterates_or_draws(*written, instead=kind.twin, subscript=subscript))
             return
@@ -168,8 +182,8 @@ def _check_kinds(
         ctx.report(errors.reductions.iterates_and_draws(node.span))
 
 
-def _enough(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
-    """True, or an error: the largest k of fewer than k elements."""
+def _enough_elements(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
+    """Whether there may be k elements. Reports the largest k of fewer than k."""
     assert kind.option is not None
     sizes = [shapes.count(b.domain) for b in head.binders]
     elements = math.prod(n for n in sizes if n is not None)
@@ -183,56 +197,57 @@ def _enough(ctx: Context, kind: Reduction, k: ir.Expr, head: Head) -> bool:
 def indices_open(
     ctx: Context, scope: Scope, kinds: str = "in ~", *, pending: dict[ir.Binder, ir.Expr | None] | None = None
 ) -> Scope:
-    """The scope with a new binder for each declared index that nothing around this place binds;
-    conditions go to ``pending``."""
+    """The scope with a new binder for each declared index that nothing around this place binds.
+
+    kinds    the indices' kinds: ``in``, ``~``, or both
+    pending  takes the conditions on the new binders; ``ctx.pending`` by default
+    """
     conditions = ctx.pending if pending is None else pending
     for name, symbol in ctx.symbols.items():
-        if (
-            not isinstance(symbol, IndexSymbol)
-            or symbol.binder.kind not in kinds.split()
-            or name in scope.opened
-        ):
+        if not isinstance(symbol, IndexSymbol) or name in scope.opened:
             continue
-        if names.find(ctx, name) is None:
+        written = symbol.binder
+        if written.kind not in kinds.split() or names.find(ctx, name) is None:
             continue
-        domain = domains.domain_of(
-            ctx, Scope(indices=scope.indices, opened=scope.opened), symbol.binder.domain, symbol.binder.kind
-        )
+        outside = Scope(indices=scope.indices, opened=scope.opened)
+        domain = domains.domain_of(ctx, outside, written.domain, written.kind)
         binder = None
         if domain is not None:
-            binder = ir.Binder(name=name, kind=symbol.binder.kind, domain=domain.set, span=symbol.binder.span)
+            binder = ir.Binder(name=name, kind=written.kind, domain=domain.set, span=written.span)
             conditions[binder] = domains.condition_of(ctx, domain, binder)
         scope = scope.with_index(name, binder)
     return scope
 
 
 def needed(expr: ir.Expr, pending: Mapping[ir.Binder, ir.Expr | None]) -> tuple[ir.Binder, ...]:
-    """The open binders that an expression depends on, through the conditions of their sets too, in the
-    order of declaration."""
+    """The open binders that an expression depends on, in the order of declaration.
+
+    It depends on a binder too if the condition or the distribution of another one does.
+    """
     reached: set[ir.Binder] = set()
     unvisited = list(ir.free_binders(expr))
     while unvisited:
         binder = unvisited.pop()
-        if binder in pending and binder not in reached:
-            reached.add(binder)
-            condition = pending[binder]
-            if isinstance(binder.domain, ir.Distribution):
-                args = binder.domain.args
-            else:
-                args = ()
-            for part in (*([] if condition is None else [condition]), *args):
-                unvisited.extend(ir.free_binders(part))
+        if binder not in pending or binder in reached:
+            continue
+        reached.add(binder)
+        condition = pending[binder]
+        if condition is not None:
+            unvisited.extend(ir.free_binders(condition))
+        if isinstance(binder.domain, ir.Distribution):
+            for arg in binder.domain.args:
+                unvisited.extend(ir.free_binders(arg))
     return tuple(b for b in pending if b in reached)
 
 
-def _free(
+def _over_open_draws(
     ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction, options: dict[str, ir.Expr] | None
 ) -> ir.Expr | None:
-    """``E[body]``: draws every declared ``~`` index that is free in the body."""
+    """``E[body]`` draws every declared ``~`` index that is free in the body."""
     pending: dict[ir.Binder, ir.Expr | None] = {}
     inner = indices_open(ctx, scope, "~", pending=pending)
     body = expressions.evaluate(ctx, inner, node.body)
-    if body is None or options is None or not _fits(ctx, node, kind, body):
+    if body is None or options is None or not _body_fits(ctx, node, kind, body):
         return None
     binders = needed(body, pending)
     if not binders:
@@ -240,37 +255,22 @@ def _free(
         ctx.report(errors.reductions.nothing_drawn(ctx.quote(node), node.kind, declared, kind.form))
         return None
     condition = conjunction([pending[b] for b in binders])
-    _lint_quotient(ctx, node, inner, binders, body)
-    shape = () if kind.condition else body.shape
-    return ir.Reduce(
-        kind=node.kind,
-        binders=binders,
-        body=body,
-        condition=condition,
-        options=options,
-        shape=shape,
-        span=node.span,
-    )
+    _note_quotient(ctx, node, binders, body)
+    return _reduction(node, kind, binders, condition, body, options)
 
 
 # ------------------------------------------------------------------------------------------ options
 def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -> dict[str, ir.Expr] | None:
-    """The named options, checked; None after an error."""
+    """The named options, or None after an error."""
     options: dict[str, ir.Expr] = {}
     valid, option = True, kind.option
     for keyword in node.keywords:
-        if (
-            keyword.name == "empty"
-            and isinstance(keyword.value, syntax.Name)
-            and keyword.value.id in ("drop", "error")
-        ):
-            options["empty"] = ir.Label(text=keyword.value.id, span=keyword.value.span)
+        word = keyword.value.id if isinstance(keyword.value, syntax.Name) else ""
+        if keyword.name == "empty" and word in EMPTY_GROUPS:
+            options["empty"] = ir.Label(text=word, span=keyword.value.span)
             continue
         if option is None or keyword.name != option.name:
-            if option is not None:
-                allowed = [option.name, "empty"]
-            else:
-                allowed = ["empty"]
+            allowed = ["empty"] if option is None else [option.name, "empty"]
             ctx.report(
                 errors.reductions.no_such_option(node.kind, keyword.name, allowed, kind.form, keyword.span)
             )
@@ -281,18 +281,19 @@ def _options(ctx: Context, scope: Scope, node: syntax.Reduce, kind: Reduction) -
             valid = False
             continue
         options[keyword.name] = value
-        valid = valid and all(
-            signs.are_defined(ctx, use) for use in uses.of_options(kind, {option.name: value})
-        )
+        demands = uses.of_options(kind, {option.name: value})
+        valid = valid and all(signs.are_defined(ctx, demand) for demand in demands)
     if valid and option is not None and option.name not in options:
         ctx.report(errors.reductions.needs_option(node.kind, option.name, kind.form, head_span(node)))
         valid = False
-    return options if valid else None
+    if not valid:
+        return None
+    return options
 
 
 # --------------------------------------------------------------------------------------------- body
-def _fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> bool:
-    """True, or an error: the body is not what the reduction reduces."""
+def _body_fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> bool:
+    """Whether the reduction takes such a body. Reports an error if not."""
     if kind.condition:
         return comparisons.is_condition(ctx, body, f"the body of `{node.kind}`")
     if not expressions.is_number(ctx, body, f"the body of `{node.kind}`"):
@@ -303,10 +304,8 @@ def _fits(ctx: Context, node: syntax.Reduce, kind: Reduction, body: ir.Expr) -> 
     return True
 
 
-def _lint_quotient(
-    ctx: Context, node: syntax.Reduce, scope: Scope, binders: Sequence[ir.Binder], body: ir.Expr
-) -> None:
-    """A remark on ``E[..] a / b``, which is E(a/b): the ratio of expectations is the common intent."""
+def _note_quotient(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+    """A remark on ``E[..] a / b``, the mean of a quotient, where most mean the quotient of means."""
     source = node.body
     kind = reductions.all()[node.kind]
     if not kind.average or not isinstance(source, syntax.Binary) or source.op not in "*/":
@@ -314,12 +313,9 @@ def _lint_quotient(
     if ctx.source.text[: source.span.start].rstrip().endswith(("(", "[")):
         return
     part: ir.Expr = body
-    while (
-        isinstance(source, syntax.Binary)
-        and source.op in "*/"
-        and isinstance(part, ir.Apply)
-        and part.op in ("mul", "div")
-    ):
+    while isinstance(source, syntax.Binary) and source.op in "*/":
+        if not isinstance(part, ir.Apply) or part.op not in ("mul", "div"):
+            return
         if source.op == "/" and any(b in binders for b in ir.free_binders(part.args[1])):
             top, bottom = ctx.text(source.left.span, 30), ctx.text(source.right.span, 30)
             head = ctx.text(Span(start=node.span.start, end=node.body.span.start), 40)
@@ -328,22 +324,14 @@ def _lint_quotient(
         source, part = source.left, part.args[0]
 
 
-def _lint_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
-    """A remark on a body that none of the binders changes."""
+def _note_constant(ctx: Context, node: syntax.Reduce, binders: Sequence[ir.Binder], body: ir.Expr) -> None:
+    """A remark on a body that depends on none of the binders."""
     if isinstance(body, ir.Const) or reductions.all()[node.kind].total:
         return
-    free = ir.free_binders(body)
-    missing = [
-        b.name
-        for b in binders
-        if b not in free
-        and not any(b in ir.free_binders(a) for a in itertools.chain(*(_args(x) for x in free)))
-    ]
-    if missing and not (len(missing) < len(binders)):
-        ctx.report(errors.reductions.body_without_draw(node.kind, missing, node.span))
-
-
-def _args(binder: ir.Binder) -> tuple[ir.Expr, ...]:
-    if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
-        return binder.domain.args
-    return ()
+    used = set(ir.free_binders(body))
+    for binder in ir.free_binders(body):
+        if isinstance(binder.domain, ir.Distribution | ir.VectorSet):
+            used.update(free for arg in binder.domain.args for free in ir.free_binders(arg))
+    if binders and not used.intersection(binders):
+        draws = [binder.name for binder in binders]
+        ctx.report(errors.reductions.body_without_draw(node.kind, draws, node.span))

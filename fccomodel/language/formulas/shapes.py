@@ -1,8 +1,8 @@
-"""Shapes and sorts of typed expressions: what an expression is, in the user's words, and what fits
-with what."""
+"""Shapes and sorts of typed expressions, and their description in the user's words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fccomodel.core import ir, progressions
@@ -11,10 +11,15 @@ from fccomodel.language.errors.words import Quote
 from fccomodel.language.formulas.context import Context
 from fccomodel.library import atoms
 
+#: Members of a range that the checks list.
+MAX_RANGE_MEMBERS = 1_000_000
+#: Relative difference up to which two members of a set of numbers are the same.
+SAME_MEMBER = 1e-9
+
 
 # -------------------------------------------------------------------------------------------- sizes
 def members(domain: ir.Set) -> tuple[float, ...] | None:
-    """The numbers of a value set whose members are known from the text, else None."""
+    """The numbers of a value set, or None if the text alone does not say them."""
     if not isinstance(domain, ir.ValueSet):
         return None
     if domain.items is not None:
@@ -22,28 +27,39 @@ def members(domain: ir.Set) -> tuple[float, ...] | None:
             return None
         return tuple(i.value for i in domain.items)  # type: ignore[attr-defined]
     low, high, step = domain.low, domain.high, domain.step
-    if (
-        isinstance(low, ir.Const)
-        and isinstance(high, ir.Const)
-        and (step is None or isinstance(step, ir.Const))
-    ):
-        increment = 1.0 if step is None else step.value
-        if increment > 0 and progressions.count(low.value, high.value, increment) <= 1_000_000:
-            return tuple(progressions.numbers(low.value, high.value, increment).tolist())
+    if not isinstance(low, ir.Const) or not isinstance(high, ir.Const):
+        return None
+    if step is None:
+        increment = 1.0
+    elif isinstance(step, ir.Const):
+        increment = step.value
+    else:
+        return None
+    if increment <= 0 or progressions.count(low.value, high.value, increment) > MAX_RANGE_MEMBERS:
+        return None
+    return tuple(progressions.numbers(low.value, high.value, increment).tolist())
+
+
+def place_among(members: Sequence[float], number: float) -> int | None:
+    """The place of a number among others, counted from 0, or None if it is none of them."""
+    for k, member in enumerate(members):
+        if abs(member - number) <= SAME_MEMBER * max(1.0, abs(member)):
+            return k
     return None
 
 
 def member(domain: ir.ValueSet, place: int) -> float:
-    """The number at a place counted from 0, of a list or of a range whose low end and step are constants."""
+    """The number at a place counted from 0; the low end and the step of a range must be constants."""
     numbers = members(domain)
     if numbers is not None:
         return numbers[place]
     assert isinstance(domain.low, ir.Const)
-    return domain.low.value + place * (domain.step.value if isinstance(domain.step, ir.Const) else 1.0)
+    step = domain.step.value if isinstance(domain.step, ir.Const) else 1.0
+    return domain.low.value + place * step
 
 
 def count(domain: ir.Set) -> int | None:
-    """The number of a set's elements where the text alone says it."""
+    """The number of a set's elements, or None if the text alone does not say it."""
     if isinstance(domain, ir.LabelSet):
         if domain.labels is None:
             return None
@@ -55,7 +71,7 @@ def count(domain: ir.Set) -> int | None:
 
 
 def size(ctx: Context, dim: ir.Dim) -> int | None:
-    """The number that a size stands for, where the text alone says it."""
+    """The number that a size stands for, or None if the text alone does not say it."""
     if isinstance(dim, int):
         return dim
     if dim in ctx.sets:
@@ -64,8 +80,10 @@ def size(ctx: Context, dim: ir.Dim) -> int | None:
 
 
 def same_dim(ctx: Context, a: ir.Dim, b: ir.Dim) -> bool:
-    """Equal names or equal numbers; two different names never, a name and a number where the name's
-    number is known."""
+    """Whether two sizes are the same: the same name, or the same number where the text says it.
+
+    Two different names never are the same size.
+    """
     if a == b:
         return True
     if isinstance(a, str) and isinstance(b, str):
@@ -75,20 +93,27 @@ def same_dim(ctx: Context, a: ir.Dim, b: ir.Dim) -> bool:
 
 
 def same_shape(ctx: Context, a: ir.Shape, b: ir.Shape) -> bool:
+    """Whether two shapes have the same sizes."""
     return len(a) == len(b) and all(same_dim(ctx, x, y) for x, y in zip(a, b, strict=True))
 
 
 def broadcast(ctx: Context, a: ir.Shape, b: ir.Shape) -> ir.Shape | None:
-    """The shape of an entrywise operation: equal shapes, or a scalar with anything; None where they do
-    not fit."""
-    if not a or not b:
-        return a or b
-    return a if same_shape(ctx, a, b) else None
+    """The shape of an entrywise operation, or None if the shapes do not fit.
+
+    Equal shapes fit, and a scalar fits with any shape.
+    """
+    if not a:
+        return b
+    if not b or same_shape(ctx, a, b):
+        return a
+    return None
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """An element of ``a`` has the same place in ``b``: the same members, or rows of the table that
-    ``b`` is."""
+    """Whether an element of ``a`` has the same place in ``b``.
+
+    It has if both have the same members, or if ``a`` holds rows of the table ``b``.
+    """
     if a is b:
         return True
     if isinstance(a, ir.ValueSet) and isinstance(b, ir.ValueSet) and a.items is None and b.items is None:
@@ -105,6 +130,7 @@ def same_set(a: ir.Set, b: ir.Set) -> bool:
 
 # -------------------------------------------------------------------------------------------- sorts
 def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
+    """The declared type of a column, or None if it is no column of a table that the user names."""
     domain = node.binder.domain
     if not isinstance(domain, ir.RowSet) or node.name is None or node.name == ir.FAMILY:
         return None
@@ -112,61 +138,45 @@ def column_type(ctx: Context, node: ir.Column) -> ir.ColumnType | None:
 
 
 def sort(ctx: Context, node: ir.Expr) -> str:
-    """``number``, ``truth``, ``label`` or ``row``."""
-    while True:
-        match node:
-            case ir.Apply():
-                atom = atoms.of(node)
-                return "truth" if atom is not None and atom.boolean else "number"
-            case ir.Label():
-                return "label"
-            case ir.Column():
-                kind = column_type(ctx, node)
-                if kind is not None and isinstance(kind.domain, ir.LabelSet):
-                    return "label"
-                return "number"
-            case ir.Element():
-                domain = node.binder.domain
-                if isinstance(domain, ir.RowSet):
-                    return "row"
-                if isinstance(domain, ir.LabelSet):
-                    return "label"
-                return "number"
-            case ir.Param():
-                array = ctx.arrays.get(node.name)
-                if array is not None and isinstance(array.type.domain, ir.LabelSet):
-                    return "label"
-                return "number"
-            case ir.Item():
-                node = node.base
-            case _:
-                return "number"
+    """What a value is: ``number``, ``truth``, ``label`` or ``row``."""
+    while isinstance(node, ir.Item):
+        node = node.base
+    if isinstance(node, ir.Apply):
+        atom = atoms.of(node)
+        return "truth" if atom is not None and atom.boolean else "number"
+    if isinstance(node, ir.Element) and isinstance(node.binder.domain, ir.RowSet):
+        return "row"
+    if isinstance(node, ir.Label) or labels_of(ctx, node) is not None:
+        return "label"
+    return "number"
 
 
 def is_net_parameters(node: ir.Expr) -> bool:
-    """A variable declared by ``params(s)``: all parameters of a net as one vector, whose entries have
-    no names."""
+    """Whether a node is a variable declared by ``params(s)``: all parameters of a net as one vector."""
     return isinstance(node, ir.Var) and len(node.shape) == 1 and str(node.shape[0]).startswith("params(")
 
 
 def labels_of(ctx: Context, node: ir.Expr) -> ir.LabelSet | None:
-    """The label set that a label-valued expression belongs to (None for a label in quotes)."""
+    """The set of a label-valued expression, or None for a label in quotes and for other values."""
     while isinstance(node, ir.Item):
         node = node.base
     domain: ir.Set | None = None
     if isinstance(node, ir.Column):
         kind = column_type(ctx, node)
-        domain = None if kind is None else kind.domain
+        if kind is not None:
+            domain = kind.domain
     elif isinstance(node, ir.Element):
         domain = node.binder.domain
     elif isinstance(node, ir.Param) and node.name in ctx.arrays:
         domain = ctx.arrays[node.name].type.domain
-    return domain if isinstance(domain, ir.LabelSet) else None
+    if isinstance(domain, ir.LabelSet):
+        return domain
+    return None
 
 
 # -------------------------------------------------------------------------------------------- words
 def show(shape: ir.Shape) -> str:
-    """``scalar``, ``vector [d]``, ``matrix [d, 3]``."""
+    """A shape in words: ``scalar``, ``vector [d]``, ``matrix [d, 3]``."""
     if not shape:
         return "scalar"
     name = {1: "vector", 2: "matrix"}.get(len(shape), "array")
@@ -174,7 +184,7 @@ def show(shape: ir.Shape) -> str:
 
 
 def described(ctx: Context, node: ir.Expr, limit: int = 60, *, at: syntax.Node | None = None) -> Quote:
-    """A value as the user wrote it (or as it stands ``at`` another place), with what it is."""
+    """The user's text of a value, or the text ``at`` another place, with what the value is."""
     return replace(ctx.quote(node if at is None else at, limit), what=describe(ctx, node))
 
 
@@ -192,6 +202,5 @@ def describe(ctx: Context, node: ir.Expr) -> str:
         if not node.shape:
             return "a label"
         return f"an array of labels [{', '.join(map(str, node.shape))}]"
-    if not show(node.shape).startswith("array"):
-        return f"a {show(node.shape)}"
-    return f"an {show(node.shape)}"
+    article = "an" if len(node.shape) > 2 else "a"
+    return f"{article} {show(node.shape)}"

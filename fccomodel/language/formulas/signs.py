@@ -1,5 +1,4 @@
-"""Where values lie: enough interval arithmetic to see a logarithm of a negative number before any data
-is read."""
+"""Interval arithmetic on what the text says, to find a logarithm of a negative number before the data."""
 
 from __future__ import annotations
 
@@ -14,17 +13,19 @@ from fccomodel.library import atoms, distributions, domains, sets
 from fccomodel.library.atoms import NONZERO, Interval
 from fccomodel.library.ranges import Ranges, declared
 
+#: All real numbers.
 REALS = Interval()
 
 
 def interval(ctx: Context, expr: ir.Expr) -> Interval:
-    """Where a value (each entry of it) lies, as far as the text says."""
+    """An interval that contains each entry of a value, as far as the text says."""
     if ctx.ranges is None:
         ctx.ranges = Ranges(lambda node: _leaf(ctx, node))
     return ctx.ranges(expr)
 
 
 def _leaf(ctx: Context, node: ir.Expr) -> Interval:
+    """The interval of a node without arguments."""
     match node:
         case ir.Param():
             return _param(ctx, node)
@@ -34,7 +35,9 @@ def _leaf(ctx: Context, node: ir.Expr) -> Interval:
             return _draw(ctx, node.binder.domain)
         case ir.Column():
             kind = shapes.column_type(ctx, node)
-            return _values(None if kind is None else kind.domain)
+            if kind is None:
+                return REALS
+            return _values(kind.domain)
         case ir.Element(binder=binder) if isinstance(binder.domain, ir.VectorSet):
             return _vector_set(ctx, binder.domain)
         case ir.Element(binder=binder):
@@ -52,16 +55,17 @@ def _param(ctx: Context, node: ir.Param) -> Interval:
 
 
 def _variable(ctx: Context, node: ir.Var) -> Interval:
-    variable = ctx.variables.get(node.name)
     low, high = -inf, inf
-    for vectors in variable.sets if variable is not None else ():
-        entries = _vector_set(ctx, vectors)
-        low, high = max(low, entries.lo), min(high, entries.hi)
+    variable = ctx.variables.get(node.name)
+    if variable is not None:
+        for vectors in variable.sets:
+            entries = _vector_set(ctx, vectors)
+            low, high = max(low, entries.lo), min(high, entries.hi)
     return Interval(low, high)
 
 
 def _vector_set(ctx: Context, vectors: ir.VectorSet) -> Interval:
-    """Where each entry lies."""
+    """An interval that contains each entry of the vectors of a simple set."""
     return sets.all()[vectors.family].entries(*(interval(ctx, a) for a in vectors.args))
 
 
@@ -75,15 +79,21 @@ def _values(domain: ir.Set | None) -> Interval:
 
 
 def _draw(ctx: Context, domain: ir.Set) -> Interval:
-    if not isinstance(domain, ir.Distribution) or (known := distributions.get(domain.family)) is None:
+    if not isinstance(domain, ir.Distribution):
+        return REALS
+    known = distributions.get(domain.family)
+    if known is None:
         return REALS
     return known.range(*(interval(ctx, a) for a in domain.args))
 
 
 # ------------------------------------------------------------------------------------------- checks
 def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> bool:
-    """True, or an error: division by 0, a fractional power of what is negative, an exponent that
-    depends on a variable."""
+    """Whether an operation may be defined.
+
+    Reports a division by 0, a fractional power of a negative number, and an exponent that depends on
+    a variable.
+    """
     if op == "pow" and ir.variables_of(right):
         ctx.report(errors.values.exponent_on_variable(ctx.quote(right)))
         return False
@@ -91,14 +101,18 @@ def operation_is_defined(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, s
 
 
 def in_domain(ctx: Context, name: str, args: tuple[ir.Expr, ...], span: Span) -> bool:
-    """True, or an error where an argument of a function lies wholly outside of its domain."""
+    """Whether the arguments of a function may lie in its domain. Reports an argument that cannot."""
     atom = atoms.get(name)
-    return atom is None or are_defined(ctx, domains.of_atom(atom, args), span)
+    if atom is None:
+        return True
+    return are_defined(ctx, domains.of_atom(atom, args), span)
 
 
 def are_defined(ctx: Context, use: domains.Use | None, span: Span | None = None) -> bool:
-    """True, or an error where no value that the arguments can have is what is asked of them; ``span``:
-    of the whole."""
+    """Whether the arguments may have values that a function, a set or a reduction allows.
+
+    Reports an argument none of whose possible values is allowed; ``span`` is the place of the whole.
+    """
     if use is None or not use.asks.limited:
         return True
     where = [interval(ctx, a) for a in use.args]
