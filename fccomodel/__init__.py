@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         compile,
         evaluate,
         load,
+        numbered,
     )
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "compile",
     "evaluate",
     "load",
+    "numbered",
 ]
 
 #: Estimators of scikit-learn, which need that package.

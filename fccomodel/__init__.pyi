@@ -45,6 +45,7 @@ from fccomodel.app.python.session import (
     compile as compile,
     evaluate as evaluate,
     load as load,
+    numbered as numbered,
 )
 from fccomodel.core.diagnostics import (
     Diagnostic as Diagnostic,

@@ -42,12 +42,8 @@ def theory(k: Constants, squares: bool = False) -> dict[str, float]:
         bounds = [k.B1 / (2 * k.n), 1 / 2, k.eps / noise if noise else 1.0]
         if not rough:
             bounds += [k.mu / (k.L_g * k.C_f)]
-        else:
-            bounds += []
         if k.C_g * k.L_f:
             bounds += [sqrt(k.mu * k.B1 / (k.C_g**2 * k.L_f * k.n))]
-        else:
-            bounds += []
         away, start = min(bounds), (k.mu + k.L_f * k.C_g**2) * k.diameter**2 / 2
         tau = (k.B1 / (k.n * away) - 1) / (curvature if squares else 1.0)
         values = {"theta": 1 - away, "tau": tau, "eta": away / (k.mu * (1 - away)), "lam": 1.0}

@@ -70,8 +70,6 @@ def theory(k: Constants) -> dict[str, float]:
             sqrt(beta * k.B1 / (432 * k.n)) / (L * k.C_g),
             k.B1 / k.n * sqrt(gamma / 162) / (L * k.C_g),
         ]
-    else:
-        bounds += []
     eta = min(bounds)
     start = k.delta0 / eta + k.spread * k.eps / beta + 2 * L**2 * k.n * k.sigma**2 * k.eps / (gamma * k.B1)
     return {"beta": beta, "gamma": gamma, "eta": eta, "iterations": 4 * start / k.eps**2}

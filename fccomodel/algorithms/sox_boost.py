@@ -51,15 +51,11 @@ def theory(k: Constants) -> dict[str, float]:
     bounds = [3 * k.B1 * C_4 / (50 * k.n), 2 * C_4 / 7]
     if k.spread:
         bounds += [mu * C_4 * eps_1 / (12 * k.spread), eps_1 / (120 * k.spread)]
-    else:
-        bounds += []
     if C_3:
         bounds += [
             mu * C_4 * k.B1 * k.B2 * eps_1 / (20 * k.n * C_3),
             k.B1 * k.B2 * C_4 * eps_1 / (200 * k.n * C_3),
         ]
-    else:
-        bounds += []
     eta = min(bounds)
     beta = eta / C_4
     gamma = min(10 * k.n * beta / (3 * k.B1), 1 / 5)

@@ -19,8 +19,6 @@ def theory(k: Constants) -> dict[str, float]:
     eta = min(k.B1 * k.eps / (9 * k.n * C), k.eps / (9 * (k.C_f * k.C_g) ** 2))
     if k.spread:
         eta = min(eta, k.eps / (9 * k.spread))
-    else:
-        eta = eta
     tau = max(
         9 * k.L_f * k.sigma**2 / (k.B2 * k.eps),
         9 * k.B1 / (k.n * k.B2 * k.eps),

@@ -355,8 +355,6 @@ def _product(left: Any, right: Any) -> Affine:
     product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
     if left.dim() == 1:
         product = product.squeeze(-2)
-    else:
-        product = product
     if right.dim() == 1:
         return product.squeeze(-1)
     return product

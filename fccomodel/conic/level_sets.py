@@ -164,8 +164,6 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
         # roots and logarithms
         if math.isnan(function(low)):
             low = max(low, 0.0)
-        else:
-            low = low
     while high < where.hi and high < MOST and under(high):
         high *= LARGEST
     high = min(high, where.hi)

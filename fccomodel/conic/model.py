@@ -244,8 +244,6 @@ class Walk(Evaluator):
         value = first @ second
         if len(v.event) == 1:
             value = value.squeeze(-1)
-        else:
-            value = value
         return Named(value.squeeze(-2 if len(v.event) > 1 else -1) if len(u.event) == 1 else value, axes)
 
     def dot(self, u: Named, v: Named) -> Named:

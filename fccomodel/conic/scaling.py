@@ -127,12 +127,8 @@ def _balanced(
         count = len(numbers)
         if rows is None:
             rows = sparse.csr_matrix((count, k))
-        else:
-            rows = rows
         if columns is None:
             columns = sparse.csr_matrix((count, n))
-        else:
-            columns = columns
         both = sparse.csr_matrix(np.tile([side, cost], (count, 1)))
         matrices.append(sparse.hstack([rows, columns, both]) * weight)
         logarithms.append(-np.log2(np.abs(numbers)) * weight)

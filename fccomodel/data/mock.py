@@ -67,7 +67,7 @@ def _inside(parameter: ir.Parameter) -> float:
 
 def _samplers(problem: ir.Problem) -> dict[str, ir.Shape]:
     """The distributions that Python has to bring, each with the shape of a draw."""
-    binders = (b for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) for b in node.binders)
+    binders = (b for node in problem.expressions(ir.Reduce) for b in node.binders)
     drawn = (b.domain for b in binders if isinstance(b.domain, ir.Distribution))
     return {domain.family: domain.shape for domain in drawn if domain.sampler}
 

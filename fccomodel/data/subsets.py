@@ -17,7 +17,7 @@ from fccomodel.data.bound import Bound, BoundTable
 
 def averaged(problem: ir.Problem) -> list[str]:
     """The tables whose rows some expectation, sum or extreme ranges over, in alphabetical order."""
-    reduces = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    reduces = problem.expressions(ir.Reduce)
     return sorted(
         {b.domain.table for node in reduces for b in node.binders if isinstance(b.domain, ir.RowSet)}
     )
@@ -30,8 +30,6 @@ def strata(bound: Bound, table: BoundTable) -> np.ndarray:
     keys = [table.columns[name] for name, kind in kinds.items() if kind.domain is not None and not kind.shape]
     if ir.FAMILY in table.columns:
         keys += [table.columns[ir.FAMILY]]
-    else:
-        keys += []
     if keys:
         return np.unique(np.stack(keys, axis=1), axis=0, return_inverse=True)[1].ravel()
     return np.zeros(table.n, np.int64)
@@ -79,8 +77,6 @@ def held(
     rng = np.random.default_rng(seed)
     if members is None:
         members = kinds(bound)
-    else:
-        members = members
     return {name: _held(of_rows, share, rng) for name, of_rows in members.items()}
 
 

@@ -1,8 +1,8 @@
-"""Text to abstract syntax. Every syntax error of a file is found in one pass."""
+"""Text to abstract syntax; one pass finds every syntax error of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,24 +12,23 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import Source, Span
-from fccomodel.language import characters, errors, lexer, mistakes, syntax
+from fccomodel.language import characters, errors, lexer, mistakes, statements, syntax
 from fccomodel.language.lexer import grammar_text
-from fccomodel.language.statements import STARTS, Piece, split
+from fccomodel.language.splitter import Piece, split
 from fccomodel.language.tree import Refusal, build
 
 __all__ = ["declared_indices", "grammar_text", "parse"]
 
-#: A model file's length in characters, and one statement's in words: the text is mathematics, data
-#: are bound to it.
+#: Characters of a model file.
 MAX_CHARACTERS = 1_000_000
+#: Words of a statement.
 MAX_WORDS = 50_000
 #: Errors reported at once.
 MAX_ERRORS = 30
 
 
 def parse(source: Source) -> syntax.Model:
-    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the
-    text."""
+    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors in order."""
     text = source.text
     refused = characters.unreadable(text, MAX_CHARACTERS)
     if refused is not None:
@@ -38,7 +37,7 @@ def parse(source: Source) -> syntax.Model:
     diagnostics = characters.all_junk(words, MAX_ERRORS)
     pieces, faults = split(words, text, max_errors=MAX_ERRORS)
     diagnostics += faults
-    statements: list[syntax.Statement] = []
+    parsed: list[syntax.Statement] = []
     indices = declared_indices(pieces)
     constrained = False
     waiting = pieces[::-1]
@@ -48,7 +47,7 @@ def parse(source: Source) -> syntax.Model:
         if piece.broken:
             continue
         try:
-            statements.append(_statement(piece, constrained, indices))
+            parsed.append(_statement(piece, constrained, indices))
         except Refusal as refusal:
             diagnostics.append(refusal.diagnostic)
             if refusal.rest is not None:
@@ -56,16 +55,16 @@ def parse(source: Source) -> syntax.Model:
         else:
             if not piece.closed:
                 diagnostics.append(mistakes.not_closed(piece))
-    diagnostics += mistakes.order(statements) + mistakes.subscripts(statements, indices)
+    diagnostics += mistakes.order(parsed) + mistakes.subscripts(parsed, indices)
     if not words:
         diagnostics.append(errors.text.no_statement(comments=bool(text.strip())))
     if diagnostics:
         raise FccoError(_sorted(diagnostics), source)
-    return syntax.Model(statements=tuple(statements), span=Span(start=0, end=len(text)))
+    return syntax.Model(statements=tuple(parsed), span=Span(start=0, end=len(text)))
 
 
 def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """In the order of the text, cut off at ``MAX_ERRORS``, with a last error that says so."""
+    """Errors in the order of the text; after ``MAX_ERRORS`` of them, one that says that there are more."""
     diagnostics = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
     if len(diagnostics) < MAX_ERRORS:
         return diagnostics
@@ -73,8 +72,7 @@ def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
-    """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript
-    in `mean_i`."""
+    """The names that ``index i in P, j ~ N;`` declares anywhere in the file: the subscripts of ``mean_i``."""
     return frozenset(
         str(word)
         for piece in pieces
@@ -85,17 +83,13 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
 
 
 def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> syntax.Statement:
-    """One statement's node; raises ``Refusal``."""
+    """The node of one statement; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
-    labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
-    begins = words[0].type in STARTS and not labelled
-    declares = (
-        len(words) > 1
-        and words[0].type == words[1].type == "NAME"
-        and lexer.subscript(words[0]) not in indices
-    )
+    begins = _begins_with_its_word(words, constrained)
+    two_names = len(words) > 1 and words[0].type == words[1].type == "NAME"
+    declares = two_names and lexer.subscript(words[0]) not in indices
     if not begins and (declares or not constrained):
         raise Refusal(mistakes.unknown_statement(words, constrained))
     parser = lexer.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
@@ -112,12 +106,20 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
         diagnostic = mistakes.unexpected(words, k, acceptable)
         missing = diagnostic.code == errors.statements.SEMICOLON.id and "$END" in acceptable
         raise Refusal(diagnostic, rest=k if missing else None) from None
-    return build(tree)
+    return build(tree, statements.rules())
+
+
+def _begins_with_its_word(words: Sequence[Token], constrained: bool) -> bool:
+    """Whether the first word says which statement this is, and is not the label of a constraint."""
+    labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
+    return words[0].type in statements.by_token() and not labelled
 
 
 def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:
-    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if
-    ``i`` is an index."""
+    """A word as its place reads it.
+
+    It is a name where only a name can stand; ``mean_i`` is a reduction if ``i`` is a declared index.
+    """
     kind = word.type
     if kind == "NAME":
         if "SUBRED" in choices and lexer.subscript(word) in indices:
@@ -128,9 +130,12 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
 
 
 def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
-    """Types of the words that the parser would shift in the states ``before``: its table lists more,
-    shared between states."""
-    table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
+    """The types of the words that the parser would shift in the states ``before``.
+
+    Its table lists more, since states share entries.
+    """
+    conf = parser.parser_state.parse_conf
+    table, end = conf.parse_table.states, conf.end_state
     shiftable: set[str] = set()
     for kind in filter(str.isupper, table[before[-1]]):
         states = list(before)

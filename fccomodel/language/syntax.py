@@ -1,4 +1,4 @@
-"""The abstract syntax of a model file: frozen records, one per grammar rule; no meaning yet."""
+"""The abstract syntax of formulas, and of what statements share: frozen records without a meaning yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A piece of syntax and its place; two nodes are equal when they read the same, wherever they stand."""
+    """A piece of syntax and its place; two nodes are equal if they read the same, wherever they stand."""
 
     span: Span = field(compare=False, repr=False)
 
@@ -29,11 +29,15 @@ class Number(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class String(Expr):
+    """A text in quotes."""
+
     value: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Name(Expr):
+    """A name."""
+
     id: str
 
 
@@ -56,8 +60,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Expr):
-    """A chain ``operands[0] ops[0] operands[1] ops[1] ...``; ops from ``<= >= == != < > =`` (``=`` is
-    refused later)."""
+    """A chain ``operands[0] ops[0] operands[1] ...`` of ``<= >= == != < >``."""
 
     operands: tuple[Expr, ...]
     ops: tuple[str, ...]
@@ -98,8 +101,10 @@ class Keyword(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Expr):
-    """``func(args; more)``: a ``;`` separates like a comma, and ``semicolon`` is the number of
-    arguments before it."""
+    """``func(args; more, name = value)``: a ``;`` separates like a comma.
+
+    semicolon  the number of arguments before the ``;``, or None without one
+    """
 
     func: str
     args: tuple[Expr, ...] = ()
@@ -140,10 +145,7 @@ class SetComprehension(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Reduce(Expr):
-    """``kind(keywords)[indexing] body``.
-
-    ``subscript`` holds the ``i`` of ``mean_i body``; with neither indexing nor subscript it is ``E[body]``.
-    """
+    """``kind(keywords)[indexing] body``, ``mean_i body`` (``subscript``), or ``E[body]`` without either."""
 
     kind: str
     body: Expr
@@ -154,7 +156,7 @@ class Reduce(Expr):
 
 # --------------------------------------------------------------------------------------- statements
 class Statement(Node):
-    """Base of statements."""
+    """Base of statements, each of which has a file in ``language/statements``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,127 +182,6 @@ class Bound(Node):
 
     op: str
     value: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class ModelDecl(Statement):
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Include(Statement):
-    path: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class DimDecl(Statement):
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SetDecl(Statement):
-    name: str
-    family: Indexing | None = None
-    value: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexDecl(Statement):
-    """``index i in P, j ~ N;``."""
-
-    binders: tuple[Binder, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataDecl(Statement):
-    """``data D : table(...)`` (``fields``), or ``data c : real[A]`` (``type``)."""
-
-    name: str
-    family: Indexing | None = None
-    fields: tuple[FieldDecl, ...] | None = None
-    type: TypeExpr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParamDecl(Statement):
-    name: str
-    shape: tuple[Expr, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    default: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConstDecl(Statement):
-    name: str
-    value: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class NetDecl(Statement):
-    """``net s : real[d] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or a Call."""
-
-    name: str
-    input: TypeExpr
-    output: TypeExpr
-    assume: tuple[Expr, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class VarDecl(Statement):
-    """``var w[d] >= 0, in simplex(A);`` or ``var w = params(s);``."""
-
-    name: str
-    shape: tuple[Expr, ...] = ()
-    bounds: tuple[Bound, ...] = ()
-    value: Expr | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class DefDecl(Statement):
-    """``def name(params) = body;``."""
-
-    name: str
-    params: tuple[str, ...]
-    body: Expr
-
-
-@dataclass(frozen=True, kw_only=True)
-class LetDecl(Statement):
-    name: str
-    value: Expr
-    family: Indexing | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Objective(Statement):
-    """``sense`` is ``minimize`` or ``maximize``."""
-
-    sense: str
-    body: Expr
-    label: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class SubjectTo(Statement):
-    """The keyword between objective and constraints (``subject to`` or ``s.t.``); it ends no statement
-    of its own."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Constraint(Statement):
-    """``label[family]: relation with options;``; an unlabelled one has ``label`` None."""
-
-    relation: Expr
-    label: str | None = None
-    family: Indexing | None = None
-    options: tuple[Keyword, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options(Statement):
-    """``options { algorithm = sonex; ... }``; keyword names may be dotted."""
-
-    items: tuple[Keyword, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -270,7 +270,7 @@ def outer_words(original: ir.Expr) -> str:
 
 def refuse_steps(problem: ir.Problem) -> None:
     """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
-    if varying := [node for node in ir.walk(*problem.roots) if _step(node) and ir.variables_of(node)]:
+    if varying := [node for node in problem.expressions() if _step(node) and ir.variables_of(node)]:
         refuse(*(errors.step_function(problem, node) for node in varying), source=problem.source)
 
 

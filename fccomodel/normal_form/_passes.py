@@ -20,7 +20,7 @@ def without_pairs(
     """The reductions that a full pass takes without their pairs, and the maps that it takes once for
     each row: text, how, and what the pass costs."""
     separation = Separation(constant)
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if not isinstance(node, ir.Reduce):
             continue
         tables = [b for b in (*node.binders, *ir.free_binders(node)) if isinstance(b.domain, ir.RowSet)]
@@ -38,7 +38,7 @@ def without_pairs(
 def in_one_order(problem: ir.Problem) -> Iterator[tuple[str, str, str]]:
     """The means of tails that are a tail of means."""
     facts = identities.known(problem)
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if isinstance(node, ir.Reduce) and comonotone_tails.apply(node, facts) is not None:
             inner = node.body
             assert isinstance(inner, ir.Reduce)
@@ -55,7 +55,7 @@ def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, s
     """The linear maps of sums of rows that are taken term by term, and the squared distances by norms
     and products."""
     rows, seen = distributed.of(bound), set[str]()
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if rows.form(node) is not None or rows.sides(node) is not None:
             text = problem.text(node)
         else:

@@ -60,21 +60,21 @@ class Compiled:
         """Sixteen hexadecimal digits that change when the mathematics does: comments, layout, the
         spelling of numbers and options do not count."""
         from fccomodel.language.rewriting import canonical
+        from fccomodel.language.statements.options import Options
 
-        kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, syntax.Options)]
+        kept = [repr(canonical(s)) for s in self.statements if not isinstance(s, Options)]
         return hashlib.sha256("\n".join(kept).encode()).hexdigest()[:16]
 
     @property
     def text(self) -> str:
         """The model as one file: its own text, or where it includes others, the text of all statements."""
+        from fccomodel.language import statements as kinds
+
         statements, whole = self.statements, self.problem.source.text
         if statements == self.model.statements:
             return self.source.text
         shown = (whole[s.span.start : s.span.end].rstrip("; \n") for s in statements)
-        open_ended = (syntax.SubjectTo, syntax.Options)
-        return "".join(
-            f"{t}{'' if isinstance(s, open_ended) else ';'}\n" for t, s in zip(shown, statements, strict=True)
-        )
+        return "".join(f"{t}{kinds.of(s).ends}\n" for t, s in zip(shown, statements, strict=True))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -50,8 +50,6 @@ def added(
         said.append(f"steps: Adam-type; {record.adaptive or 'the theorem is about momentum'}")
     if schedule in SIZES:
         said += [SIZES[schedule]]
-    else:
-        said += []
     if schedule != "theory" and record.estimator is not None and value(settled, "gamma_prime") == 0:
         said.append(
             "estimates: moving averages, where the theorem adds differences of values at two iterates "
@@ -59,8 +57,6 @@ def added(
         )
     if schedule != "theory":
         said += record.practice
-    else:
-        said += ()
     said += _endings(chosen, settled, convex)
     return (
         *said,

@@ -9,6 +9,7 @@ from fccomodel.program.graph import Graph
 from fccomodel.program.operations.base import Pull, Val, in_order
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.estimates import track
+from fccomodel.program.operations.given import given_scores
 from fccomodel.program.operations.sources import variable
 
 
@@ -20,7 +21,7 @@ def previous(graph: Graph, val: Val) -> Val:
         if not v.varying or v.op is track:
             return v
         if v.id not in made:
-            attrs = {**v.attrs, "previous": True} if v.op is variable else v.attrs
+            attrs = {**v.attrs, "previous": True} if v.op in (variable, given_scores) else v.attrs
             made[v.id] = graph.make(v.op, [remake(a) for a in v.args], **attrs)
         return made[v.id]
 

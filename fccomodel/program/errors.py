@@ -3,7 +3,7 @@ runs that find nothing, checkpoints that are of no use, and backends that cannot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import Code, Diagnostic
@@ -15,6 +15,7 @@ from fccomodel.library import distributions, reductions
 NOT_EMITTED = Code("F0608", "not emitted")
 EMPTY_SET = Code("F0609", "empty set of a variable")
 NOT_SHARED = Code("F0616", "not over ranks")
+CRITERION = Code("F0826", "criterion")
 
 
 # ----------------------------------------------------------------------------- parts without a text
@@ -150,4 +151,104 @@ def memory_foreseen(needed: float, left: float, largest: float, of: str, span: S
         fix="Use fewer rows, or a condition by equal keys (`j.g == i.g`) or an order; means are taken "
         "block by block, tails and "
         "products over pairs are not.",
+    )
+
+
+# ---------------------------------------------------------------------------- one's own training loop
+def criterion_without_net() -> Diagnostic:
+    """A criterion is a loss of scores: outputs of a net."""
+    return CRITERION.error(
+        "this model has no net, so there is no criterion",
+        reason="A criterion takes the outputs of a net for the rows of a batch.",
+        fix="Declare one, `net s : real[d] -> real; var w = params(s);`, or use problem.solve().",
+    )
+
+
+def net_of_no_column(node: ir.NetCall) -> Diagnostic:
+    """The scores of a batch are one for each of its rows."""
+    return CRITERION.error(
+        f"the net `{node.net}` is not applied to a column of one row",
+        span=node.span,
+        reason="A criterion is handed one output of the net for each row of the batch.",
+        fix=f"Bind what the net takes as a column, and write `{node.net}({node.params.name}; z.x)`; or use "
+        "problem.solve().",
+    )
+
+
+def all_rows_of_a_batch(binder: ir.Binder) -> Diagnostic:
+    """A step has the rows of its batch alone."""
+    return CRITERION.error(
+        f"`{binder.name}` goes through all rows of a table in every step",
+        span=binder.span,
+        reason="A batch has some rows; a maximum, or a family of constraints, over rows needs all of them.",
+        fix="Take a mean over rows (`E`, `cvar`), or a family over groups of rows.",
+    )
+
+
+def weights_outside(nets: Sequence[str]) -> Diagnostic:
+    """The weights of a net belong to the optimizer of the loop."""
+    names = ", ".join(f"`{name}`" for name in nets)
+    return CRITERION.error(
+        f"the model uses the weights {names} of a net outside of it",
+        reason="In a loop of your own the optimizer has these weights; a criterion has scores alone.",
+        fix="Take the term out of the model and use the optimizer's weight decay; or use problem.solve().",
+    )
+
+
+def criterion_algorithm(name: str, known: Sequence[str]) -> Diagnostic:
+    """Steps by somebody else's optimizer have estimates block by block."""
+    return CRITERION.error(
+        f"{name} has no criterion",
+        reason="Its estimates depend on its own steps, or on all rows at once.",
+        fix=f"Use one of {', '.join(known)}.",
+    )
+
+
+def criterion_scores(given: Sequence[str], nets: Sequence[str]) -> Diagnostic:
+    """Scores are given under the names of the model's nets."""
+    unknown = [name for name in given if name not in nets]
+    words = ", ".join(f"`{name}`" for name in unknown or [n for n in nets if n not in given])
+    return CRITERION.error(
+        f"the model has no net {words}" if unknown else f"the scores of {words} are missing",
+        reason=f"Its nets are {', '.join(f'`{name}`' for name in nets)}.",
+        fix=f"Call criterion(rows, {', '.join(f'{name}=scores' for name in nets)}).",
+    )
+
+
+def criterion_inputs(net: str, expected: Sequence[str]) -> Diagnostic:
+    """A net on several columns has scores for each."""
+    shown = ", ".join(f'"{name}": ...' for name in expected)
+    return CRITERION.error(
+        f"the net `{net}` is applied to several columns: {', '.join(expected)}",
+        reason="Each has scores of its own.",
+        fix=f"Give a mapping: criterion(rows, {net}={{{shown}}}).",
+    )
+
+
+def criterion_shape(net: str, shape: Sequence[int], expected: Sequence[int]) -> Diagnostic:
+    """There is one score for each row of the batch."""
+    return CRITERION.error(
+        f"the scores of `{net}` have shape {tuple(shape)}, not {tuple(expected)}",
+        reason="A criterion takes one output of the net for each row, in the order of the rows.",
+        fix="Compute the scores on the same batch as the row numbers, without averaging or dropping rows.",
+    )
+
+
+def criterion_rows(table: str, row: int, known: int) -> Diagnostic:
+    """Rows are numbers of the bound table."""
+    return CRITERION.error(
+        f"row {row} is not in the table `{table}`, which has {known:,} rows",
+        reason="Rows are counted from 0, in the order of the source that was bound; rows that `where` or "
+        "`missing` left out have no estimates.",
+        fix="Draw batches by criterion.sampler(), and number the dataset by fc.numbered(dataset).",
+    )
+
+
+def criterion_tables(tables: Sequence[str]) -> Diagnostic:
+    """Each table that the model samples has rows in a batch."""
+    shown = ", ".join(f'"{name}": rows' for name in tables)
+    return CRITERION.error(
+        f"the model draws rows of {', '.join(f'`{name}`' for name in tables)}",
+        reason="A batch has rows of each.",
+        fix=f"Give a mapping: criterion({{{shown}}}, ...).",
     )

@@ -527,8 +527,8 @@ def cancelling(system: System, lost: float) -> Iterator[str]:
         return
     columns = {
         (n.binder.domain.table, n.name)
-        for n in ir.walk(*system.problem.roots)
-        if isinstance(n, ir.Column) and n.name is not None and isinstance(n.binder.domain, ir.RowSet)
+        for n in system.problem.expressions(ir.Column)
+        if n.name is not None and isinstance(n.binder.domain, ir.RowSet)
     }
     sizes = {(t, c): float(np.abs(system.bound.tables[t].columns[c]).max(initial=0.0)) for t, c in columns}
     table, column = max(sizes, key=lambda key: sizes[key], default=("", ""))
@@ -574,11 +574,7 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
 
 def _below_roots(system: System) -> Iterator[str]:
     """Roots of nearly 0, which have no gradient there."""
-    roots = (
-        n
-        for n in ir.walk(*system.problem.roots)
-        if isinstance(n, ir.Apply) and n.op == "sqrt" and not n.shape
-    )
+    roots = (n for n in system.problem.expressions(ir.Apply) if n.op == "sqrt" and not n.shape)
     weighed = {id(record.kink.node) for record in system.records}
     for node in roots:
         if not ir.variables_of(node) or ir.free_binders(node) or id(node) in weighed:

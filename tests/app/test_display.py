@@ -1,9 +1,10 @@
-"""Reports and progress, on records made by hand."""
+"""Reports and progress: a tiny model's report with some entries replaced, and progress made by hand."""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import io
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,33 +14,31 @@ from rich.console import Console
 import fccomodel
 from fccomodel.app.shown import display
 from fccomodel.app.shown.display._variables import variable_lines
+from fccomodel.execution.run import Progress
 from fccomodel.report import Row, report
 
 
+@functools.cache
+def tiny_report():
+    """The report of a model whose optimum is the origin."""
+    bound = fccomodel.compile("var x[2]; minimize cost: sumsq(x);").bind().bound
+    return report(bound, {"x": np.zeros(2)})
+
+
 def made_report(constraints, **changes):
-    fields = {
-        "objective": 0.25,
-        "stationarity": 2e-4,
-        "feasibility": 0.0,
-        "complementarity": 1e-6,
-        "verdict": "good",
-        "notes": (),
-        "advice": "",
-        "own": None,
-        "exact": True,
-        "gap": None,
-        "qualification": None,
-        "sensitivity": None,
-    }
+    """That report with these constraints, each given as the fields of a ``Row``."""
     rows = {label: Row(*row) for label, row in constraints.items()}
-    return SimpleNamespace(constraints=rows, **(fields | changes))
+    changes = {"objective": 0.25, "stationarity": 2e-4, "verdict": "good", "notes": (), "gap": None} | changes
+    return dataclasses.replace(tiny_report(), constraints=rows, **changes)
 
 
-def made_problem(kinds=()):
-    objective = SimpleNamespace(sense="minimize", label="cost", expr=None)
-    return SimpleNamespace(
-        objective=objective, constraints=[SimpleNamespace(label=n, kind=k) for n, k in kinds]
-    )
+@functools.cache
+def made_problem(*kinds):
+    """A model with a constraint of each label and kind."""
+    relations = {"le": "<=", "eq": "=="}
+    stated = " ".join(f"{label}: x[1] {relations[kind]} 1;" for label, kind in kinds)
+    subject = f"subject to {stated}" if stated else ""
+    return fccomodel.compile(f"var x[2]; minimize cost: sumsq(x); {subject}").bind().bound.problem
 
 
 def shown(found, problem, **how) -> str:
@@ -50,7 +49,7 @@ def shown(found, problem, **how) -> str:
 
 def test_a_report_fits_eighty_columns_and_says_everything():
     row = (-1e-3, 2.5, 2.5e-3, 0.499, "<=", 0.5)
-    text = shown(made_report({"misses": row}, notes=("a long note " * 20,)), made_problem([("misses", "le")]))
+    text = shown(made_report({"misses": row}, notes=("a long note " * 20,)), made_problem(("misses", "le")))
     assert max(map(len, text.splitlines())) <= display.WIDTH
     for word in (
         "minimize",
@@ -83,14 +82,14 @@ def test_the_solvers_own_multipliers_and_advice_are_shown():
     ("kind", "value", "mark"), [("le", -5.0, "✓"), ("le", 0.1, "✗"), ("eq", -0.1, "✗"), ("eq", 1e-4, "✓")]
 )
 def test_the_mark_of_a_constraint(kind, value, mark):
-    assert mark in shown(made_report({"c": (value, 0.0, 0.0)}), made_problem([("c", kind)]))
+    assert mark in shown(made_report({"c": (value, 0.0, 0.0)}), made_problem(("c", kind)))
 
 
 def test_many_constraints_fold_to_the_worst_of_each_family():
     rows = {f"a[{k}]": (k / 100, 0.0, 0.0) for k in range(30)} | {
         f"b[{k}]": (-1.0, 0.0, 0.0) for k in range(30)
     }
-    text = shown(made_report(rows), made_problem([("a", "le"), ("b", "le")]))
+    text = shown(made_report(rows), made_problem(("a", "le"), ("b", "le")))
     assert "a[29]" in text and "a[3]" not in text
     assert "24 more a, at most" in text and "+2.3e-01" in text
     assert len(text.splitlines()) < 25
@@ -147,9 +146,10 @@ def step(**changes):
         "violation": 1e-3,
         "kkt": None,
         "kkt_error": None,
+        "steps_per_second": 900.0,
+        "seconds_left": 30.0,
     }
-    fields |= {"steps_per_second": 900.0, "seconds_left": 30.0, "message": "", "passes": None}
-    return SimpleNamespace(**(fields | changes))
+    return Progress(**(fields | changes))
 
 
 def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch):
@@ -239,7 +239,7 @@ def test_sides_of_constraints_as_written(text):
 def test_a_report_in_a_notebook_is_a_text(monkeypatch):
     """rich would show it as a cell's output in place of writing it."""
     monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-    assert "misses" in shown(made_report({"misses": (0.0, 1.0, 0.0)}), made_problem([("misses", "le")]))
+    assert "misses" in shown(made_report({"misses": (0.0, 1.0, 0.0)}), made_problem(("misses", "le")))
     file = io.StringIO()
     display.terminal(file).print("a line")
     assert file.getvalue() == "a line\n"

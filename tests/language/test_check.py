@@ -14,7 +14,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
 from fccomodel.language.check import check
-from fccomodel.language.check.atom_calls import named_atoms
+from fccomodel.language.formulas.atom_calls import named_atoms
 from fccomodel.language.parse import parse
 
 ERRORS = GOLDEN / "errors"

@@ -6,7 +6,7 @@ import pytest
 
 import fccomodel
 from fccomodel.core.diagnostics import FccoError
-from fccomodel.language.check import names
+from fccomodel.language.formulas import names
 
 
 def test_a_statement_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ from fccomodel import (
 )
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
-from fccomodel.language import printing, rewriting
+from fccomodel.language import rewriting, statements
 from fccomodel.language.parse import parse
 
 FILES = sorted([*(ROOT / "examples").rglob("*.fcco"), *(ROOT / "tests" / "golden" / "facts").glob("*.fcco")])
@@ -76,7 +76,7 @@ def test_every_text_can_be_printed(first):
     """What is printed of any syntax reads as that syntax."""
     for seed in range(first, first + 100):
         model = Generator(seed).model()
-        text = "\n".join(printing.statement(statement) for statement in model.statements)
+        text = "\n".join(statements.text(statement) for statement in model.statements)
         assert parse(Source(text=text)) == model, text
 
 
@@ -456,15 +456,15 @@ def test_hasattr_and_dir():
 
 def test_words_are_those_of_the_library():
     from fccomodel.app.python import modelling
-    from fccomodel.language.notation import words
+    from fccomodel.language import vocabulary
 
     declared = set(modelling.__all__)
-    assert not declared & words.names() and not words.names() & set(fc.__all__)
-    for name in sorted(words.names()):
+    assert not declared & vocabulary.names() and not vocabulary.names() & set(fc.__all__)
+    for name in sorted(vocabulary.names()):
         word = getattr(fc, name)
         assert word.__name__ == name and word.__doc__ and word.__signature__
     rooms = {path.stem for path in (ROOT / "fccomodel").iterdir()}
-    assert not rooms & words.names(), "a room's name would hide the word"
+    assert not rooms & vocabulary.names(), "a room's name would hide the word"
 
 
 def test_logs_and_hinges_are_imported():

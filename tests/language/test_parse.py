@@ -14,6 +14,16 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source, Span
 from fccomodel.language import lexer, syntax
 from fccomodel.language.parse import MAX_CHARACTERS, MAX_ERRORS, grammar_text, parse
+from fccomodel.language.statements.constraint import Constraint
+from fccomodel.language.statements.data import DataDecl
+from fccomodel.language.statements.dim import DimDecl
+from fccomodel.language.statements.heading import SubjectTo
+from fccomodel.language.statements.include import Include
+from fccomodel.language.statements.let import LetDecl
+from fccomodel.language.statements.net import NetDecl
+from fccomodel.language.statements.objective import Objective
+from fccomodel.language.statements.options import Options
+from fccomodel.language.statements.sets import SetDecl
 
 MODELS = SHARED / "models"
 AT = Span(start=0, end=0)
@@ -27,7 +37,7 @@ def read(text: str) -> syntax.Model:
 def expr(text: str) -> syntax.Expr:
     """What a formula reads as, with some indices declared."""
     last = read(f"{INDICES} let q = {text};").statements[-1]
-    assert isinstance(last, syntax.LetDecl)
+    assert isinstance(last, LetDecl)
     return last.value
 
 
@@ -59,7 +69,7 @@ def test_shared_models(path: Path | None) -> None:
     if path is None:
         pytest.skip("no shared/models beside the repository")
     model = read(path.read_text())
-    assert sum(isinstance(s, syntax.Objective) for s in model.statements) == 1
+    assert sum(isinstance(s, Objective) for s in model.statements) == 1
 
 
 # -------------------------------------------------------------------------------------- expressions
@@ -143,11 +153,11 @@ def test_a_subscript_is_a_declared_index() -> None:
     assert expr("mean_x + 1") == syntax.Binary(op="+", left=name("mean_x"), right=number("1"), span=AT)
     assert expr("h_k(w)") == syntax.Call(func="h_k", args=(name("w"),), span=AT)
     late = read("let q = mean_i i.x; index i in P;").statements[0]
-    assert isinstance(late, syntax.LetDecl) and isinstance(late.value, syntax.Reduce)
+    assert isinstance(late, LetDecl) and isinstance(late.value, syntax.Reduce)
 
 
 def test_a_subscripted_reduction_begins_a_constraint() -> None:
-    assert isinstance(statement(INDICES + "minimize 0; s.t. mean_i x <= 0;"), syntax.Constraint)
+    assert isinstance(statement(INDICES + "minimize 0; s.t. mean_i x <= 0;"), Constraint)
 
 
 def test_calls() -> None:
@@ -186,28 +196,20 @@ def test_long_lists(count: int) -> None:
 
 # --------------------------------------------------------------------------------------- statements
 def test_declarations() -> None:
-    assert statement("dim d, m;") == syntax.DimDecl(names=("d", "m"), span=AT)
-    assert statement("set G;") == syntax.SetDecl(name="G", span=AT)
+    assert statement("dim d, m;") == DimDecl(names=("d", "m"), span=AT)
+    assert statement("set G;") == SetDecl(name="G", span=AT)
     family = statement("set N[i in P] = {z in D | z.g == i.g};")
-    assert (
-        isinstance(family, syntax.SetDecl)
-        and family.family is not None
-        and family.family.binders[0].name == "i"
-    )
-    assert statement('include "other.fcco";') == syntax.Include(path="other.fcco", span=AT)
+    assert isinstance(family, SetDecl) and family.family is not None and family.family.binders[0].name == "i"
+    assert statement('include "other.fcco";') == Include(path="other.fcco", span=AT)
     table = statement("data S[k in K] : table(x: real[d, 3], y: {-1, 1}, g: G, data: int, mean: real);")
-    assert isinstance(table, syntax.DataDecl) and table.fields is not None
+    assert isinstance(table, DataDecl) and table.fields is not None
     assert [f.name for f in table.fields] == ["x", "y", "g", "data", "mean"]
     assert statement("data c : real[A];").type == syntax.TypeExpr(name="real", shape=(name("A"),), span=AT)
     assert [b.op for b in statement("param a > 0, <= 1 default 0.5;").bounds] == [">", "<="]
     assert [b.op for b in statement("var w[A, d] >= 0, in ball(2);").bounds] == [">=", "in"]
     assert isinstance(statement("var w = params(s);").value, syntax.Call)
     net = statement("net s : real[d] -> real assume smooth, lipschitz(2);")
-    assert (
-        isinstance(net, syntax.NetDecl)
-        and net.assume[0] == name("smooth")
-        and net.assume[1].func == "lipschitz"
-    )
+    assert isinstance(net, NetDecl) and net.assume[0] == name("smooth") and net.assume[1].func == "lipschitz"
     assert statement("def f(u, v) = u + v;").params == ("u", "v")
     assert [b.kind for b in statement(INDICES).binders] == ["in", "~", "in", "in"]
 
@@ -222,17 +224,17 @@ def test_objective_and_constraints() -> None:
         options { algorithm = sonex; sonex.step = 1e-2; }"""
     )
     objective, heading, first, second, third, late, options = model.statements
-    assert isinstance(objective, syntax.Objective) and (objective.sense, objective.label) == (
+    assert isinstance(objective, Objective) and (objective.sense, objective.label) == (
         "minimize",
         "risk",
     )
-    assert isinstance(heading, syntax.SubjectTo) and isinstance(late, syntax.LetDecl)
-    assert isinstance(first, syntax.Constraint) and first.label is None and first.family is None
-    assert isinstance(second, syntax.Constraint) and second.label == "gap" and second.family is not None
+    assert isinstance(heading, SubjectTo) and isinstance(late, LetDecl)
+    assert isinstance(first, Constraint) and first.label is None and first.family is None
+    assert isinstance(second, Constraint) and second.label == "gap" and second.family is not None
     assert len(second.family.binders) == 2 and second.family.condition is not None
     assert [option.name for option in second.options] == ["penalty", "smooth.width"]
-    assert isinstance(third, syntax.Constraint) and third.relation.ops == ("==",)
-    assert isinstance(options, syntax.Options) and [o.name for o in options.items] == [
+    assert isinstance(third, Constraint) and third.relation.ops == ("==",)
+    assert isinstance(options, Options) and [o.name for o in options.items] == [
         "algorithm",
         "sonex.step",
     ]

@@ -27,6 +27,7 @@ from fccomodel.program.graph import Graph
 from fccomodel.program.operations.base import Axis, Op, Val, sizes
 from fccomodel.program.operations.entrywise import fill, masked, number, spread, stack
 from fccomodel.program.operations.estimates import couple, envelope, track, weights
+from fccomodel.program.operations.given import given_scores
 from fccomodel.program.operations.indexing import entry, pick, take_val, within
 from fccomodel.program.operations.reductions import reduce
 from fccomodel.program.operations.scores import net, score, table_score
@@ -227,6 +228,12 @@ for make_argument, function, scale in (
         envelope, [a(b)], function=b.function(*f), over=(), name="a", scale=s, ends=None))  # fmt: skip
 
 
+@example(given_scores)
+def _(b: Bench) -> Val:
+    b.layout = {"scores_1": (0, 6, (6,))}
+    return b.graph.make(given_scores, name="scores_1", axes=(b.rows,), event=())
+
+
 @example(net)
 def _(b: Bench) -> Val:
     """Two calls, of which one has no part in the value."""
@@ -265,7 +272,7 @@ def call(bench: Bench, printer: Printer, result: str, w: torch.Tensor) -> torch.
     c = types.SimpleNamespace(q1=torch.full((6,), 1 / 6, dtype=torch.float64))
     h = types.SimpleNamespace(lam_a=0.3, tau=1.0, rho=2.0)
     body = "\n".join("    " + line for line in [*printer.prepared.lines, *printer.lines, f"return {result}"])
-    found = scope(bench)
+    found = scope(bench) | {"given": types.SimpleNamespace(scores_1=w[:6])}
     exec(f"def run(data, w, c, h):\n{body}", found)  # noqa: S102
     return found["run"](data, w, c, h)
 

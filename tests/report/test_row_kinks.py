@@ -16,7 +16,7 @@ from fccomodel.core.work import Meter
 from fccomodel.evaluation.interpret import evaluate
 from fccomodel.numerics import min_norm
 from fccomodel.report.kinks.weights import Weights
-from fccomodel.report.kkt import bounded, multipliers
+from fccomodel.report.kkt import multipliers
 from fccomodel.report.kkt.groups import Cone, Part, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
@@ -306,10 +306,16 @@ def test_least_squares_under_bounds():
     z = cp.Variable(size)
     for groups, within in ((box, [z >= 0, z <= 1]), (cone, [z[0] >= 0, z[1:] <= 2 * z[0], z[1:] >= -z[0]])):
         best = cp.Problem(cp.Minimize(cp.norm(matrix @ z + offset)), within).solve(solver="CLARABEL")
-        limits = bounded.limits(groups, size)
-        found = bounded.solve(squares(matrix, offset, groups), limits, Meter())
-        assert np.linalg.norm(matrix @ found + offset) == pytest.approx(best, rel=1e-6)
-        assert (limits.times(found) <= limits.h + 1e-9).all()
+        posed = squares(matrix, offset, groups)
+        by_vertices = multipliers._by_vertices(posed, project(groups, size), Meter())
+        by_cones = multipliers._by_cones(posed, project(groups, size), Meter())
+        for found in (by_vertices, by_cones):
+            assert found.exact
+            assert np.linalg.norm(matrix @ found.z + offset) == pytest.approx(best, rel=1e-6)
+            inside = found.z.copy()
+            for group in groups:
+                group.project(inside)
+            np.testing.assert_allclose(inside, found.z, atol=1e-9)
 
 
 def nested():
@@ -328,32 +334,6 @@ def nested():
     return [cone, worst, Simple(at=np.array([16, 17]), free=np.array([True, False]))]
 
 
-def test_newtons_equations_without_fill():
-    """The elimination solves what the dense equations say, with all couplings: sums, functions, scales."""
-    rng, groups, size = np.random.default_rng(3), nested(), 18
-    made = bounded.limits(groups, size)
-    owner = np.r_[np.ones(11, int), np.zeros(5, int), 2, 3]
-    rate = np.r_[rng.normal(size=16), 0, 0]
-    posed = Squares(
-        matrix=rng.normal(size=(4, size)), offset=rng.normal(size=4), owner=owner, rate=rate, constant=np.zeros(4),
-        diagonal=np.r_[0.3, np.zeros(15), 0.1, 0.2], groups=groups,
-    )  # fmt: skip
-    weight, right, missed = (
-        rng.uniform(0.1, 9, len(made.h)),
-        rng.normal(size=size),
-        rng.normal(size=len(made.right)),
-    )
-    equations = bounded.Equations(posed, made)
-    equations.factored(weight)
-    dz, dx = equations.solve(right, missed)
-    unit = np.eye(size)
-    G = np.stack([made.times(e) for e in unit], 1)
-    M = np.stack([posed.residual(e) - posed.residual(0 * e) for e in unit], 1)
-    sums = np.stack([made.missed(e) - made.missed(0 * e) for e in unit], 1)
-    np.testing.assert_allclose((M.T @ M + G.T @ (weight[:, None] * G)) @ dz + sums.T @ dx, right, atol=1e-9)
-    np.testing.assert_allclose(sums @ dz, missed, atol=1e-9)
-
-
 def test_least_squares_over_nested_sets():
     """Against the vertices of the same sets."""
     rng, groups, size = np.random.default_rng(4), nested(), 18
@@ -364,9 +344,9 @@ def test_least_squares_over_nested_sets():
         z, exact = min_norm.nearest(
             *posed.stacked(), multipliers._generators(groups, np.zeros(size)), project(groups, size), Meter()
         )
-        found = bounded.solve(posed, bounded.limits(groups, size), Meter())
-        assert exact
-        assert np.linalg.norm(posed.residual(found)) == pytest.approx(
+        by_cones = multipliers._by_cones(posed, project(groups, size), Meter())
+        assert exact and by_cones.exact
+        assert np.linalg.norm(posed.residual(by_cones.z)) == pytest.approx(
             np.linalg.norm(posed.residual(z)), rel=1e-6
         )
 

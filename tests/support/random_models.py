@@ -6,6 +6,22 @@ from random import Random
 
 from fccomodel.core.source import Span
 from fccomodel.language import syntax as s
+from fccomodel.language.statements.const import ConstDecl
+from fccomodel.language.statements.constraint import Constraint
+from fccomodel.language.statements.data import DataDecl
+from fccomodel.language.statements.define import DefDecl
+from fccomodel.language.statements.dim import DimDecl
+from fccomodel.language.statements.heading import SubjectTo
+from fccomodel.language.statements.include import Include
+from fccomodel.language.statements.indices import IndexDecl
+from fccomodel.language.statements.let import LetDecl
+from fccomodel.language.statements.model import ModelDecl
+from fccomodel.language.statements.net import NetDecl
+from fccomodel.language.statements.objective import Objective
+from fccomodel.language.statements.options import Options
+from fccomodel.language.statements.param import ParamDecl
+from fccomodel.language.statements.sets import SetDecl
+from fccomodel.language.statements.var import VarDecl
 
 AT = Span(start=0, end=0)
 NAMES = ("w", "x", "alpha", "score", "z_1", "mean_of", "E1", "index_", "st")
@@ -130,42 +146,42 @@ class Generator:
         r, name = self.random, self.name()
         kind = r.randrange(12)
         if kind == 0:
-            return s.DimDecl(names=self.some(self.name, 1, 3), span=AT)
+            return DimDecl(names=self.some(self.name, 1, 3), span=AT)
         if kind == 1:
-            return s.SetDecl(
+            return SetDecl(
                 name=name, family=self.maybe(self.indexing), value=self.maybe(lambda: self.expr(3)), span=AT
             )
         if kind == 2:
-            return s.DataDecl(
+            return DataDecl(
                 name=name, family=self.maybe(self.indexing), fields=self.some(self.field, 1, 3), span=AT
             )
         if kind == 3:
-            return s.DataDecl(name=name, family=self.maybe(self.indexing), type=self.type(), span=AT)
+            return DataDecl(name=name, family=self.maybe(self.indexing), type=self.type(), span=AT)
         if kind == 4:
             shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
-            return s.ParamDecl(
+            return ParamDecl(
                 name=name, shape=shape, bounds=bounds, default=self.maybe(lambda: self.expr(2)), span=AT
             )
         if kind == 5:
-            return s.ConstDecl(name=name, value=self.expr(2), span=AT)
+            return ConstDecl(name=name, value=self.expr(2), span=AT)
         if kind == 6:
             assume = self.some(
                 lambda: r.choice((s.Name(id="smooth", span=AT), self.call(lambda: self.expr(1)))), 0, 2
             )
             assume = tuple(a for a in assume if isinstance(a, s.Name) or a.func in NAMES)
-            return s.NetDecl(name=name, input=self.type(), output=self.type(), assume=assume, span=AT)
+            return NetDecl(name=name, input=self.type(), output=self.type(), assume=assume, span=AT)
         if kind == 7:
             shape, bounds = self.some(lambda: self.expr(1), 0, 2), self.some(self.bound, 0, 2)
-            return s.VarDecl(
+            return VarDecl(
                 name=name, shape=shape, bounds=bounds, value=self.maybe(lambda: self.expr(2)), span=AT
             )
         if kind == 8:
-            return s.DefDecl(name=name, params=self.some(self.name, 1, 3), body=self.expr(4), span=AT)
+            return DefDecl(name=name, params=self.some(self.name, 1, 3), body=self.expr(4), span=AT)
         if kind == 9:
-            return s.Include(path="other file.fcco", span=AT)
-        return s.LetDecl(name=name, value=self.expr(5), family=self.maybe(self.indexing), span=AT)
+            return Include(path="other file.fcco", span=AT)
+        return LetDecl(name=name, value=self.expr(5), family=self.maybe(self.indexing), span=AT)
 
-    def constraint(self) -> s.Constraint:
+    def constraint(self) -> Constraint:
         r = self.random
         op = r.choice(("<=", ">=", "=="))
         count = 2 if op != "==" and r.random() < 0.3 else 1
@@ -173,34 +189,34 @@ class Generator:
         relation = s.Compare(operands=operands, ops=(op,) * count, span=AT)
         label = self.maybe(self.name)
         family = self.maybe(self.indexing) if label else None
-        return s.Constraint(relation=relation, label=label, family=family, options=self.options(0), span=AT)
+        return Constraint(relation=relation, label=label, family=family, options=self.options(0), span=AT)
 
     def options(self, low: int) -> tuple[s.Keyword, ...]:
         names = self.random.sample(("seed", "sonex.step", "a.b.c"), self.random.randint(low, 2))
         return tuple(s.Keyword(name=name, value=self.expr(1), span=AT) for name in names)
 
     def model(self) -> s.Model:
-        index = s.IndexDecl(
+        index = IndexDecl(
             binders=tuple(
                 s.Binder(name=i, kind="in", domain=s.Name(id="I", span=AT), span=AT) for i in INDICES
             ),
             span=AT,
         )
-        objective = s.Objective(
+        objective = Objective(
             sense=self.random.choice(("minimize", "maximize")),
             body=self.expr(5),
             label=self.maybe(self.name),
             span=AT,
         )
-        statements = [s.ModelDecl(name="m", span=AT), index, *self.some(self.declaration, 1, 6), objective]
+        statements = [ModelDecl(name="m", span=AT), index, *self.some(self.declaration, 1, 6), objective]
         if self.random.random() < 0.7:
             statements += [
-                s.SubjectTo(span=AT),
+                SubjectTo(span=AT),
                 *self.some(self.constraint, 1, 3),
                 *self.some(self.declaration, 0, 2),
             ]
         if self.random.random() < 0.5:
-            statements.append(s.Options(items=self.options(0), span=AT))
+            statements.append(Options(items=self.options(0), span=AT))
         return s.Model(statements=tuple(statements), span=AT)
 
 
@@ -317,44 +333,44 @@ def _after(word: str, e: s.Expr | None) -> str:
 def statement(x: s.Statement) -> str:
     """A statement's text with its end."""
     match x:
-        case s.SubjectTo():
+        case SubjectTo():
             return "subject to"
-        case s.Options():
+        case Options():
             return "options {" + "".join(_keyword(k) + "; " for k in x.items) + "}"
     return _statement(x) + ";"
 
 
 def _statement(x: s.Statement) -> str:
     match x:
-        case s.ModelDecl():
+        case ModelDecl():
             return f"model {x.name}"
-        case s.Include():
+        case Include():
             return f'include "{x.path}"'
-        case s.DimDecl():
+        case DimDecl():
             return "dim " + ",".join(x.names)
-        case s.SetDecl():
+        case SetDecl():
             return f"set {x.name}{_family(x.family)}{_after('=', x.value)}"
-        case s.IndexDecl():
+        case IndexDecl():
             return "index " + ", ".join(f"{b.name} {b.kind} {text(b.domain, RANGED)}" for b in x.binders)
-        case s.DataDecl():
+        case DataDecl():
             fields = ", ".join(f"{f.name}:{_type(f.type)}" for f in x.fields or ())
             return f"data {x.name}{_family(x.family)}: " + (f"table({fields})" if x.fields else _type(x.type))
-        case s.ParamDecl():
+        case ParamDecl():
             return f"param {x.name}{_shape(x.shape)}{_bounds(x.bounds)}{_after('default', x.default)}"
-        case s.ConstDecl():
+        case ConstDecl():
             return f"const {x.name}={text(x.value)}"
-        case s.NetDecl():
+        case NetDecl():
             assume = " assume " + ", ".join(map(text, x.assume)) if x.assume else ""
             return f"net {x.name}: {_type(x.input)} -> {_type(x.output)}{assume}"
-        case s.VarDecl():
+        case VarDecl():
             return f"var {x.name}{_shape(x.shape)}{_bounds(x.bounds)}{_after('=', x.value)}"
-        case s.DefDecl():
+        case DefDecl():
             return f"def {x.name}({','.join(x.params)}) = {text(x.body)}"
-        case s.LetDecl():
+        case LetDecl():
             return f"let {x.name}{_family(x.family)} = {text(x.value)}"
-        case s.Objective():
+        case Objective():
             return f"{x.sense} {x.label + ': ' if x.label else ''}{text(x.body)}"
-        case s.Constraint():
+        case Constraint():
             options = " with " + ", ".join(map(_keyword, x.options)) if x.options else ""
             return f"{x.label + _family(x.family) + ': ' if x.label else ''}{text(x.relation)}{options}"
     raise TypeError(x)

@@ -10,6 +10,13 @@ from typing import Any
 from fccomodel.core.source import Source
 from fccomodel.language import syntax as s
 from fccomodel.language.parse import parse
+from fccomodel.language.statements.constraint import Constraint
+from fccomodel.language.statements.data import DataDecl
+from fccomodel.language.statements.define import DefDecl
+from fccomodel.language.statements.let import LetDecl
+from fccomodel.language.statements.objective import Objective
+from fccomodel.language.statements.sets import SetDecl
+from fccomodel.language.statements.var import VarDecl
 from support.random_models import AT, statement, text
 
 LINEAR = ("E", "mean", "sum")
@@ -75,7 +82,7 @@ class Rewriting:
         self.statements = list(parse(Source(text=model)).statements)
         self.sizes = sizes or {}
         self.shapes = {
-            v.name: tuple(text(n) for n in v.shape) for v in self.statements if isinstance(v, s.VarDecl)
+            v.name: tuple(text(n) for n in v.shape) for v in self.statements if isinstance(v, VarDecl)
         }
         self.fresh = 0
         self.steps: list[str] = []
@@ -120,7 +127,7 @@ class Rewriting:
 
     @property
     def objective(self) -> int:
-        return next(k for k, x in enumerate(self.statements) if isinstance(x, s.Objective))
+        return next(k for k, x in enumerate(self.statements) if isinstance(x, Objective))
 
 
 Path = tuple[str | int, ...]
@@ -129,14 +136,14 @@ Path = tuple[str | int, ...]
 def values(x: s.Statement) -> Iterator[Path]:
     """Where a statement's numbers and arrays stand: no conditions, sets, places in arrays or options."""
     match x:
-        case s.Objective():
+        case Objective():
             yield from below(x.body, ("body",))
-        case s.Constraint(relation=s.Compare(operands=operands)):
+        case Constraint(relation=s.Compare(operands=operands)):
             for k, side in enumerate(operands):
                 yield from below(side, ("relation", "operands", k))
-        case s.LetDecl():
+        case LetDecl():
             yield from below(x.value, ("value",))
-        case s.DefDecl():
+        case DefDecl():
             yield from below(x.body, ("body",))
 
 
@@ -401,9 +408,9 @@ def joined(r: Rewriting, e: s.Expr) -> s.Expr | None:
 
 def drawn_or_listed(r: Rewriting, e: s.Expr) -> s.Expr | None:
     """E[z ~ D] a = mean[z in D] a, over tables"""
-    tables = {x.name for x in r.statements if isinstance(x, s.DataDecl) and x.fields is not None}
+    tables = {x.name for x in r.statements if isinstance(x, DataDecl) and x.fields is not None}
     tables |= {
-        x.name for x in r.statements if isinstance(x, s.SetDecl) and isinstance(x.value, s.SetComprehension)
+        x.name for x in r.statements if isinstance(x, SetDecl) and isinstance(x.value, s.SetComprehension)
     }
     match e:
         case s.Reduce(kind="E" | "mean" as kind, keywords=(), indexing=s.Indexing(binders=binders)):
@@ -431,7 +438,7 @@ def named_part(r: Rewriting) -> bool:
         if names_in(part).isdisjoint(bound):
             word = r.new_name("part")
             r.statements[k] = put(objective, path, name(word))
-            r.statements.insert(k, s.LetDecl(name=word, value=part, span=AT))
+            r.statements.insert(k, LetDecl(name=word, value=part, span=AT))
             return True
     return False
 
@@ -451,10 +458,8 @@ def function_of_part(r: Rewriting) -> bool:
         lambda r, e: call(word, e) if isinstance(e, s.Call | s.Reduce) and not _calls(e, "same") else None
     )
     if done:
-        first = next(
-            k for k, x in enumerate(r.statements) if isinstance(x, s.LetDecl | s.DefDecl | s.Objective)
-        )
-        r.statements.insert(first, s.DefDecl(name=word, params=("u",), body=name("u"), span=AT))
+        first = next(k for k, x in enumerate(r.statements) if isinstance(x, LetDecl | DefDecl | Objective))
+        r.statements.insert(first, DefDecl(name=word, params=("u",), body=name("u"), span=AT))
     return done
 
 
@@ -464,7 +469,7 @@ def _calls(e: s.Expr, stem: str) -> bool:
 
 def inlined(r: Rewriting) -> bool:
     """A quantity that has a name, where it is used."""
-    lets = [x for x in r.statements if isinstance(x, s.LetDecl) and x.family is None]
+    lets = [x for x in r.statements if isinstance(x, LetDecl) and x.family is None]
     if not lets:
         return False
     let = r.random.choice(lets)
@@ -487,7 +492,7 @@ def opposite_sense(r: Rewriting) -> bool:
 def constraint_otherwise(r: Rewriting) -> bool:
     """a <= b as a - b <= 0, b >= a, 2 a <= 2 b, -a >= -b"""
     places = [
-        k for k, x in enumerate(r.statements) if isinstance(x, s.Constraint) and len(x.relation.operands) == 2
+        k for k, x in enumerate(r.statements) if isinstance(x, Constraint) and len(x.relation.operands) == 2
     ]
     if not places:
         return False
@@ -515,7 +520,7 @@ def reordered(r: Rewriting) -> bool:
         k for k in range(len(r.statements) - 1)
         if type(r.statements[k]) is type(r.statements[k + 1]) and getattr(r.statements[k], "name", None) is not None
         and r.statements[k].name not in names_in(r.statements[k + 1])
-        or isinstance(r.statements[k], s.Constraint) and isinstance(r.statements[k + 1], s.Constraint)
+        or isinstance(r.statements[k], Constraint) and isinstance(r.statements[k + 1], Constraint)
     ]  # fmt: skip
     if not pairs:
         return False

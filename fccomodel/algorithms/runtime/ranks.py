@@ -194,8 +194,6 @@ def brought(x, dim, ids):
     if RANKS.count > 1:
         if ids is None:
             ids = torch.arange(x.shape[dim], device=x.device)
-        else:
-            ids = ids
         own, total = (
             ids[RANKS.rank :: RANKS.count],
             x.new_zeros((*x.shape[:dim], len(ids), *x.shape[dim + 1 :])),

@@ -13,7 +13,7 @@ from fccomodel.core.diagnostics import FccoError
 
 #: The options that take names of the model, and the statements that declare these; those after
 #: whose name a value comes.
-NAMES = {"why": "Constraint", "show": "LetDecl", "param": "ParamDecl", "data": "DataDecl", "net": "NetDecl"}
+NAMES = {"why": "constraint", "show": "let", "param": "param", "data": "data", "net": "net"}
 ASSIGNED = ("param", "data", "net")
 #: What a shell asks for names by; no shell is called that.
 ASKED = "names"
@@ -54,6 +54,7 @@ def _names(option: str, words: Iterable[str]) -> Iterator[str]:
     model = next((word for word in words if word.endswith(".fcco")), None)
     if option not in NAMES or model is None:
         return
+    from fccomodel.language import statements as kinds
     from fccomodel.language.parse import parse
 
     try:
@@ -62,7 +63,7 @@ def _names(option: str, words: Iterable[str]) -> Iterator[str]:
         return
     yield from ["objective"] if option == "why" else []
     for statement in statements:
-        if type(statement).__name__ == NAMES[option]:
+        if kinds.of(statement).name == NAMES[option]:
             name = getattr(statement, "label", None) or getattr(statement, "name", "")
             yield f"{name}=" if option in ASSIGNED else str(name)
 

@@ -52,8 +52,6 @@ def write(made: Mock, problem_name: str, folder: Path) -> list[Path]:
                 *(f"{name} = {json.dumps(value)}" for name, value in values.items()),
                 "",
             ]
-        else:
-            lines += []
     binding = folder / f"{problem_name}.toml"
     files.write_text(binding, "\n".join([*head, *([""] if head else []), *lines]))
     return [*written, binding]

@@ -34,8 +34,6 @@ def of_atom(atom: atoms.Atom) -> str:
         texts.append(name if free else f"{inside(limit, k):g}")
         if free:
             declared += f"var {name}{size} in {_box(limit, k in poles)}; "
-        else:
-            declared += ""
     call = _call(atom, tuple(texts))
     if value:
         return f"{declared}minimize {'norm_fro' if len(value) == 2 else 'sumsq'}({call});"

@@ -10,6 +10,7 @@ from fccomodel.app.shown.notebook.shown import Shown
 from fccomodel.core import files
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.source import Source
+from fccomodel.language import vocabulary
 from fccomodel.language.notation import words
 from fccomodel.language.notation.declarations import (
     array,
@@ -64,12 +65,12 @@ __all__ = [
 
 def names() -> frozenset[str]:
     """What models are written with: the declarations, and every word of the language."""
-    return words.names() | {*__all__}
+    return vocabulary.names() | {*__all__}
 
 
 def __getattr__(name: str) -> Any:
     """A word of the language."""
-    if name in words.names():
+    if name in vocabulary.names():
         return words.word(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

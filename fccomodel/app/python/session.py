@@ -21,8 +21,10 @@ from fccomodel.data.sources import frame
 
 if TYPE_CHECKING:
     from fccomodel.app.python.sweeps import Sweep
+    from fccomodel.app.python.training import Criterion
     from fccomodel.data.bound import Bound
     from fccomodel.execution.run import Progress
+    from fccomodel.execution.training.samplers import Numbered
 
 
 #: Plans that a problem keeps, for options that it is solved with again.
@@ -42,6 +44,14 @@ def load(
     ``.record`` (result.json), and as of the result itself ``.predict``, ``.value``, ``.module``.
     ``nets`` are the modules that were objects in Python."""
     return results.load(Path(folder), nets=nets, allow_python=allow_python)
+
+
+def numbered(dataset: Any) -> Numbered:
+    """A map-style dataset whose items come with their row numbers, for a criterion: ``for rows, (x, y)
+    in DataLoader(numbered(data), batch_sampler=criterion.sampler())``."""
+    from fccomodel.app.python import training
+
+    return training.numbered(dataset)
 
 
 def evaluate(
@@ -330,6 +340,20 @@ class BoundModel(latex.Typeset):
             return program.text
         results.write_program(program, Path(path))
         return Path(path).read_text(encoding="utf-8")
+
+    def criterion(self, *, batch: int = 64, algorithm: str | None = None, **given: Any) -> Criterion:
+        """The minimised objective as a ``torch.nn.Module``, for a training loop of your own:
+        ``loss = criterion(rows, s=net(x))``.
+
+        batch      rows of a batch of ``criterion.sampler()``; any batch may be given
+        algorithm  whose gradient it is; unless given one whose estimates are unbiased in the limit.
+                   Other keywords are options of the algorithm
+
+        Raises F0826 where the model has no net, or a part of it needs more than a batch.
+        """
+        from fccomodel.app.python import training
+
+        return training.criterion(self, batch=batch, algorithm=algorithm, **given)
 
     def solve(
         self,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import fccomodel
 from fccomodel.app.python import modelling
+from fccomodel.language import vocabulary
 from fccomodel.language.notation import words
 from fccomodel.library import distributions, reductions, sets
 
@@ -53,7 +54,7 @@ _IMPORTS = {
 def text() -> str:
     """The stub, from the library as it is."""
     imports = "\n".join(_import(module, names) for module, names in _IMPORTS.items())
-    return "\n".join([_HEAD.format(imports=imports), *(_word(name) for name in sorted(words.names()))])
+    return "\n".join([_HEAD.format(imports=imports), *(_word(name) for name in sorted(vocabulary.names()))])
 
 
 def _import(module: str, names: Iterable[str]) -> str:

@@ -13,6 +13,8 @@ from fccomodel.core.source import NOWHERE
 from fccomodel.language import syntax
 from fccomodel.language.check import check
 from fccomodel.language.rewriting import walk
+from fccomodel.language.statements.define import DefDecl
+from fccomodel.language.statements.let import LetDecl
 
 #: The definition that scores rows, where a model has one of this name.
 SCORE = "score"
@@ -88,8 +90,8 @@ def score(compiled: pipeline.Compiled) -> Quantity:
     return _demand_one_row(applied[0])
 
 
-def _definitions(compiled: pipeline.Compiled) -> dict[str, syntax.DefDecl]:
-    return {s.name: s for s in compiled.statements if isinstance(s, syntax.DefDecl)}
+def _definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
+    return {s.name: s for s in compiled.statements if isinstance(s, DefDecl)}
 
 
 def _table_of(binder: ir.Binder) -> str:
@@ -108,7 +110,7 @@ def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:
 def _applied(problem: ir.Problem) -> Iterator[Quantity]:
     """Each net, and each product with a variable, that is taken of a column of rows, once."""
     seen = set()
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if (parts := _of_column(node)) is None:
             continue
         name, weights, column = parts
@@ -146,7 +148,7 @@ class _Call:
 
 
 def _of_definition(
-    compiled: pipeline.Compiled, defined: syntax.DefDecl, given: Mapping[str, str], table: str
+    compiled: pipeline.Compiled, defined: DefDecl, given: Mapping[str, str], table: str
 ) -> Quantity:
     if unknown := [name for name in given if name not in defined.params]:
         refuse(errors.no_parameter(defined.name, unknown[0], defined.params))
@@ -168,7 +170,7 @@ def _of_definition(
     return next(iter(found.values()))
 
 
-def _given(defined: syntax.DefDecl, given: Mapping[str, str]) -> _Call:
+def _given(defined: DefDecl, given: Mapping[str, str]) -> _Call:
     args = tuple(_column(given[p]) if p in given else _name(p) for p in defined.params)
     return _Call(
         args, f"{defined.name}({', '.join(f'.{given[p]}' if p in given else p for p in defined.params)})"
@@ -183,7 +185,7 @@ def _name(name: str) -> syntax.Expr:
     return syntax.Name(id=name, span=NOWHERE)
 
 
-def _calls(compiled: pipeline.Compiled, defined: syntax.DefDecl) -> Iterator[_Call]:
+def _calls(compiled: pipeline.Compiled, defined: DefDecl) -> Iterator[_Call]:
     """The ways in which the model's text takes a definition of one row."""
     problem = compiled.problem
     declared = {*problem.variables, *problem.params, *problem.arrays}
@@ -209,12 +211,12 @@ def _argument(arg: syntax.Expr, declared: set[str]) -> tuple[syntax.Expr, str, s
     return arg, "?", "?"
 
 
-def _at(compiled: pipeline.Compiled, defined: syntax.DefDecl, call: _Call, table: str) -> Quantity | None:
+def _at(compiled: pipeline.Compiled, defined: DefDecl, call: _Call, table: str) -> Quantity | None:
     """A definition at the rows of a table; None where it is none of them."""
     name = f"{defined.name}'"
     binder = syntax.Binder(name=ROW, kind="in", domain=_name(table), span=NOWHERE)
     value = syntax.Call(func=defined.name, args=call.args, span=NOWHERE)
-    let = syntax.LetDecl(
+    let = LetDecl(
         name=name, family=syntax.Indexing(binders=(binder,), span=NOWHERE), value=value, span=NOWHERE
     )
     model = replace(compiled.model, statements=(*compiled.model.statements, let))

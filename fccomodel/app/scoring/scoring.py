@@ -315,8 +315,6 @@ def _largest(known: Fitted, wanted: Quantity, scores: np.ndarray) -> np.ndarray:
         ]
         if len(columns) == 1:
             names = _worded(known, wanted, columns[0], names)
-        else:
-            names = names
     return names[scores.argmax(1)]
 
 

@@ -220,8 +220,6 @@ def others() -> dict[str, list[Card]]:
             card = []
         if getattr(one, "cite", ""):
             card += [("from", one.cite)]
-        else:
-            card += []
         simple = hasattr(one, "project")
         where = "of a variable: `var w[d] in ...`" if simple else "to draw from: `E[z ~ ...]`"
         card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
@@ -251,8 +249,6 @@ def _reduction(kind: Reduction) -> Card:
         card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
     if kind.increasing:
         card += [("monotone", "increasing in every element")]
-    else:
-        card += []
     card += [
         (
             "elements",
@@ -265,12 +261,8 @@ def _reduction(kind: Reduction) -> Card:
     ]
     if kind.twin:
         card += [("twin", kind.twin)]
-    else:
-        card += []
     if kind.cite:
         card += [("from", kind.cite)]
-    else:
-        card += []
     card += [(EXAMPLE, samples.of_reduction(kind))]
     return Card(head=f"{_head(kind)} body", meaning=kind.meaning, entries=card)
 
@@ -310,8 +302,6 @@ def _atom(atom: Atom) -> Card:
         weak = atom.weak_convexity(*domain, varying=varying)
         if weak:
             card += [("weakly convex", "no constant is known" if isinf(weak) else f"rho = {weak:g}")]
-        else:
-            card += []
         prox, conjugate = proximal.of_atom(atom, facts_of)
         card += [("prox", prox), *([("conjugate", conjugate)] if conjugate else [])]
         if isinstance(atom.derivative, tuple) and atom.derivative:
@@ -475,16 +465,10 @@ def algorithm(record: Algorithm, candidate: Candidate | None = None) -> Card:
     ]
     if record.estimator is not None:
         shown += [("gradients by", f"the {record.estimator.gradient_by} estimates u")]
-    else:
-        shown += []
     if len(record.steps) > 1:
         shown += [("steps", ", ".join(record.steps))]
-    else:
-        shown += []
     if record.hyper:
         shown += [("options", ", ".join(f"{key} = {value:g}" for key, value in record.hyper.items()))]
-    else:
-        shown += []
     schedules = "practical" + (
         ", theory (--option schedule=theory --option epsilon=1e-3)" if record.theory else ""
     )

@@ -77,8 +77,6 @@ class Labelled(np.ndarray):
             )
             if isinstance(at, list):
                 kept += [(name, tuple(names[k] for k in at))]
-            else:
-                kept += []
             array = np.take(array, at, axis=axis)
         if kept:
             return Labelled(array, kept[::-1])

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar, overload
 
 from fccomodel.core.ir._expressions import Binder, Expr, Let, Set, Shape, VectorSet
+from fccomodel.core.ir._walking import walk
 from fccomodel.core.source import NOWHERE, Source, Span
+
+Node = TypeVar("Node", bound=Expr)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -142,6 +146,15 @@ class Problem:
     def roots(self) -> tuple[Expr, ...]:
         """The expression of the objective, then the body of each constraint."""
         return (self.objective.expr, *(c.body for c in self.constraints))
+
+    @overload
+    def expressions(self) -> Iterator[Expr]: ...
+    @overload
+    def expressions(self, kind: type[Node]) -> Iterator[Node]: ...
+    def expressions(self, kind: type[Expr] = Expr) -> Iterator[Expr]:
+        """Every node of the objective and the constraints once, children before parents; those of a
+        kind alone if one is given."""
+        return (node for node in walk(*self.roots) if isinstance(node, kind))
 
     def text(self, expr: Expr) -> str:
         """The user's own text of an expression, on one line."""

@@ -237,8 +237,6 @@ class _Reader:
         if "columns" in value and not is_one_of(columns, "*"):
             if isinstance(columns, str):
                 columns = [columns]
-            else:
-                columns = columns
             valid = (
                 isinstance(columns, list | tuple)
                 and columns
@@ -327,15 +325,11 @@ def _table_value(key: str, value: Any) -> Any:
     elif key == "na":
         if isinstance(value, str):
             value = [value]
-        else:
-            value = value
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             refuse(errors.binding_file.na())
     elif key == "files":
         if isinstance(value, str):
             value = [value]
-        else:
-            value = value
         if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
             refuse(errors.binding_file.files())
     elif key == "separator":

@@ -81,8 +81,7 @@ def samplers(problem: ir.Problem, bound: Mapping[str, Callable[..., Any]], colle
     """F0530 for a distribution that is neither built in nor given."""
     needed = {
         binder.domain.family: binder
-        for node in ir.walk(*problem.roots)
-        if isinstance(node, ir.Reduce)
+        for node in problem.expressions(ir.Reduce)
         for binder in node.binders
         if isinstance(binder.domain, ir.Distribution) and binder.domain.sampler
     }

@@ -94,8 +94,6 @@ def make(text: str, input_shape: tuple[int, ...], output_shape: tuple[int, ...])
     for k, (a, b) in enumerate(zip(sizes, sizes[1:], strict=False)):
         if k:
             layers += [ACTIVATIONS[options["activation"]]()]
-        else:
-            layers += []
         layers.append(torch.nn.Linear(a, b, bias=options["bias"]))
     if not output_shape:
         layers.append(torch.nn.Flatten(-2))

@@ -72,8 +72,6 @@ def column(array: Any) -> RawColumn:
     kind, dtype = array.type, str(array.type)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    else:
-        array = array
     if isinstance(array, pa.ChunkedArray):
         if array.num_chunks:
             array = pa.concat_arrays(array.chunks)

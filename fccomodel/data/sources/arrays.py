@@ -27,8 +27,6 @@ def to_numpy(value: Any, what: str) -> np.ndarray:
         value = value.detach().cpu()
         if str(value.dtype) == "torch.bfloat16":
             value = value.float()
-        else:
-            value = value
         return value.numpy()
     if isinstance(value, np.ndarray):
         return value

@@ -57,8 +57,6 @@ class Minibatch(Evaluator):
         total = reductions.of(node).total
         if total:
             data = data * number
-        else:
-            data = data
         return Named(data if total else data.where(number > 0, data.new_tensor(math.nan)), axes)
 
     def drawn(self, node: ir.Reduce, env: Env) -> tuple[dict[ir.Binder, Named], int, Named]:

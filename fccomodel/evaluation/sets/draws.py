@@ -26,7 +26,7 @@ MOST = 1 << 26
 
 def drawn(problem: ir.Problem) -> bool:
     """Whether an expectation of the problem is over a distribution."""
-    reductions = (node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    reductions = problem.expressions(ir.Reduce)
     return any(isinstance(binder.domain, ir.Distribution) for node in reductions for binder in node.binders)
 
 
@@ -121,7 +121,7 @@ def stream(bound: Bound, binder: ir.Binder, seed: int) -> int:
 
 def _numbers(problem: ir.Problem) -> dict[ir.Binder, int]:
     numbers: dict[ir.Binder, int] = {}
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         for binder in node.binders if isinstance(node, ir.Reduce) else ():
             numbers.setdefault(binder, len(numbers))
     return numbers

@@ -125,7 +125,7 @@ def names(bound: Bound, domain: ir.Set) -> list[str]:
 def _ranges(problem: ir.Problem) -> dict[str, ir.ValueSet]:
     """Sets of numbers written where indices are bound, ``t in 1 .. T - 1``, by their text."""
     families: list[ir.Constraint | ir.Let | ir.Reduce] = [*problem.constraints, *problem.lets.values()]
-    families += [node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce)]
+    families += problem.expressions(ir.Reduce)
     domains = (b.domain for family in families for b in family.binders)
     return {domain.name: domain for domain in domains if isinstance(domain, ir.ValueSet)}
 

@@ -50,8 +50,6 @@ class Mapped(torch.Tensor):
             first = first.to(self.rows.device)
             if first.dtype == torch.bool and first.dim() == 1:
                 first = first.nonzero().squeeze(-1)
-            else:
-                first = first
         if self.at is None:
             first = first
         else:

@@ -51,7 +51,7 @@ def _asked(bound: Bound) -> dict[tuple[str, str], list[Selection]]:
 def _parts(problem: ir.Problem) -> Iterator[Selection]:
     """The elements that binders go over: with their conditions, with those about themselves alone, and
     without any."""
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if isinstance(node, ir.Reduce | ir.Exists):
             if isinstance(node, ir.Reduce):
                 binders = node.binders

@@ -111,8 +111,6 @@ class _Unpacking:
         if kind == RANDOM:
             if into is None:
                 into = torch.Generator(device=self.device)
-            else:
-                into = into
             into.set_state(self.value(content))
             return into
         if kind in (LIST, TUPLE):

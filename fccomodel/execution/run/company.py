@@ -104,12 +104,7 @@ def share(length: int, rank: int) -> slice:
 
 def columns(bound: Bound) -> list[tuple[str, str]]:
     """The vector columns that the problem reads, by table and name: the same on every rank."""
-    read = (
-        n
-        for root in bound.problem.roots
-        for n in ir.walk(root)
-        if isinstance(n, ir.Column) and n.name is not None
-    )
+    read = (n for n in bound.problem.expressions(ir.Column) if n.name is not None)
     found = {(n.binder.domain.table, str(n.name)) for n in read if isinstance(n.binder.domain, ir.RowSet)}
     return sorted(place for place in found if bound.tables[place[0]].columns[place[1]].ndim == 2)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from fccomodel.language import errors, syntax
-from fccomodel.language.check.context import BrokenSymbol, Context
+from fccomodel.language import errors
+from fccomodel.language.formulas.context import BrokenSymbol, Context
 
 
-def unused(ctx: Context, statements: Sequence[syntax.Statement]) -> None:
-    """A remark for each declared name that is never read."""
+def unused(ctx: Context) -> None:
+    """Add a remark for each declared name that is never read."""
     for name, symbol in ctx.symbols.items():
         if name in ctx.used or isinstance(symbol, BrokenSymbol):
             continue

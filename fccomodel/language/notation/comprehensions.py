@@ -10,10 +10,10 @@ from types import FrameType, GeneratorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import syntax
+from fccomodel.language import syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
-from fccomodel.language.notation.terms import TOKEN, Part, Term, fail
+from fccomodel.language.notation.terms import TOKEN, Part, Term, fail, token
 
 if TYPE_CHECKING:
     from fccomodel.language.notation.sets import Set
@@ -35,9 +35,7 @@ class Family:
 
     def element(self, over: Set, at: Span) -> Term:
         """A new element."""
-        from fccomodel.language.notation import sets
-
-        name = sets.token()
+        name = token()
         term = Term(syntax.Name(id=name, span=NOWHERE), over._owner)
         self.elements.append((term, name, over, at))
         return term
@@ -118,7 +116,6 @@ def is_comprehension(value: Any) -> bool:
 
 def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     """The error for a set that Python itself goes through: a builtin function, a list, a loop."""
-    from fccomodel.language.notation import words
 
     frame: FrameType | None = asking
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
@@ -129,4 +126,4 @@ def refuse_python(asking: FrameType, at: Span) -> NoReturn:
     else:
         place = places.iterable(at)
     called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
-    fail(errors.builtin_over_set(called[0] if called else "", words.names()), place)
+    fail(errors.builtin_over_set(called[0] if called else "", vocabulary.names()), place)

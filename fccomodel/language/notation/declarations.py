@@ -13,6 +13,14 @@ from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Once, Set, iterate
 from fccomodel.language.notation.terms import Declaration, Formula, Part, Term, fail, made, node_of
 from fccomodel.language.notation.words import Word, call
+from fccomodel.language.statements.const import ConstDecl
+from fccomodel.language.statements.data import DataDecl
+from fccomodel.language.statements.dim import DimDecl
+from fccomodel.language.statements.indices import IndexDecl
+from fccomodel.language.statements.net import NetDecl
+from fccomodel.language.statements.param import ParamDecl
+from fccomodel.language.statements.sets import SetDecl
+from fccomodel.language.statements.var import VarDecl
 
 #: From a name and the place of the assignment to the statement.
 Make = Callable[[str, Span], syntax.Statement]
@@ -163,12 +171,12 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
 # ------------------------------------------------------------------------------------- declarations
 def dim(*, doc: str = "") -> Dim:
     """A size that the data decide: ``m.d = dim()``. ``for i in m.d`` goes over 1, ..., d."""
-    return Dim(lambda name, at: syntax.DimDecl(names=(name,), span=at), doc)
+    return Dim(lambda name, at: DimDecl(names=(name,), span=at), doc)
 
 
 def labels(*, doc: str = "") -> NamedSet:
     """A set of labels that come with the data: ``m.G = labels()``."""
-    return NamedSet("labels", lambda name, at: syntax.SetDecl(name=name, span=at), doc)
+    return NamedSet("labels", lambda name, at: SetDecl(name=name, span=at), doc)
 
 
 def grid(low: Any, high: Any, *, by: Any = None) -> Set:
@@ -210,7 +218,7 @@ def table(columns: Mapping[str, Any] | None = None, /, *, doc: str = "", **more:
     )
     return NamedSet(
         "table",
-        lambda name, at: syntax.DataDecl(name=name, fields=fields, span=at),
+        lambda name, at: DataDecl(name=name, fields=fields, span=at),
         doc,
         _mentioned(given.values()),
     )
@@ -232,9 +240,7 @@ def array(*shape: Any, doc: str = "") -> Number:
     at = places.here()
     typed = len(shape) == 1 and isinstance(shape[0], Type | set | frozenset | type)
     kind = type_of(shape[0] if typed else real[shape] if shape else real, at)
-    return Number(
-        "array", lambda name, at: syntax.DataDecl(name=name, type=kind, span=at), doc, _mentioned(shape)
-    )
+    return Number("array", lambda name, at: DataDecl(name=name, type=kind, span=at), doc, _mentioned(shape))
 
 
 def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Number:
@@ -251,7 +257,7 @@ def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Num
         first = node_of(default, at)
     return Number(
         "param",
-        lambda name, at: syntax.ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
+        lambda name, at: ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
         doc,
         _mentioned((*shape, *bounds.values(), default)),
     )
@@ -261,7 +267,7 @@ def const(value: Any, *, doc: str = "") -> Number:
     """A number that is baked in: ``m.p = const(4)``."""
     node = node_of(value, places.here())
     return Number(
-        "const", lambda name, at: syntax.ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))
+        "const", lambda name, at: ConstDecl(name=name, value=node, span=at), doc, _mentioned((value,))
     )
 
 
@@ -277,7 +283,7 @@ def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
     return Number(
         "var",
-        lambda name, at: syntax.VarDecl(name=name, shape=sizes, bounds=limits, span=at),
+        lambda name, at: VarDecl(name=name, shape=sizes, bounds=limits, span=at),
         doc,
         _mentioned((*shape, *bounds.values())),
     )
@@ -294,7 +300,7 @@ def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = 
     claims = assume.items() if isinstance(assume, Mapping) else ((name, True) for name in assume)
     assumed = tuple(_assumption(name, constant, at) for name, constant in claims)
     return Net(
-        lambda name, at: syntax.NetDecl(name=name, input=ends[0], output=ends[1], assume=assumed, span=at),
+        lambda name, at: NetDecl(name=name, input=ends[0], output=ends[1], assume=assumed, span=at),
         doc,
         _mentioned((input, output)),
     )
@@ -314,7 +320,7 @@ def params(of: Net, *, doc: str = "") -> Number:
     """The parameters of a net as variables: ``m.w = params(m.s)``."""
     at = places.here()
     value = syntax.Call(func="params", args=(node_of(of, at),), span=at)
-    return Number("params", lambda name, at: syntax.VarDecl(name=name, value=value, span=at), doc, (of,))
+    return Number("params", lambda name, at: VarDecl(name=name, value=value, span=at), doc, (of,))
 
 
 def index(over: Any, *, doc: str = "") -> Number:
@@ -323,10 +329,8 @@ def index(over: Any, *, doc: str = "") -> Number:
     at = places.here()
     kind, domain = indexed_by(over, at)
 
-    def make(name: str, at: Span) -> syntax.IndexDecl:
-        return syntax.IndexDecl(
-            binders=(syntax.Binder(name=name, kind=kind, domain=domain, span=at),), span=at
-        )
+    def make(name: str, at: Span) -> IndexDecl:
+        return IndexDecl(binders=(syntax.Binder(name=name, kind=kind, domain=domain, span=at),), span=at)
 
     return Number("index", make, doc, (over,))
 

@@ -10,16 +10,27 @@ from typing import Any, NoReturn
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Source, Span
-from fccomodel.language import lexer, printing, syntax
+from fccomodel.language import lexer, statements, syntax
 from fccomodel.language.errors import notation as errors
-from fccomodel.language.notation import comprehensions, declarations, naming, places, reading, statements
+from fccomodel.language.notation import comprehensions, declarations, entries, naming, places, reading
 from fccomodel.language.notation.comprehensions import is_comprehension
 from fccomodel.language.notation.declarations import Dim, Function, NamedSet, Net, Number
+from fccomodel.language.notation.entries import Entry
 from fccomodel.language.notation.sets import Set
 from fccomodel.language.notation.source import Composed, Said, composed
-from fccomodel.language.notation.statements import Entry
 from fccomodel.language.notation.terms import Formula, Part, Term, fail, node_of, owner
 from fccomodel.language.notation.words import Word
+from fccomodel.language.statements.constraint import Constraint
+from fccomodel.language.statements.data import DataDecl
+from fccomodel.language.statements.define import DefDecl
+from fccomodel.language.statements.dim import DimDecl
+from fccomodel.language.statements.heading import SubjectTo
+from fccomodel.language.statements.indices import IndexDecl
+from fccomodel.language.statements.let import LetDecl
+from fccomodel.language.statements.model import ModelDecl
+from fccomodel.language.statements.objective import Objective
+from fccomodel.language.statements.options import Options
+from fccomodel.language.statements.sets import SetDecl
 
 
 class NoName(FccoError, AttributeError):
@@ -67,7 +78,7 @@ class Notation:
     def _compose(self) -> Composed:
         said = [Said(statement=e.statement, doc=e.doc) for e in self._in_order()]
         if self._name is not None:
-            said.insert(0, Said(statement=syntax.ModelDecl(name=self._name, span=self._at)))
+            said.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
         files = {found[0].name for entry in self._entries if (found := places.place(entry.at)) is not None}
         return composed(
             said, doc=self._doc, name=files.pop() if len(files) == 1 else "<model>", whole=self._at
@@ -76,21 +87,19 @@ class Notation:
     def _in_order(self) -> list[Entry]:
         """The statements of the file, elements under their names."""
         self._refuse_removed({name for entry in self._entries for kind, name in entry.keys if kind == "name"})
-        constrained = any(isinstance(e.statement, syntax.Constraint) for e in self._entries)
-        ordered = statements.ordered(self._entries)
+        constrained = any(isinstance(e.statement, Constraint) for e in self._entries)
+        ordered = entries.ordered(self._entries)
         heads = [
-            e
-            for e in ordered
-            if isinstance(e.statement, syntax.SubjectTo) and not constrained and e.at is NOWHERE
+            e for e in ordered if isinstance(e.statement, SubjectTo) and not constrained and e.at is NOWHERE
         ]
-        return statements.named([e for e in ordered if e not in heads], {})
+        return entries.named([e for e in ordered if e not in heads], {})
 
     def _refuse_removed(self, declared: builtins.set[str]) -> None:
         """An error where a statement uses a name whose statement was removed."""
         gone = {name: at for name, at in self._removed.items() if name not in declared}
         for entry in self._entries if gone else ():
             for name in sorted(naming.uses(entry.statement) & {*gone}):
-                fail(errors.removed(name, places.row(gone[name])), statements.place_of(entry, name))
+                fail(errors.removed(name, places.row(gone[name])), entries.place_of(entry, name))
 
     def __str__(self) -> str:
         return self.source.text
@@ -150,7 +159,7 @@ class Notation:
         return sorted({*super().__dir__(), *self._symbols})
 
     def _remove(self, kind: str, name: str) -> None:
-        gone = statements.remove(self._entries, (kind, name))
+        gone = entries.remove(self._entries, (kind, name))
         if gone is None:
             fail(errors.no_statement("name" if kind == "name" else kind, name, self._names(kind)))
         if kind == "name":
@@ -172,7 +181,7 @@ class Notation:
             fail(errors.another_model(self._title, model._title), at)
         naming.named(statement, (), naming.elements(*(part for part in parts if isinstance(part, Part))))
         entry = Entry(statement=statement, at=at, doc=inspect.cleandoc(doc))
-        statements.put(self._entries, entry)
+        entries.put(self._entries, entry)
         self._changed()
 
     def _declare(self, name: str, value: Any, doc: str = "") -> Any:
@@ -203,12 +212,12 @@ class Notation:
                 statement, symbol = self._family(statement, family, at), NamedSet("table")
         elif isinstance(value, Set):
             statement, symbol = (
-                syntax.SetDecl(name=name, family=family, value=node_of(value, at), span=at),
+                SetDecl(name=name, family=family, value=node_of(value, at), span=at),
                 NamedSet("set"),
             )
         elif isinstance(value, Formula) and value._node is not None:
             statement, symbol = (
-                syntax.LetDecl(name=name, family=family, value=node_of(value, at), span=at),
+                LetDecl(name=name, family=family, value=node_of(value, at), span=at),
                 Number("let"),
             )
         else:
@@ -218,7 +227,7 @@ class Notation:
 
     def _family(self, statement: syntax.Statement, family: syntax.Indexing, at: Span) -> syntax.Statement:
         """A family of tables."""
-        if not isinstance(statement, syntax.DataDecl):
+        if not isinstance(statement, DataDecl):
             reason = "There are families of tables, of sets, of `let`s and of constraints."
             fail(
                 errors.argument("a comprehension", reason, "give the set as the shape: `m.v = fc.var(m.K)`"),
@@ -314,7 +323,7 @@ class Notation:
         body = function(*(Term(syntax.Name(id=param, span=NOWHERE)) for param in params))
         if is_comprehension(body) or body is None:
             fail(errors.not_a_formula(_shown(body), f"in `return` of `{name}`"), at)
-        defined = syntax.DefDecl(name=name, params=params, body=node_of(body, at), span=at)
+        defined = DefDecl(name=name, params=params, body=node_of(body, at), span=at)
         self._put(defined, (body,), function.__doc__ or "", at)
         symbol: Function = self._name_symbol(name, Function())
         return symbol
@@ -324,7 +333,7 @@ class Notation:
         at = places.here()
         for name in names:
             self._check_name(name, at)
-        self._put(syntax.DimDecl(names=names, span=at), (), doc, at)
+        self._put(DimDecl(names=names, span=at), (), doc, at)
         found = tuple(self._name_symbol(name, Dim()) for name in names)
         if len(found) == 1:
             return found[0]
@@ -338,7 +347,7 @@ class Notation:
             self._check_name(name, at)
             kind, domain = declarations.indexed_by(set_, at)
             binders.append(syntax.Binder(name=name, kind=kind, domain=domain, span=at))
-        self._put(syntax.IndexDecl(binders=tuple(binders), span=at), tuple(over.values()), doc, at)
+        self._put(IndexDecl(binders=tuple(binders), span=at), tuple(over.values()), doc, at)
         found = tuple(self._name_symbol(name, Number("index")) for name in over)
         if len(found) == 1:
             return found[0]
@@ -367,9 +376,7 @@ class Notation:
             label, body = (None, value)
         if is_comprehension(body):
             fail(errors.not_a_formula("a comprehension", f"in `{sense}`"), at)
-        self._put(
-            syntax.Objective(sense=sense, body=node_of(body, at), label=label, span=at), (body,), doc, at
-        )
+        self._put(Objective(sense=sense, body=node_of(body, at), label=label, span=at), (body,), doc, at)
 
     def subject_to(
         self, relation: Any = None, /, *, doc: str = "", using: Mapping[str, Any] | None = None, **named: Any
@@ -384,9 +391,7 @@ class Notation:
         """
         at = places.here()
         if relation is None and not named:
-            statements.put(
-                self._entries, Entry(statement=syntax.SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc))
-            )
+            entries.put(self._entries, Entry(statement=SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc)))
             self._changed()
         for label, value in (*([(None, relation)] if relation is not None else []), *named.items()):
             self._constraint(label, value, doc, using or {}, at)
@@ -417,7 +422,7 @@ class Notation:
         )
         relation = node_of(value, at)
         self._put(
-            syntax.Constraint(relation=relation, label=label, family=family, options=options, span=at),
+            Constraint(relation=relation, label=label, family=family, options=options, span=at),
             parts,
             doc,
             at,
@@ -432,7 +437,7 @@ class Notation:
         for name, value in {**(given or {}), **more}.items():
             items[name] = syntax.Keyword(name=name, value=_option(value, at), span=at)
         self._put(
-            syntax.Options(items=tuple(items.values()), span=at),
+            Options(items=tuple(items.values()), span=at),
             (),
             doc or (before.doc if before else ""),
             at,
@@ -447,7 +452,7 @@ class Notation:
                 )
             )
         for entry in other._entries:
-            if not isinstance(entry.statement, syntax.Options):
+            if statements.of(entry.statement).included:
                 self._entries.append(entry)
         for name, symbol in other._symbols.items():
             self._symbols.setdefault(name, symbol)
@@ -473,9 +478,9 @@ class Constraints(Mapping[str, str]):
         self._model = model
 
     def __getitem__(self, label: str) -> str:
-        for entry in statements.named(self._model._entries, {}):
+        for entry in entries.named(self._model._entries, {}):
             if ("constraint", label) in entry.keys:
-                return printing.statement(entry.statement)
+                return statements.text(entry.statement)
         raise KeyError(label)
 
     def __iter__(self) -> Iterator[str]:
@@ -491,20 +496,20 @@ class Constraints(Mapping[str, str]):
         return "\n".join(self.values()) or "no constraints with labels"
 
 
+#: What stands in Python for the names of a statement.
+_SYMBOLS: Mapping[str, Callable[[], Part]] = {
+    "dim": Dim,
+    "set": lambda: NamedSet("set"),
+    "table": lambda: NamedSet("table"),
+    "net": Net,
+    "define": Function,
+    "number": lambda: Number("number"),
+}
+
+
 def _symbol(statement: syntax.Statement) -> Part:
     """What a name of a statement stands for in Python."""
-    match statement:
-        case syntax.DimDecl():
-            return Dim()
-        case syntax.SetDecl():
-            return NamedSet("set")
-        case syntax.DataDecl(fields=fields) if fields is not None:
-            return NamedSet("table")
-        case syntax.NetDecl():
-            return Net()
-        case syntax.DefDecl():
-            return Function()
-    return Number("number")
+    return _SYMBOLS[statements.of(statement).stands_for(statement)]()
 
 
 def _option(value: Any, at: Span) -> syntax.Expr:

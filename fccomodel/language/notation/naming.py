@@ -10,6 +10,7 @@ from fccomodel.language import lexer, rewriting, syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
 from fccomodel.language.notation.terms import TOKEN, Part, fail
+from fccomodel.language.statements.indices import IndexDecl
 
 Scope = Mapping[str, str]
 
@@ -121,7 +122,7 @@ def uses(statement: syntax.Statement) -> set[str]:
     found: set[str] = set()
     for node in rewriting.walk(statement):
         match node:
-            case syntax.Binder() if not isinstance(statement, syntax.IndexDecl):
+            case syntax.Binder() if not isinstance(statement, IndexDecl):
                 local.add(node.name)
             case syntax.Name():
                 found |= _with_subscripts(node.id)

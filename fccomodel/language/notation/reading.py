@@ -10,8 +10,9 @@ from fccomodel.core.source import Source
 from fccomodel.language import lexer, rewriting, syntax
 from fccomodel.language.check.include import expand
 from fccomodel.language.notation import places
-from fccomodel.language.notation.statements import Entry
+from fccomodel.language.notation.entries import Entry
 from fccomodel.language.parse import parse
+from fccomodel.language.statements.model import ModelDecl
 
 
 def read(source: Source) -> tuple[str | None, str, list[Entry]]:
@@ -20,7 +21,7 @@ def read(source: Source) -> tuple[str | None, str, list[Entry]]:
     statements, whole = expand(parse(source).statements, source)
     comments = _comments(whole, statements)
     entries = [_entry(statement, whole, comments[k]) for k, statement in enumerate(statements)]
-    if entries and isinstance(entries[0].statement, syntax.ModelDecl):
+    if entries and isinstance(entries[0].statement, ModelDecl):
         return entries[0].statement.name, entries[0].doc, entries[1:]
     return None, "", entries
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,16 +10,21 @@ from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import rewriting, syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
-from fccomodel.language.notation.terms import TOKEN, Formula, Part, Term, fail, made, node_of, owner, shown
+from fccomodel.language.notation.terms import (
+    TOKEN,
+    Formula,
+    Part,
+    Term,
+    fail,
+    made,
+    node_of,
+    owner,
+    shown,
+    token,
+)
 
-_COUNT = itertools.count(1)
 #: The name of an element that nothing names.
 ELEMENT = "z"
-
-
-def token() -> str:
-    """A name that no other element has."""
-    return f"{TOKEN}{next(_COUNT)}"
 
 
 class Where:

@@ -9,24 +9,11 @@ from itertools import pairwise
 
 from fccomodel.core.source import NOWHERE, Source, Span
 from fccomodel.language import format as layout
-from fccomodel.language import lexer, printing, syntax
+from fccomodel.language import lexer, printing, statements, syntax
 from fccomodel.language.notation import places
 from fccomodel.language.printing import Mark
 from fccomodel.language.rewriting import deep
-
-#: Declarations whose comment may stand behind them.
-_DECLARES = (
-    syntax.DimDecl,
-    syntax.SetDecl,
-    syntax.IndexDecl,
-    syntax.DataDecl,
-    syntax.ParamDecl,
-    syntax.ConstDecl,
-    syntax.NetDecl,
-    syntax.VarDecl,
-    syntax.DefDecl,
-    syntax.LetDecl,
-)
+from fccomodel.language.statements.model import ModelDecl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +83,13 @@ class Said:
     doc: str = ""
 
 
-def composed(statements: Sequence[Said], *, doc: str, name: str, whole: Span) -> Composed:
+def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> Composed:
     """The text in canonical layout; raises FccoError, with the places of Python, where it is no syntax."""
     writer = printing.Writer()
     _comment(writer, doc)
-    writer("\n" * (bool(doc) and not (statements and isinstance(statements[0].statement, syntax.ModelDecl))))
+    writer("\n" * (bool(doc) and not (parts and isinstance(parts[0].statement, ModelDecl))))
     with deep():
-        for before, said in pairwise([None, *statements]):
+        for before, said in pairwise([None, *parts]):
             assert said is not None
             _write(writer, before, said)
     raw = Composed(text=writer.text, name=name, marks=tuple(writer.marks), whole=whole)
@@ -111,29 +98,20 @@ def composed(statements: Sequence[Said], *, doc: str, name: str, whole: Span) ->
 
 
 def _write(writer: printing.Writer, before: Said | None, said: Said) -> None:
-    if before is not None and _group(before.statement) != _group(said.statement):
+    if before is not None and statements.of(before.statement).group != statements.of(said.statement).group:
         writer("\n")
-    text = printing.statement(said.statement)
-    beside = isinstance(said.statement, _DECLARES) and said.doc and "\n" not in said.doc
+    text = statements.text(said.statement)
+    beside = statements.names_of(said.statement) and said.doc and "\n" not in said.doc
     beside = beside and len(text) + len(said.doc) + 4 <= layout.WIDTH
     if said.doc and not beside:
         _comment(writer, said.doc)
-    writer.statement(said.statement)
+    statements.write(writer, said.statement)
     writer(f"  # {said.doc}" if beside else "", "\n")
 
 
 def _comment(writer: printing.Writer, doc: str) -> None:
     for line in doc.splitlines():
         writer(f"# {line}".rstrip(), "\n")
-
-
-def _group(statement: syntax.Statement) -> int:
-    """Statements of one group stand together, others have an empty line between them."""
-    if isinstance(statement, syntax.ModelDecl | syntax.Options):
-        return 0 if isinstance(statement, syntax.ModelDecl) else 3
-    if isinstance(statement, syntax.Objective | syntax.SubjectTo | syntax.Constraint):
-        return 2
-    return 1
 
 
 def _moved(raw: Composed, text: str) -> tuple[Mark, ...]:

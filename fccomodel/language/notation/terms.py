@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable
@@ -10,7 +11,7 @@ from typing import Any, NoReturn
 
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.core.source import NOWHERE, Span
-from fccomodel.language import printing, syntax
+from fccomodel.language import printing, syntax, vocabulary
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
 
@@ -18,6 +19,12 @@ from fccomodel.language.notation import places
 LARGEST = 50_000
 #: How the name of an element begins until its statement is complete.
 TOKEN = "\0"
+_COUNT = itertools.count(1)
+
+
+def token() -> str:
+    """A name that no other element has."""
+    return f"{TOKEN}{next(_COUNT)}"
 
 
 def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
@@ -42,8 +49,6 @@ def number(value: Any, at: Span) -> syntax.Expr:
     """A Python or numpy number as a literal."""
     if hasattr(value, "item"):
         value = value.item()
-    else:
-        value = value
     if not math.isfinite(value):
         fail(errors.unfinished(str(value)), at)
     if isinstance(value, int):
@@ -420,9 +425,8 @@ class Term(Formula):
 
 
 def _is_word(name: str) -> bool:
-    from fccomodel.language.notation import words
 
-    return name in words.names()
+    return name in vocabulary.names()
 
 
 def literal(value: float | str) -> Term:

@@ -20,16 +20,6 @@ from fccomodel.library import atoms, distributions, reductions, sets
 WEIGHTS = "uniform"
 
 
-@cache
-def names() -> frozenset[str]:
-    """Every word."""
-    functions = {name for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
-    functions |= {alias for alias, name in atoms.aliases().items() if name in functions}
-    return frozenset(
-        {*functions, *reductions.named(lambda kind: kind.written), *sets.all(), *distributions.all()}
-    )
-
-
 def _reduction_of(name: str) -> reductions.Reduction | None:
     """The reduction that models write by this name."""
     kind = reductions.get(name)
@@ -233,12 +223,8 @@ def documentation(name: str) -> str:
                 f"Constant: {', '.join(atom.parameters)} must not depend on the decision variables.",
                 "",
             ]
-        else:
-            lines += []
         if atom.cite:
             lines += [f"From: {atom.cite}", ""]
-        else:
-            lines += []
     if simple is not None:
         lines += [
             f"{simple.signature}: a simple set, for ``var(..., domain={name}(...))``",

@@ -57,8 +57,6 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
         function = _norms(rest, hole, rank, size, facts)
         if q:
             function = Perturbed.of(function, q)
-        else:
-            function = function
     if tilt:
         function = Tilted.of(function, tilt)
     if constant:

@@ -231,8 +231,6 @@ def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
             function: Proximal | str = Mapped.of(Largest.of(), rows, b)
             if isinstance(function, str):
                 function = MaxAffine.of(rows, b)
-            else:
-                function = function
             if isinstance(function, str):
                 raise NoProx(function)
             return function

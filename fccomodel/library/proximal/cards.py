@@ -50,8 +50,6 @@ def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
                 return f"{words}{how}{example}", words + _conjugate(atom, function, words, example)
             if reason == "none":
                 reason = f"none: {function}"
-            else:
-                reason = reason
     return reason, ""
 
 

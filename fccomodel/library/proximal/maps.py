@@ -73,8 +73,6 @@ def entropic_simplex(x, theta, lam, dim):
         s = (x - nu) / theta - 1
         if logq is None:
             logq = torch.minimum(s, torch.log1p(s.clamp(min=0) * theta / lam) + 1)
-        else:
-            logq = logq
         for _ in range(3):
             q = logq.exp()
             logq = logq - (logq + lam / theta * q - s) / (1 + lam / theta * q)

@@ -52,8 +52,6 @@ def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
     for whole in all().values():
         if whole.sum_of:
             added = _named(whole.name, whole.sum_of, added)
-        else:
-            added = added
     return tuple(added)
 
 

@@ -59,8 +59,6 @@ def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
     terms = [make("add", start, make("mul", const(y0), t)) if y0 else start]
     if graph.left:
         terms += [beyond("sqhinge", x0, graph.left / 2, -1.0)]
-    else:
-        terms += []
     for (x, y), (x_next, y_next) in zip(graph.points, graph.points[1:], strict=False):
         if x == x_next:
             terms.append(beyond("pos", x, y_next - y))
@@ -69,8 +67,6 @@ def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
             terms += [beyond("sqhinge", x, rise), beyond("sqhinge", x_next, -rise)]
     if graph.right:
         terms += [beyond("sqhinge", graph.points[-1][0], graph.right / 2)]
-    else:
-        terms += []
     total = terms[0]
     for term in terms[1:]:
         total = make("add", total, term)

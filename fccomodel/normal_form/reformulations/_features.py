@@ -42,7 +42,7 @@ def features(
         names = {"maximize"}
     else:
         names = set()
-    for node in ir.walk(*problem.roots):
+    for node in problem.expressions():
         if isinstance(node, ir.Reduce):
             if is_inner_maximum(node):
                 name = "inner maximum"

@@ -16,7 +16,7 @@ from fccomodel.normal_form.reformulations._threshold import Thresholds
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    tails = [node for node in ir.walk(*problem.roots) if _is_tail(node)]
+    tails = [node for node in problem.expressions() if _is_tail(node)]
     if not tails:
         return problem, same, []
     require_small(problem, tails, "a tail mean")

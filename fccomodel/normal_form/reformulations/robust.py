@@ -59,15 +59,11 @@ class Tilted:
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    maxima = [
-        node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)
-    ]
+    maxima = [node for node in problem.expressions(ir.Reduce) if is_inner_maximum(node)]
     if not maxima:
         return problem, same, []
     problem = _spelled(problem)
-    maxima = [
-        node for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce) and is_inner_maximum(node)
-    ]
+    maxima = [node for node in problem.expressions(ir.Reduce) if is_inner_maximum(node)]
     small = wanted_small(problem)
     duals: dict[int, Conjugate] = {}
     refused: list[Diagnostic] = []

@@ -14,7 +14,7 @@ from fccomodel.normal_form.reformulations._threshold import Thresholds
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
-    maxima = [node for node in ir.walk(*problem.roots) if _is_largest(node)]
+    maxima = [node for node in problem.expressions() if _is_largest(node)]
     if not maxima:
         return problem, same, []
     require_small(problem, maxima, "a maximum")

@@ -145,8 +145,6 @@ def prox_regulariser(setting: Setting) -> Finding:
         said = []
     if domains:
         said += [f"the projection of {', '.join(domains)}"]
-    else:
-        said += []
     return holds("; ".join(said) or "the model has no regulariser, and no simple set")
 
 

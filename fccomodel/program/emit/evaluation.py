@@ -26,12 +26,8 @@ class Evaluation:
         self.parts = [self.evaluate(), self.blocks()]
         if lowered.whole:
             self.parts += self.finish(lowered.whole)
-        else:
-            self.parts += []
         if lowered.constrained:
             self.parts += [self.constraint_values(lowered.constrained)]
-        else:
-            self.parts += []
 
     @property
     def text(self) -> str:

@@ -156,10 +156,6 @@ class Record:
             whole = []
         if "finish" in self.after:
             whole += ["regulariser"]
-        else:
-            whole += []
         if "resume" in self.after and starts.pairs(self.lowered) is not None:
             whole += ["pairs"]
-        else:
-            whole += []
         return [*whole, *(["constraint_values"] if self.lowered.constrained else [])]

@@ -43,14 +43,8 @@ def estimating(lowered: Lowered) -> list[Carried]:
     )
     if state.dual and lowered.plan.remembers:
         names += ["extrapolate"]
-    else:
-        names += []
     if lowered.inequalities:
         names += ["multiplier"]
-    else:
-        names += []
     if state.coupled:
         names += ["couple"]
-    else:
-        names += []
     return [getattr(estimator, name) for name in names]

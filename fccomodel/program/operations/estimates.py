@@ -98,8 +98,6 @@ class Envelope(Op):
         lam = f"h.lam_{val.attrs['name']}"
         if writer.dual and c:
             lam = f"(h.tau * {lam})"
-        else:
-            lam = lam
         dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(
             range(-event, 0) if function.rank else ()
         )

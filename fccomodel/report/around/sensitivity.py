@@ -69,5 +69,5 @@ def _decides(problem: ir.Problem, name: str) -> bool:
         )
 
     sets = (s for variable in problem.variables.values() for s in variable.sets)
-    conditions = (node.condition for node in ir.walk(*problem.roots) if isinstance(node, ir.Reduce))
+    conditions = (node.condition for node in problem.expressions(ir.Reduce))
     return within(*(arg for s in sets for arg in (*s.args, s.centre))) or within(*conditions)

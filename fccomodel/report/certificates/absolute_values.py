@@ -137,8 +137,6 @@ def _sum(terms: Iterable[tuple[ir.Expr, float]], constant: float) -> ir.Expr:
     scaled = [node if factor == 1 else apply("mul", const(factor), node) for node, factor in terms if factor]
     if constant or not scaled:
         scaled += [const(constant)]
-    else:
-        scaled += []
     if len(scaled) == 1:
         return scaled[0]
     return apply("add", *scaled)

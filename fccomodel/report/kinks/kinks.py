@@ -1,8 +1,9 @@
-"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights: phi(t) = max over q in Q
-of q.t.
+"""Non-smooth functions (max, cvar, abs, pos, norms) as maxima over weights:
 
-The weights are what optimality conditions choose: a subgradient of phi at t, up to ``phi(t) -
-q.t``, is any q in Q.
+    phi(t) = max over q in Q of q.t
+
+Optimality conditions choose the weights. Every q in Q is a subgradient of phi at t, up to an error
+of ``phi(t) - q.t``.
 """
 
 from __future__ import annotations
@@ -28,16 +29,21 @@ from fccomodel.library.reductions.variance import VARIANCE
 from fccomodel.report.kinks import nested_maxima
 from fccomodel.report.kinks.weights import Weights
 
-#: Numbers that the terms of a kink may be; terms of a kink all of whose own kinks are weighed too,
-#: of others those near theirs.
-MOST_NUMBERS, MOST_OUTER = 1 << 21, 1000
+#: Numbers that the terms of a kink may have, at most.
+MOST_NUMBERS = 1 << 21
+#: Terms of a kink up to which all kinks inside it are weighed; else only those near their own kinks.
+MOST_OUTER = 1000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Lists:
-    """The elements of a reduction where a condition gives each cell a list of its own: by length, the
-    cells with so many, and their elements (axes kept, cells, elements); ``finish`` makes the axes
-    of a result (axes kept, cells) again."""
+    """The elements of a reduction whose condition gives each cell a list of its own.
+
+    shape    of the result
+    parts    for each length: the cells with lists of that length, and their elements, (axes kept,
+             cells, elements)
+    finish   gives a result, (axes kept, cells), its axes again
+    """
 
     shape: tuple[int, ...]
     parts: tuple[tuple[torch.Tensor, torch.Tensor], ...]
@@ -50,14 +56,16 @@ Terms = Callable[[Evaluator, ir.Expr, Env], Named | Lists | None]
 # -------------------------------------------------------------------------------------------- kinks
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kink:
-    """A node phi(t) with the function that evaluates its terms t (its axes, then one dim of terms);
-    ``sign`` -1 for a minimum.
+    """A node phi(t) with a kink.
 
-    ``signed``: weights may be negative.
-    ``rows``: it is inside an expectation or another reduction, so that there is one for every row.
-    ``nested``: it is inside a kink of which there is one for every row, or which has many terms.
-    ``smooth``: it is phi(t) and a function without a kink.
-    ``beside``: the node is the sum of this kink, another one and a constant.
+    weights   the set Q, from the evaluator and the number of terms
+    terms     evaluates the terms t: the node's axes, then one dim of terms
+    sign      -1 for a minimum
+    signed    weights may be negative
+    rows      inside an expectation or another reduction: there is one instance for every row
+    nested    inside a kink that has an instance for every row, or many terms
+    smooth    the node is phi(t) plus a function without a kink
+    beside    another kink: the node is the sum of both and a constant
     """
 
     node: ir.Expr
@@ -72,7 +80,7 @@ class Kink:
 
     @property
     def weighed(self) -> tuple[ir.Expr, ...]:
-        """What the terms are, or are affine functions of."""
+        """The expressions that the terms are, or are affine functions of."""
         if nested_maxima.nested(self.node, self.sign):
             return tuple(nested_maxima.leaves(self.node, self.sign))
         if isinstance(self.node, ir.Reduce):
@@ -85,66 +93,99 @@ class Kink:
         return self.node.children[:1]
 
 
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A node with what is around it.
+
+    rows     inside an expectation
+    nested   inside another kink
+    apart    binders that tell the terms of an outer kink with many terms apart; None outside of these
+    """
+
+    node: ir.Expr
+    rows: bool = False
+    nested: bool = False
+    apart: frozenset[ir.Binder] | None = None
+
+
+class _Finder:
+    """Collects ``kinks`` by node id, and those ``left`` out, with the reason."""
+
+    def __init__(self, bound: Bound):
+        self.bound = bound
+        self.kinks: dict[int, Kink] = {}
+        self.left: dict[int, tuple[ir.Expr, str]] = {}
+
+    def search(self, roots: Iterable[ir.Expr]) -> None:
+        """Look at all nodes with variables, each once."""
+        seen: set[int] = set()
+        stack = [_Place(root) for root in roots]
+        while stack:
+            place = stack.pop()
+            if id(place.node) in seen or not ir.variables_of(place.node):
+                continue
+            seen.add(id(place.node))
+            kink = of(place.node)
+            if kink is None:
+                stack.extend(self._below(place))
+            elif not self._refused(place):
+                stack.extend(self._kept(place, kink))
+
+    def _refused(self, place: _Place) -> bool:
+        """Whether a kink has too many instances, or is in many terms of another one."""
+        node = place.node
+        if place.rows and not _countable(self.bound, node):
+            self.left[id(node)] = (node, "inside an expectation")
+            _inside(_bodies(node), "inside an expectation", self.left)
+            return True
+        free = set(ir.free_binders(node))
+        if place.apart is not None and free and not place.apart <= free:
+            self.left[id(node)] = (node, "inside many terms of another such function")
+            _inside(_bodies(node), "inside another such function", self.left)
+            return True
+        return False
+
+    def _kept(self, place: _Place, kink: Kink) -> list[_Place]:
+        """Keep a kink; the bodies that may have kinks inside."""
+        node, many = place.node, place.apart is not None
+        each = place.rows or (place.nested and bool(ir.free_binders(node)))
+        beside = kink.beside
+        if beside is not None:
+            beside = replace(beside, rows=each, nested=many)
+        self.kinks[id(node)] = replace(kink, rows=each, nested=many, beside=beside)
+        if not place.rows and not many and _few(self.bound, node):
+            return [_Place(body, False, True) for body in kink.weighed]
+        own = node.binders if isinstance(node, ir.Reduce) else ()
+        apart = frozenset((*ir.free_binders(node), *own))
+        return [_Place(body, True, True, apart) for body in kink.weighed]
+
+    def _below(self, place: _Place) -> list[_Place]:
+        """The parts of a node that is no kink of a known form."""
+        node = place.node
+        if isinstance(node, ir.Reduce):
+            rows = place.rows or any(binder.kind == "~" for binder in node.binders)
+            return [replace(place, node=node.body, rows=rows)]
+        if isinstance(node, ir.LetRef):
+            return [replace(place, node=node.let.body)]
+        if kinked(node):
+            self.left[id(node)] = (node, "inside an expectation" if place.rows else "")
+        return [replace(place, node=child) for child in node.children]
+
+
 def find(bound: Bound, roots: Iterable[ir.Expr]) -> tuple[dict[int, Kink], list[tuple[ir.Expr, str]]]:
-    """The kinks of some expressions by node id, outermost ones and those inside them, at any depth,
-    where each is in one of the outer ones' terms or in all, or these are few; and those that are
-    too many or in many terms, with the reason."""
-    kinks: dict[int, Kink] = {}
-    left: dict[int, tuple[ir.Expr, str]] = {}
-    seen: set[int] = set()
-    stack: list[tuple[ir.Expr, bool, bool, frozenset[ir.Binder] | None]] = [
-        (root, False, False, None) for root in roots
-    ]
-    while stack:
-        node, rows, nested, apart = stack.pop()
-        if id(node) in seen or not ir.variables_of(node):
-            continue
-        seen.add(id(node))
-        kink = of(node)
-        if kink is not None and rows and not _countable(bound, node):
-            left[id(node)] = (node, "inside an expectation")
-            _inside(_bodies(node), "inside an expectation", left)
-        elif (
-            kink is not None
-            and apart is not None
-            and (free := set(ir.free_binders(node)))
-            and not apart <= free
-        ):
-            left[id(node)] = (node, "inside many terms of another such function")
-            _inside(_bodies(node), "inside another such function", left)
-        elif kink is not None:
-            many = apart is not None
-            each = rows or (nested and bool(ir.free_binders(node)))
-            if kink.beside is None:
-                beside = None
-            else:
-                beside = replace(kink.beside, rows=each, nested=many)
-            kinks[id(node)] = replace(kink, rows=each, nested=many, beside=beside)
-            if rows or many or not _few(bound, node):
-                if isinstance(node, ir.Reduce):
-                    own = node.binders
-                else:
-                    own = ()
-                stack.extend(
-                    (body, True, True, frozenset((*ir.free_binders(node), *own))) for body in kink.weighed
-                )
-            else:
-                stack.extend((body, False, True, None) for body in kink.weighed)
-        elif isinstance(node, ir.Reduce):
-            stack.append(
-                (node.body, rows or any(binder.kind == "~" for binder in node.binders), nested, apart)
-            )
-        elif isinstance(node, ir.LetRef):
-            stack.append((node.let.body, rows, nested, apart))
-        else:
-            if kinked(node):
-                left[id(node)] = (node, "inside an expectation" if rows else "")
-            stack.extend((child, rows, nested, apart) for child in node.children)
-    return kinks, [item for key, item in left.items() if key not in kinks]
+    """The kinks of some expressions by node id, at any depth, and those that are left out, with the
+    reason.
+
+    A kink inside another one is kept if it is in one of the outer one's terms or in all of them, or
+    if these are few. It is left out if it has too many instances, or is in many terms.
+    """
+    finder = _Finder(bound)
+    finder.search(roots)
+    return finder.kinks, [item for key, item in finder.left.items() if key not in finder.kinks]
 
 
 def _few(bound: Bound, node: ir.Expr) -> bool:
-    """Its terms are at most ``MOST_OUTER``."""
+    """Whether the node has at most ``MOST_OUTER`` terms."""
     if not isinstance(node, ir.Reduce):
         if isinstance(node, ir.Apply):
             return math.prod(elements.shape(bound, node.args[0].shape)) <= MOST_OUTER
@@ -160,7 +201,7 @@ def _few(bound: Bound, node: ir.Expr) -> bool:
 
 
 def _countable(bound: Bound, node: ir.Expr) -> bool:
-    """It has one value for each of some rows, which are few enough to be held at once."""
+    """Whether the node has one value per row, for few enough rows to hold in memory."""
     domains = [binder.domain for binder in ir.free_binders(node)]
     if any(isinstance(domain, ir.Distribution | ir.VectorSet) for domain in domains):
         return False
@@ -168,19 +209,25 @@ def _countable(bound: Bound, node: ir.Expr) -> bool:
 
 
 def _bodies(node: ir.Expr) -> tuple[ir.Expr, ...]:
+    """The expressions directly inside a node."""
     if isinstance(node, ir.Reduce):
         return (node.body,)
     return node.children
 
 
 def _inside(roots: tuple[ir.Expr, ...], why: str, left: dict[int, tuple[ir.Expr, str]]) -> None:
+    """Enter all kinks below the roots into ``left``, with the reason."""
     for root in roots:
         for node in ir.walk(root):
             if kinked(node) and ir.variables_of(node):
                 left.setdefault(id(node), (node, why))
 
 
-SIMPLEX, BOX = Weights(kind="simplex"), Weights(kind="box", low=-1.0, high=1.0)
+#: Weights of the terms of a maximum.
+SIMPLEX = Weights(kind="simplex")
+#: Weights of an absolute value.
+BOX = Weights(kind="box", low=-1.0, high=1.0)
+#: Weights of a positive part.
 SHARE = Weights(kind="box", low=0.0, high=1.0)
 
 
@@ -200,6 +247,7 @@ def of(node: ir.Expr) -> Kink | None:
 
 
 def _largest(node: ir.Expr, sign: float) -> Kink:
+    """A maximum (``sign`` -1: minimum) with the maxima inside it absorbed."""
     terms = partial(nested_maxima.terms, sign=sign, most=MOST_NUMBERS)
     return Kink(
         node=node, weights=_fixed(SIMPLEX), terms=terms, sign=sign, signed=nested_maxima.signed(node, sign)
@@ -207,11 +255,10 @@ def _largest(node: ir.Expr, sign: float) -> Kink:
 
 
 def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
-    """The largest (least) of the arguments, a norm, a root of squares, a largest of affine functions
-    of a number, or a function whose slope jumps."""
+    """The kink of an atom, or None: a maximum or minimum of the arguments, a norm, a root of squares,
+    a maximum of affine functions of a number, or a function whose slope jumps."""
     if isinstance(atom, atoms.ArrayAtom):
-        norm = atom.ball is not None
-        if norm:
+        if atom.ball is not None:
             return Kink(node=node, weights=partial(_ball, node=node), terms=_entries, signed=True)
         return None
     if not isinstance(atom, atoms.ScalarAtom):
@@ -224,26 +271,34 @@ def _of_atom(node: ir.Apply, atom: atoms.Atom | None) -> Kink | None:
         weights = _fixed(Weights(kind="ball" if root.signed else "positive"))
         return Kink(node=node, weights=weights, terms=partial(_roots, root=root), signed=root.signed)
     if node.op == "clip":
-        one, other = (
-            Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=k), sign=(1, -1)[k - 1])
-            for k in (1, 2)
-        )
-        return replace(one, signed=True, beside=other)
+        low = Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=1), sign=1)
+        high = Kink(node=node, weights=_fixed(SHARE), terms=partial(_past, end=2), sign=-1)
+        return replace(low, signed=True, beside=high)
+    return _of_affine_pieces(node, atom)
+
+
+def _of_affine_pieces(node: ir.Apply, atom: atoms.ScalarAtom) -> Kink | None:
+    """A maximum of affine functions of a number, or a function whose slope jumps; None for others."""
     pieces = () if atom.variadic else atom.affine_pieces(*atom.typical)
+    varying = any(ir.free_binders(arg) for arg in node.args[1:])
     if len(pieces) < 2:
-        scalars = not any(ir.free_binders(arg) for arg in node.args[1:])
-        jumps = Kink(node=node, weights=_fixed(BOX), terms=_jumps, signed=True, smooth=True)
-        return jumps if atom.graph is not None and atom.kinked and scalars else None
+        if atom.graph is None or not atom.kinked or varying:
+            return None
+        return Kink(node=node, weights=_fixed(BOX), terms=_jumps, signed=True, smooth=True)
     signed = any(slope < 0 for slope, _ in pieces)
-    if any(shift for _, shift in pieces) or any(ir.free_binders(arg) for arg in node.args[1:]):
+    if varying or any(shift for _, shift in pieces):
         return Kink(node=node, weights=_fixed(SIMPLEX), terms=_pieces, signed=signed)
     return Kink(node=node, weights=partial(_slopes, node=node), terms=_argument, signed=signed)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """A root of squares of u, or of its positive part alone (then not ``signed``): of one of them, or
-    of their sum or mean over the elements of ``over``; of a variance less the ``mean``."""
+    """A square root of u^2, or of a sum or mean of such squares.
+
+    over     the reduction that adds them up; None for a single square
+    signed   False if only the positive part of u is squared
+    mean     a variance: u less its mean is squared
+    """
 
     u: ir.Expr
     over: ir.Reduce | None = None
@@ -252,15 +307,13 @@ class Root:
 
 
 def _below_root(node: ir.Apply) -> Root | None:
+    """The squares below a root, or None if the node is no root of squares."""
     power = atoms.as_power(node)
     if power is None or not isinstance(power[1], ir.Const) or power[1].value != 0.5:
         return None
-    if isinstance(power[0], ir.Reduce):
-        over = power[0]
-    else:
-        over = None
-    if over is None:
-        return _square(power[0], None)
+    over = power[0]
+    if not isinstance(over, ir.Reduce):
+        return _square(over, None)
     if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in over.binders):
         return None
     if reductions.of(over) is VARIANCE:
@@ -271,18 +324,19 @@ def _below_root(node: ir.Apply) -> Root | None:
 
 
 def _square(expr: ir.Expr, over: ir.Reduce | None) -> Root | None:
-    """Of an expression that is a square."""
+    """The root of this expression, or None if it is no square."""
     u = atoms.squared(expr)
-    atom = atoms.of(expr if u is None else u)
-    if atom is None or "sqhinge" not in (atom.name, atom.squared):
-        if u is None:
-            return None
-        return Root(u=u, over=over)
-    return Root(u=(expr if u is None else u).children[0], over=over, signed=False)
+    base = expr if u is None else u
+    atom = atoms.of(base)
+    if atom is not None and "sqhinge" in (atom.name, atom.squared):
+        return Root(u=base.children[0], over=over, signed=False)
+    if u is None:
+        return None
+    return Root(u=u, over=over)
 
 
 def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
-    """Of a largest of multiples of a number: between the least and the largest multiple."""
+    """The weights of a maximum of multiples of a number: from the least to the largest multiple."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ScalarAtom)
     slopes = [
@@ -293,41 +347,37 @@ def _slopes(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
 
 
 def _ball(evaluator: Evaluator, count: int, node: ir.Apply) -> Weights:
-    """Of a norm: the unit ball of its dual."""
+    """The weights of a norm: the unit ball of the dual norm."""
     atom = atoms.of(node)
     assert isinstance(atom, atoms.ArrayAtom) and atom.ball is not None
+    columns = 0
     if atom.ball.matrix:
         columns = elements.shape(evaluator.bound, node.args[0].shape)[-1]
-    else:
-        columns = 0
     if atom.in_groups:
         columns = int(evaluator.value(node.args[-1], {}).data)
     return Weights(kind=atom.ball.kind, low=-1.0 if atom.ball.kind == "box" else 0.0, columns=columns)
 
 
 def _fixed(weights: Weights) -> Callable[[Evaluator, int], Weights]:
+    """Weights that do not depend on data."""
     return lambda evaluator, count: weights
 
 
 def _weights(evaluator: Evaluator, count: int, node: ir.Reduce) -> Weights:
+    """The weights of a reduction's elements: a simplex whose weights have an upper limit."""
     cap = reductions.of(node).cap
     assert cap is not None
-    return Weights(
-        kind="simplex",
-        high=min(1.0, float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))),
-    )
+    high = float(cap(torch.tensor(count, dtype=torch.float64), evaluator.options(node)))
+    return Weights(kind="simplex", high=min(1.0, high))
 
 
 def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
-    """A maximum over a simplex of something affine: the weights are the model's own."""
+    """A maximum of an affine function over a simplex: the weights are the model's own."""
     (binder,) = node.binders
     domain, form = binder.domain, inner_maximum.recognise(node.body, binder)
-    if (
-        not isinstance(domain, ir.VectorSet)
-        or sets.all()[domain.family].cap is None
-        or form is None
-        or form.divergence
-    ):
+    if not isinstance(domain, ir.VectorSet) or sets.all()[domain.family].cap is None:
+        return None
+    if form is None or form.divergence:
         return None
 
     def weights(evaluator: Evaluator, count: int) -> Weights:
@@ -338,24 +388,29 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
 
 # -------------------------------------------------------------------------------------------- terms
 def _argument(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """The first argument as the only term."""
     assert isinstance(node, ir.Apply)
     value = evaluator.value(node.args[0], env)
     return Named(value.data.unsqueeze(-1), value.axes)
 
 
 def _past(evaluator: Evaluator, node: ir.Expr, env: Env, end: int) -> Named:
-    """Of clip(u, lo, hi) = lo + pos(u - lo) - pos(u - hi): u - lo, and hi - u, of which the least
-    multiple is -pos(u - hi)."""
+    """The term of one half of clip(u, lo, hi) = lo + pos(u - lo) - pos(u - hi).
+
+    It is u - lo for ``end`` 1, and hi - u for ``end`` 2: the least of its multiples in [0, 1] is
+    -pos(u - hi).
+    """
     assert isinstance(node, ir.Apply)
     (u, limit), axes = align(
         [evaluator.value(node.args[0], env), evaluator.value(node.args[end], env)], entrywise=True
     )
-    return Named((u - limit if end == 1 else limit - u).unsqueeze(-1), axes)
+    beyond = u - limit if end == 1 else limit - u
+    return Named(beyond.unsqueeze(-1), axes)
 
 
 def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """(u - x) J / 2 for each place x where the slope jumps by J: the rest has the mean of both slopes
-    there."""
+    """(u - x) J / 2 for each place x where the slope jumps by J. The rest of the function has the mean
+    of both slopes there."""
     atom = atoms.of(node)
     assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
     points, *_ = atom.subdifferential(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
@@ -367,7 +422,7 @@ def _jumps(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
 
 
 def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """The affine functions of a number of which the atom is the largest, at the values of its parameters."""
+    """The affine functions whose maximum the atom is, at the values of its parameters."""
     atom = atoms.of(node)
     assert isinstance(node, ir.Apply) and isinstance(atom, atoms.ScalarAtom)
     (value, *parameters), axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
@@ -380,12 +435,14 @@ def _pieces(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
         ]
     else:
         pieces = torch.tensor(atom.affine_pieces(), dtype=torch.float64)
-    slope, shift = (pieces[..., k].reshape(*(value.shape if parameters else ()), -1) for k in range(2))
+    shape = value.shape if parameters else ()
+    slope, shift = (pieces[..., k].reshape(*shape, -1) for k in range(2))
     return Named(value.unsqueeze(-1) * slope + shift, axes)
 
 
 def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named | None:
-    """What is squared below the root, times the root of its share; its length is the root."""
+    """The terms that are squared below the root, times the root of their weight: their Euclidean
+    length is the value of the root."""
     if root.over is None:
         value = evaluator.value(root.u, env)
         return Named(value.data.unsqueeze(-1), value.axes)
@@ -395,37 +452,38 @@ def _roots(evaluator: Evaluator, node: ir.Expr, env: Env, root: Root) -> Named |
     evaluator.not_empty(root.over, space, space.count, inner)
     full = space.full(evaluator.value(root.u, inner))
     order = sorted(range(len(space.axes)), key=lambda k: space.axes[k] in space.over)
-    if reductions.of(root.over).total:
-        share = 1.0
-    else:
+    share = 1.0
+    if not reductions.of(root.over).total:
         share = float(space.count) ** -0.5
     terms = full.permute(order).reshape((*space.shape, -1))
-    return Named((terms - terms.mean(-1, keepdim=True) if root.mean else terms) * share, space.kept)
+    if root.mean:
+        terms = terms - terms.mean(-1, keepdim=True)
+    return Named(terms * share, space.kept)
 
 
 def _entries(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """The entries of the first argument."""
     assert isinstance(node, ir.Apply)
     value = evaluator.value(node.args[0], env)
     return Named(value.data.flatten(len(value.axes)), value.axes)
 
 
 def _arguments(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
+    """The arguments of an atom."""
     assert isinstance(node, ir.Apply)
     tensors, axes = align([evaluator.value(arg, env) for arg in node.args], entrywise=True)
     return Named(torch.stack(torch.broadcast_tensors(*tensors), -1), axes)
 
 
 def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | Lists | None:
-    """The elements of a reduction."""
+    """The elements of a reduction, or None if they are too many or no numbers."""
     assert isinstance(node, ir.Reduce)
     space, inner = ranging.space(evaluator, node, env)
     if isinstance(space, Listing):
         return _listed(evaluator, node, space, inner)
-    if (
-        not isinstance(space, Product)
-        or math.prod(space.lengths.values()) > MOST_NUMBERS
-        or elements.shape(evaluator.bound, node.shape)
-    ):
+    if not isinstance(space, Product) or math.prod(space.lengths.values()) > MOST_NUMBERS:
+        return None
+    if elements.shape(evaluator.bound, node.shape):
         return None
     evaluator.not_empty(node, space, space.count, inner)
     full = space.full(evaluator.value(node.body, inner))
@@ -434,6 +492,7 @@ def _reduced(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | Lists | N
 
 
 def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -> Lists | None:
+    """The elements of a reduction with a list for each cell, or None if they are too many."""
     if space.over or elements.shape(evaluator.bound, node.shape):
         return None
     if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > MOST_NUMBERS:
@@ -453,7 +512,7 @@ def _listed(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env) -
 
 
 def _at_vertices(evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-    """An affine body at the unit vectors, whose weighted mean it is on the simplex."""
+    """The values of an affine body at the unit vectors. On the simplex it is their weighted mean."""
     assert isinstance(node, ir.Reduce)
     (binder,) = node.binders
     assert isinstance(binder.domain, ir.VectorSet)

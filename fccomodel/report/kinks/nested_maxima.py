@@ -1,8 +1,8 @@
-"""Largest of largest: the terms of a maximum, those of the maxima among them in their place.
+"""Maxima of maxima as one maximum: the terms of an inner maximum take its place.
 
-max(0, max_k t_k) is the largest of 0 and all t_k, so its subgradients are weighted means of theirs
-alone. A maximum absorbs the maxima that it is a nondecreasing affine function of; a minimum,
-minima.
+max(0, max_k t_k) is the largest of 0 and all t_k, so its subgradients are weighted means of those of
+the t_k. A maximum absorbs an inner maximum if it is a nondecreasing affine function of it; a minimum
+absorbs minima in the same way.
 """
 
 from __future__ import annotations
@@ -23,31 +23,27 @@ Pieces = tuple[tuple[float, float], ...]
 
 
 def of(node: ir.Expr, sign: float) -> bool:
-    """It is the largest (``sign`` -1: least) of its arguments or elements, or the largest of affine
-    functions of a number."""
+    """Whether the node is the maximum (``sign`` -1: minimum) of its arguments or elements, or a
+    maximum of affine functions of a number."""
     if isinstance(node, ir.Reduce):
         kind = reductions.of(node)
-        return (
-            kind.extreme
-            and kind.sign == sign
-            and not any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
-        )
-    if isinstance(node, ir.Apply):
-        atom = atoms.of(node)
-    else:
-        atom = None
-    return isinstance(atom, atoms.ScalarAtom) and (
-        atom.extreme == sign or sign > 0 and len(_typical(atom)) > 1
-    )
+        over_vectors = any(isinstance(binder.domain, ir.VectorSet) for binder in node.binders)
+        return kind.extreme and kind.sign == sign and not over_vectors
+    if not isinstance(node, ir.Apply):
+        return False
+    atom = atoms.of(node)
+    if not isinstance(atom, atoms.ScalarAtom):
+        return False
+    return atom.extreme == sign or sign > 0 and len(_typical(atom)) > 1
 
 
 def nested(node: ir.Expr, sign: float) -> bool:
-    """It is one, of numbers, and there are others in it that it absorbs."""
+    """Whether the node is a maximum of numbers that absorbs an inner maximum."""
     return of(node, sign) and not node.shape and any(_listed(child, sign) for child in absorbed(node))
 
 
 def absorbed(node: ir.Expr) -> tuple[ir.Expr, ...]:
-    """Of what a largest is a nondecreasing affine function, or the largest."""
+    """The arguments that this maximum can absorb."""
     if isinstance(node, ir.Reduce):
         return (node.body,)
     atom = atoms.of(node)
@@ -64,7 +60,7 @@ def absorbed(node: ir.Expr) -> tuple[ir.Expr, ...]:
 
 
 def leaves(node: ir.Expr, sign: float) -> Iterator[ir.Expr]:
-    """What the terms are, or are affine functions of."""
+    """The expressions that the terms are, or are affine functions of."""
     if not _listed(node, sign):
         yield node
     elif summed := _summed(node):
@@ -78,21 +74,19 @@ def leaves(node: ir.Expr, sign: float) -> Iterator[ir.Expr]:
 
 
 def signed(node: ir.Expr, sign: float) -> bool:
-    """Some term is a falling function of a leaf."""
+    """Whether some term is a decreasing function of a leaf."""
     if not _listed(node, sign):
         return False
     if summed := _summed(node):
-        return any(
-            factor < 0 and bool(ir.variables_of(part)) or signed(part, sign * factor)
-            for factor, part in summed
-        )
+        falls = any(factor < 0 and ir.variables_of(part) for factor, part in summed)
+        return falls or any(signed(part, sign * factor) for factor, part in summed)
     atom = atoms.of(node)
     falls = isinstance(atom, atoms.ScalarAtom) and any(slope < 0 for slope, _ in _typical(atom))
     return falls or any(signed(child, sign) for child in absorbed(node))
 
 
 def terms(evaluator: Evaluator, node: ir.Expr, env: Env, *, sign: float, most: int) -> Named | None:
-    """The terms along a last dim; None where they are more than ``most``, or of a form that is not listed."""
+    """The terms along a last dim, or None if they are more than ``most`` or of an unknown form."""
     if not _listed(node, sign):
         value = evaluator.value(node, env)
         return Named(value.data.unsqueeze(-1), value.axes)
@@ -115,7 +109,7 @@ def terms(evaluator: Evaluator, node: ir.Expr, env: Env, *, sign: float, most: i
 
 
 def _listed(node: ir.Expr, sign: float) -> bool:
-    """It is the largest of some terms, or a sum with such parts."""
+    """Whether the node is a maximum, or a sum that contains one."""
     if node.shape:
         return False
     return of(node, sign) or any(_listed(part, sign * factor) for factor, part in _summed(node))
@@ -132,11 +126,11 @@ def _summed(node: ir.Expr) -> tuple[tuple[float, ir.Expr], ...]:
 
 
 def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | None:
-    """Every sum of one term of each part."""
-    if (
-        len(parts) < wanted
-        or math.prod(part.data.shape[-1] for _, part in parts) * max(p.data.numel() for _, p in parts) > most
-    ):
+    """Every sum of one term from each part, or None if a part is missing or they are more than ``most``."""
+    if len(parts) < wanted:
+        return None
+    combinations = math.prod(part.data.shape[-1] for _, part in parts)
+    if combinations * max(part.data.numel() for _, part in parts) > most:
         return None
     factor, total = parts[0]
     total = Named(factor * total.data, total.axes)
@@ -148,6 +142,7 @@ def _sums(parts: list[tuple[float, Named]], wanted: int, most: int) -> Named | N
 
 
 def _typical(atom: atoms.ScalarAtom) -> Pieces:
+    """The affine pieces (slope, shift) of a maximum at typical parameters; none for other atoms."""
     if atom.variadic:
         return ()
     return atom.affine_pieces(*atom.typical)
@@ -156,19 +151,16 @@ def _typical(atom: atoms.ScalarAtom) -> Pieces:
 def _pieces(
     evaluator: Evaluator, node: ir.Apply, atom: atoms.ScalarAtom, env: Env, sign: float, most: int
 ) -> Named | None:
-    """The affine functions of an argument's terms; one that is constant is one term."""
+    """The affine functions of an argument's terms. A constant one is one term."""
     if any(ir.free_binders(arg) for arg in node.args[1:]):
         return None
-    inside = absorbed(node)
-    if inside:
+    if absorbed(node):
         argument = terms(evaluator, node.args[0], env, sign=sign, most=most)
-    else:
-        argument = evaluator.value(node.args[0], env)
-    if argument is None:
-        return None
-    if inside:
+        if argument is None:
+            return None
         data = argument.data
     else:
+        argument = evaluator.value(node.args[0], env)
         data = argument.data.unsqueeze(-1)
     pieces = atom.affine_pieces(*(float(evaluator.value(arg, {}).data) for arg in node.args[1:]))
     parts = [
@@ -178,8 +170,10 @@ def _pieces(
 
 
 def _elements(evaluator: Evaluator, node: ir.Reduce, env: Env, sign: float, most: int) -> Named | None:
-    """The elements of a reduction; those of a list for each cell, the first of them again where a cell
-    has fewer than others."""
+    """The elements of a reduction along a last dim.
+
+    If each cell has a list of its own, shorter lists repeat their first element.
+    """
     space, inner = ranging.space(evaluator, node, env)
     if isinstance(space, Listing):
         if space.over or _listed(node.body, sign):
@@ -197,6 +191,7 @@ def _elements(evaluator: Evaluator, node: ir.Reduce, env: Env, sign: float, most
 
 
 def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env, most: int) -> Named | None:
+    """The elements of each cell's list, the shorter ones filled up with their first element."""
     if math.prod(space.lengths[axis] for axis in space.kept) * space.total_size > most:
         return None
     block = space.whole()
@@ -213,6 +208,7 @@ def _runs(evaluator: Evaluator, node: ir.Reduce, space: Listing, inner: Env, mos
 
 
 def _side_by_side(parts: list[Named]) -> Named:
+    """The terms of all parts along one last dim."""
     tensors, axes = align(parts, entrywise=False)
     shape = torch.broadcast_shapes(*(tensor.shape[:-1] for tensor in tensors))
     return Named(torch.cat([tensor.expand(*shape, tensor.shape[-1]) for tensor in tensors], -1), axes)

@@ -10,20 +10,24 @@ import torch
 
 from fccomodel.library.sets.capped_simplex import project_capped
 
-#: Terms this near to each other, relative to the largest, may have any weights among them; so many
-#: have weights of their own.
-TIED, MOST_TIED = 1e-6, 600
+#: Distance of terms, relative to 1 + the largest, up to which they count as tied.
+TIED = 1e-6
+#: Tied terms that have weights of their own, at most.
+MOST_TIED = 600
+#: Size of a singular value, relative to the largest, up to which it counts as 0.
+VANISHING_SINGULAR_VALUE = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """Q, a convex set of weights over the last dim.
+    """Q, a convex set of weights over the last dim, by its ``kind``:
 
-    kind   ``simplex`` (0 <= q <= high, sum ``total``), ``box`` (low <= q <= high), ``ball`` (|q|_2
-           <= 1 of every ``columns``
-           entries one after the other), ``positive`` (|q|_2 <= 1, q >= 0), ``cross`` (|q|_1 <= 1)
-           or ``spectral`` (q is a matrix, row after row of ``columns`` entries, with singular
-           values of at most 1)
+    simplex    0 <= q <= high, sum ``total``
+    box        low <= q <= high
+    ball       |q|_2 <= 1 for every ``columns`` consecutive entries
+    positive   |q|_2 <= 1, q >= 0
+    cross      |q|_1 <= 1
+    spectral   q is a matrix with rows of ``columns`` entries and singular values of at most 1
     """
 
     kind: str
@@ -34,28 +38,25 @@ class Weights:
 
     @property
     def curved(self) -> bool:
-        """Q is no polytope."""
+        """Whether Q is no polytope."""
         return self.kind in ("ball", "positive", "spectral")
 
     def top(self, t: np.ndarray) -> np.ndarray:
         """A q of Q with the largest q.t."""
         if self.kind == "box":
-            return np.where(t > 0, self.high, np.where(t < 0, self.low, np.clip(0.0, self.low, self.high)))
+            at_zero = np.clip(0.0, self.low, self.high)
+            return np.where(t > 0, self.high, np.where(t < 0, self.low, at_zero))
         if self.kind in ("ball", "positive"):
             groups = self._matrix(self._allowed(t))
             norm = np.linalg.norm(groups, axis=-1, keepdims=True)
             return (groups / np.where(norm > 0, norm, 1)).reshape(t.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(t), full_matrices=False)
-            return ((left * (size > 1e-12 * size.max(-1, keepdims=True))[..., None, :]) @ right).reshape(
-                t.shape
-            )
-        rank = np.argsort(
-            np.argsort(-(np.abs(t) if self.kind == "cross" else t), axis=-1, kind="stable"), axis=-1
-        )
+            positive = size > VANISHING_SINGULAR_VALUE * size.max(-1, keepdims=True)
+            return ((left * positive[..., None, :]) @ right).reshape(t.shape)
         if self.kind == "cross":
-            return np.where(rank == 0, np.sign(t), 0.0)
-        return np.clip(self.total - self.high * rank, 0, self.high)
+            return np.where(_rank(np.abs(t)) == 0, np.sign(t), 0.0)
+        return np.clip(self.total - self.high * _rank(t), 0, self.high)
 
     def project(self, q: np.ndarray) -> np.ndarray:
         """The nearest weights."""
@@ -63,10 +64,12 @@ class Weights:
             return np.clip(q, self.low, self.high)
         if self.kind in ("ball", "positive"):
             groups = self._matrix(self._allowed(q))
-            return (groups / np.maximum(1, np.linalg.norm(groups, axis=-1, keepdims=True))).reshape(q.shape)
+            norm = np.linalg.norm(groups, axis=-1, keepdims=True)
+            return (groups / np.maximum(1, norm)).reshape(q.shape)
         if self.kind == "spectral":
             left, size, right = np.linalg.svd(self._matrix(q), full_matrices=False)
-            return ((left * np.minimum(size, 1)[..., None, :]) @ right).reshape(q.shape)
+            shortened = np.minimum(size, 1)
+            return ((left * shortened[..., None, :]) @ right).reshape(q.shape)
         if self.kind == "cross":
             size = np.abs(q)
             inside = size.sum(-1, keepdims=True) <= 1
@@ -74,11 +77,11 @@ class Weights:
         return self.total * _project_simplex(q / self.total, self.high / self.total)
 
     def support(self, t: np.ndarray) -> np.ndarray:
-        """phi(t)."""
+        """phi(t), the largest q.t over Q."""
         return (self.top(t) * t).sum(-1)
 
     def margin(self, t: np.ndarray) -> np.ndarray:
-        """How far t is from a kink of phi, where another q attains it too."""
+        """Distance from t to a kink of phi, where a second q attains the largest value."""
         if self.kind == "box":
             return np.abs(t).min(-1)
         if self.kind in ("ball", "positive"):
@@ -88,19 +91,25 @@ class Weights:
         if self.kind == "cross":
             return np.abs(t).max(-1) - np.maximum(_second(np.abs(t)), 0.0)
         q = self.top(t)
-        return np.where(q > 0, t, np.inf).min(-1) - np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
+        least_weighed = np.where(q > 0, t, np.inf).min(-1)
+        largest_not_full = np.where(q < min(1.0, self.high), t, -np.inf).max(-1)
+        return least_weighed - largest_not_full
 
     def narrowed(self, t: np.ndarray, most: int) -> tuple[Weights, np.ndarray, np.ndarray]:
-        """Of a simplex, the ``most`` terms of each row of t whose weights are the least certain, and
-        those tied with them: their own set of weights, their places (rows, terms), and the weights
-        of all terms with 0 there: ``high`` for larger terms. Of other sets all terms."""
+        """The terms of each row of t whose weights are uncertain: ``most`` of them, and those tied
+        with these. Only simplexes are narrowed; other sets keep all terms.
+
+        Returns the set of these weights, the places of their terms, (rows, terms), and the weights
+        of all other terms: ``high`` for larger ones, 0 for the rest.
+        """
         n = t.shape[-1]
         if self.kind != "simplex" or n <= most or not t.size:
             return self, np.broadcast_to(np.arange(n), t.shape), np.zeros(t.shape)
         order = np.argsort(-t, axis=-1, kind="stable")
         edge = np.take_along_axis(t, order[:, [min(int(1 / self.high), n) - 1]], -1)
         tie = TIED * (1 + np.abs(t).max(-1, keepdims=True))
-        first, last = int((t > edge + tie).sum(-1).min()), int((t >= edge - tie).sum(-1).max())
+        first = int((t > edge + tie).sum(-1).min())
+        last = int((t >= edge - tie).sum(-1).max())
         full = max(0, min(int(1 / self.high) - most // 2, n - most, first))
         most = max(most, min(last - full, MOST_TIED))
         full_weights = np.zeros(t.shape)
@@ -108,21 +117,30 @@ class Weights:
         return replace(self, total=1 - self.high * full), order[:, full : full + most], full_weights
 
     def _allowed(self, t: np.ndarray) -> np.ndarray:
-        """Of weights at least 0, the part that is."""
+        """The part of t that weights of at least 0 can take up."""
         if self.kind == "positive":
             return np.maximum(t, 0.0)
         return t
 
     def _matrix(self, t: np.ndarray) -> np.ndarray:
+        """The last dim as a matrix with rows of ``columns`` entries."""
         return t.reshape((*t.shape[:-1], -1, self.columns or t.shape[-1]))
 
 
+def _rank(t: np.ndarray) -> np.ndarray:
+    """The rank of each entry in its row; 0 for the largest."""
+    order = np.argsort(-t, axis=-1, kind="stable")
+    return np.argsort(order, axis=-1)
+
+
 def _second(t: np.ndarray) -> np.ndarray:
-    """The second largest entry, -inf where there is one alone."""
+    """The second largest entry, or -inf if there is only one."""
     if t.shape[-1] > 1:
         return np.sort(t, axis=-1)[..., -2]
     return np.full(t.shape[:-1], -np.inf)
 
 
 def _project_simplex(q: np.ndarray, cap: float) -> np.ndarray:
-    return project_capped(torch.from_numpy(np.ascontiguousarray(q)), max(cap, 1 / q.shape[-1])).numpy()
+    """The projection on {0 <= q <= cap, sum 1}."""
+    rows = torch.from_numpy(np.ascontiguousarray(q))
+    return project_capped(rows, max(cap, 1 / q.shape[-1])).numpy()

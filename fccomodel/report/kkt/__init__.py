@@ -1,2 +1,1 @@
-"""Multipliers and subgradients that bring a point nearest to stationarity, and the residuals that are
-left."""
+"""The multipliers and subgradients with which a point is nearest to stationarity, and its residuals."""

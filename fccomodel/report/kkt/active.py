@@ -1,10 +1,11 @@
 """The active constraints at a point: whether their gradients are independent, and how the optimum
 moves with them.
 
-LICQ: the gradients of the active constraints are independent; then the multipliers are unique.
-MFCQ: some direction goes into every active inequality and along every equation; then the
+LICQ: the gradients of the active constraints are independent. Then the multipliers are unique.
+MFCQ: some direction leads into every active inequality and along every equation. Then the
 multipliers are bounded (J. Nocedal, S. Wright, Numerical Optimization, 2006, sections 12.2 and
-12.6). Variables at their bounds do not move; the sum of a simplex and the like are conditions too.
+12.6). Variables at their bounds do not move. Conditions of simple sets, such as the sum of a
+simplex, count as constraints.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ from fccomodel.report.kkt.optimality import Optimum
 from fccomodel.report.point.system import AT_BOUND, STEP, System
 
 Array = np.ndarray
-#: How near its boundary (in the variables) an inequality is active; the singular value at which
-#: gradients are dependent.
-NEAR, DEPENDENT = 1e-4, 1e-6
-#: A multiplier of at least this share of the gradients' scale holds its constraint where it is.
+#: Distance to its boundary (in the variables) up to which an inequality is active.
+ACTIVE_DISTANCE = 1e-4
+#: Singular value of unit gradients below which they are dependent.
+DEPENDENT = 1e-6
+#: Share of the gradients' scale above which a multiplier holds its constraint at its bound.
 HELD = 1e-6
-#: Seconds that the search for a direction into all active constraints may take.
+#: Counted seconds that the search for a direction into all active constraints may take.
 ENTERS_S = 1.0
 #: Entries of the variables up to which the movement of the optimum is computed.
-MOST = 2000
+MOST_MOVING = 2000
+#: Share of a unit vector in the null space from which on it counts as dependent on others.
+IN_NULL_SPACE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +91,18 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def qualification(system: System, rows: Array | None, optimal: Optimum) -> Qualification | None:
-    """LICQ and MFCQ of the active constraints over the entries of the variables that are not at a
-    bound, from the gradients of those kept; None where they are too many to tell."""
+    """LICQ and MFCQ of the active constraints, over the entries of the variables that are not at a
+    bound.
+
+    rows   gradients of the constraints kept, (constraints, entries)
+
+    None if the gradients are not held, or if constraints that are not kept may be active.
+    """
     if rows is None:
         return None
     length, equal = np.linalg.norm(rows, axis=1), np.array(system.equal, dtype=bool)[system.kept]
     held = optimal.multipliers[system.kept] * length > HELD * max(1.0, optimal.plain)
-    at = np.flatnonzero(equal | (system.values[system.kept] >= -NEAR * np.maximum(length, 1e-12)))
+    at = np.flatnonzero(equal | (system.values[system.kept] >= -ACTIVE_DISTANCE * np.maximum(length, 1e-12)))
     nonsmooth = bool(system.records or system.left or system.refused)
     if not len(at):
         return Qualification(nonsmooth=nonsmooth, held=tuple(system.labels[k] for k in system.kept[held]))
@@ -105,16 +114,11 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
     labels = tuple(system.labels[k] for k in system.kept[at])
     names = [*labels, *(name for name, _, _ in conditions)]
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    if len(singular) == len(unit):
-        least = float(singular[-1])
-    else:
-        least = 0.0
+    least = float(singular[-1]) if len(singular) == len(unit) else 0.0
     dependent: tuple[str, ...] = ()
     if least < DEPENDENT:
-        inside = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(
-            axis=1
-        )  # of each unit vector, the share in the null space
-        dependent = tuple(names[k] for k in np.flatnonzero(inside > 1e-6))
+        in_null_space = 1 - (left[:, singular >= DEPENDENT] ** 2).sum(axis=1)
+        dependent = tuple(names[k] for k in np.flatnonzero(in_null_space > IN_NULL_SPACE))
     elif len(at) == len(system.kept) < len(system.values):
         return None
     equations = np.append(equal[at], [equation for _, _, equation in conditions]).astype(bool)
@@ -125,8 +129,11 @@ def qualification(system: System, rows: Array | None, optimal: Optimum) -> Quali
 
 
 def _enters(rows: Array, equal: Array) -> bool:
-    """The equations' gradients are independent, and 0 is no convex combination of the inequalities'
-    off their span."""
+    """Whether a direction leads into all inequalities and along all equations.
+
+    That is so if the equations' gradients are independent, and 0 is no convex combination of the
+    inequalities' gradients outside of their span.
+    """
     equations, rest = rows[equal], rows[~equal]
     if len(equations):
         _, singular, basis = np.linalg.svd(equations, full_matrices=False)
@@ -149,8 +156,8 @@ def _enters(rows: Array, equal: Array) -> bool:
 
 
 def conditions_of_sets(system: System, moves: Array) -> Iterator[tuple[str, Array, bool]]:
-    """The active conditions of simple sets beside bounds: name, gradient of length 1 over the entries
-    that move, an equation."""
+    """The active conditions of simple sets other than bounds: name, gradient of length 1 over the
+    entries that move, and whether it is an equation."""
     place = 0
     for name, value in system.point.items():
         for simple, args in system.sets_of(name):
@@ -185,10 +192,10 @@ class Sensitivity:
     t = 0.
 
     objective  by label, the derivative of the optimal objective, as the model states it: minus the
-               multiplier of a ``minimize``
-    variables  by label, the derivative of the optimal variables by name (constraints that are held
-               at their bound alone)
-    why        why the latter are not known; '' where they are
+               multiplier for a ``minimize``
+    variables  by label, the derivatives of the optimal variables by name; only for constraints that
+               are held at their bound
+    why        why the derivatives of the variables are not known; '' if they are
     """
 
     objective: Mapping[str, float]
@@ -197,9 +204,12 @@ class Sensitivity:
 
 
 def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Meter) -> Sensitivity:
-    """From the multipliers, and from the KKT equations with the held constraints as equations (the
-    implicit function theorem; A. Fiacco, Introduction to Sensitivity and Stability Analysis in
-    Nonlinear Programming, 1983, Theorem 3.2.2)."""
+    """The sensitivity of the objective, from the multipliers, and of the variables, from the KKT
+    equations with the held constraints as equations.
+
+    This is the implicit function theorem (A. Fiacco, Introduction to Sensitivity and Stability
+    Analysis in Nonlinear Programming, 1983, Theorem 3.2.2).
+    """
     objective = {
         label: float(-system.sign * nu) + 0.0
         for label, nu in zip(system.labels, optimal.multipliers, strict=True)
@@ -233,12 +243,12 @@ def sensitivity(system: System, rows: Array | None, optimal: Optimum, meter: Met
 
 
 def _fixed(system: System, moves: Array, meter: Meter) -> str:
-    """Why the movement of the variables is not computed."""
+    """Why the movement of the variables is not computed; '' if it is."""
     if system.records or system.left or system.refused:
         return "a function has a kink"
     if bent := [n for n in system.names for simple, _ in system.sets_of(n) if not simple.entrywise]:
         return f"`{bent[0]}` lies in a set other than bounds"
-    if len(moves) > MOST or 6 * system.forward_s * len(moves) > meter.left:
+    if len(moves) > MOST_MOVING or 6 * system.forward_s * len(moves) > meter.left:
         return f"the Hessian in {len(moves):,} entries is too much work"
     return ""
 

@@ -19,21 +19,28 @@ from fccomodel.numerics.cone_programs import ConeProgram, solved
 from fccomodel.report.kkt.groups import Array, Cone, Group, Part, Simple, Weighing
 from fccomodel.report.kkt.least_squares import Squares
 
-#: Accuracy that is asked for; numbers that the program may have, entries of the largest triangle of
-#: a semidefinite matrix.
-ACCURACY, MOST, MOST_TRIANGLE = 1e-12, 300_000, 1_500
-#: Time limit by the clock, in seconds, where hardly any is left.
+#: Accuracy that the solver is asked for.
+ACCURACY = 1e-12
+#: Numbers in the rows of a program, at most.
+MOST_NUMBERS = 300_000
+#: Entries in the triangle of a semidefinite matrix, at most.
+MOST_TRIANGLE = 1_500
+#: Least time limit, in seconds by the clock.
 LEAST_S = 0.05
-#: Iterations that it takes as a rule; how it says that it came to its end.
-ENOUGH, ENDED = 25, ("Solved", "AlmostSolved")
-#: affine functions of the unknowns: a matrix, and constants
+#: Iterations that the solver needs as a rule.
+USUAL_ITERATIONS = 25
+#: Statuses of a solver that came to its end.
+ENDED = ("Solved", "AlmostSolved")
+#: Affine functions of the unknowns: a matrix, and constants.
 Rows = tuple[sparse.csr_matrix, Array]
 
 
 def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
-    """The z with the least residual, which the groups' projections may still move a little, and
-    whether the method came to its end there or was cut short; None where the sets are none that are
-    known, or too large, or too little work is left for it."""
+    """The z with the least residual, and whether the solver came to its end there.
+
+    The groups' projections may still move z a little. None if the matrix is known by its products
+    alone, if the program is too large, or if too little work is left.
+    """
     if squares.tangent is not None or not isinstance(squares.matrix, np.ndarray):
         return None
     program = _Program(squares.size)
@@ -43,15 +50,15 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
     n = squares.size + program.more
     length = sparse.csr_matrix((np.array([-1.0]), (np.array([0]), np.array([n]))), shape=(1, n + 1))
     blocks = [length, -_wide(M, n + 1), *(-_wide(rows, n + 1) for rows, _ in program.rows)]
-    A, right = (
-        sparse.vstack(blocks, format="csc"),
-        np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)]),
-    )
-    if A.nnz > MOST or program.triangle > MOST_TRIANGLE:
+    A = sparse.vstack(blocks, format="csc")
+    right = np.concatenate([np.zeros(1), b, *(const for _, const in program.rows)])
+    if A.nnz > MOST_NUMBERS or program.triangle > MOST_TRIANGLE:
         return None
-    iterations = int(meter.left / (price := _price(A)))
-    if iterations < ENOUGH:  # an answer cut short is worth less than the same work otherwise
+    price = _price(A)
+    affordable = meter.left / price
+    if affordable < USUAL_ITERATIONS:  # an answer cut short is worth less than the same work otherwise
         return None
+    iterations = int(affordable) if math.isfinite(affordable) else None
     cones = [("second_order", 1 + len(b), 0.0), *((kind, size, 0.0) for kind, size in program.cones)]
     objective = np.append(np.zeros(n), 1.0)
     numbers = ConeProgram(sparse.csc_matrix((n + 1, n + 1)), objective, A, right, cones)
@@ -67,14 +74,14 @@ def solve(squares: Squares, meter: Meter) -> tuple[Array, bool] | None:
 
 
 def _price(A: sparse.csc_matrix) -> float:
-    """Counted seconds of an iteration, by the products of the entries in each row."""
+    """Counted seconds of an iteration, from the products of the entries in each row."""
     held = np.diff(sparse.csr_matrix(A).indptr).astype(float)
     return multiplied(float((held**2).sum()) + 100.0 * A.nnz, calls=20)
 
 
 def _stacked(squares: Squares) -> Rows:
-    """What is squared as rows: the gradient, what each function's subgradients miss, multipliers times
-    values."""
+    """The residual as affine functions: the gradient, the errors of each function's subgradients, and
+    multipliers times values."""
     size = squares.size
     missed = sparse.csr_matrix(
         (squares.rate, (squares.owner, np.arange(size))), shape=(len(squares.constant), size)
@@ -91,12 +98,17 @@ def _stacked(squares: Squares) -> Rows:
 
 
 def _wide(rows: sparse.csr_matrix, columns: int) -> sparse.csr_matrix:
+    """The matrix with more columns, which are 0."""
     return sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], columns))
 
 
 class _Program:
-    """The sets as cones: ``rows`` of affine functions of the unknowns and of ``more`` variables, in
-    ``cones`` of so many rows."""
+    """The groups' sets as cones.
+
+    rows       affine functions of the unknowns and of ``more`` added variables
+    cones      the kind and the number of rows of each cone
+    triangle   entries in the largest triangle of a semidefinite matrix
+    """
 
     def __init__(self, size: int):
         self.size, self.more, self.triangle = size, 0, 0
@@ -104,6 +116,7 @@ class _Program:
         self.cones: list[tuple[str, int]] = []
 
     def add(self, group: Group) -> None:
+        """The set of a group."""
         if isinstance(group, Simple):
             self.nonneg(self.at(group.at[~group.free]))
         elif isinstance(group, Cone):
@@ -114,36 +127,48 @@ class _Program:
             self.part(group.part, -1, group.scale)
 
     def part(self, part: Part, place: int, scale: float) -> None:
-        """Each row of weights in its set, times an unknown or a number; and those of the kinks inside."""
+        """Each row of weights in its set times the unknown at ``place`` (-1: times ``scale``), and the
+        weights of kinks inside."""
         q = part.weights
-        flat = part.at.ravel()
         if q.kind == "box":
-            for side, end in ((1.0, q.low), (-1.0, q.high)):
-                self.nonneg(_sum((side, self.at(flat)), (-side * end, self.times(place, scale, len(flat)))))
+            self.box(part, place, scale)
         elif q.kind == "simplex":
-            self.nonneg(self.at(flat))
-            if q.high < q.total:
-                self.nonneg(_sum((-1.0, self.at(flat)), (q.high, self.times(place, scale, len(flat)))))
-            self.append(
-                "zero", _sum((1.0, self.summed(part.at)), (-q.total, self.times(place, scale, len(part.at))))
-            )
+            self.simplex(part, place, scale)
         elif q.kind == "cross":
-            size = self.size + self.more + np.arange(len(flat))
-            self.more += len(flat)
-            for side in (1.0, -1.0):
-                self.nonneg(_sum((1.0, self.at(size)), (side, self.at(flat))))
-            self.nonneg(
-                _sum(
-                    (-1.0, self.summed(size.reshape(part.at.shape))),
-                    (1.0, self.times(place, scale, len(part.at))),
-                )
-            )
+            self.cross(part, place, scale)
         else:
             for row in part.at:
                 self.curved(q.kind, row, q.columns, self.times(place, scale, 1))
         for at, inside in part.inside.items():
             for inner in inside:
                 self.part(inner, at, 1.0)
+
+    def box(self, part: Part, place: int, scale: float) -> None:
+        """low s <= q <= high s."""
+        flat = part.at.ravel()
+        for side, end in ((1.0, part.weights.low), (-1.0, part.weights.high)):
+            limit = (-side * end, self.times(place, scale, len(flat)))
+            self.nonneg(_sum((side, self.at(flat)), limit))
+
+    def simplex(self, part: Part, place: int, scale: float) -> None:
+        """0 <= q <= high s, and each row's sum is total s."""
+        q, flat = part.weights, part.at.ravel()
+        self.nonneg(self.at(flat))
+        if q.high < q.total:
+            limit = (q.high, self.times(place, scale, len(flat)))
+            self.nonneg(_sum((-1.0, self.at(flat)), limit))
+        total = (-q.total, self.times(place, scale, len(part.at)))
+        self.append("zero", _sum((1.0, self.summed(part.at)), total))
+
+    def cross(self, part: Part, place: int, scale: float) -> None:
+        """|q|_1 <= s in each row, by an added variable for every entry's size."""
+        flat = part.at.ravel()
+        size = self.size + self.more + np.arange(len(flat))
+        self.more += len(flat)
+        for side in (1.0, -1.0):
+            self.nonneg(_sum((1.0, self.at(size)), (side, self.at(flat))))
+        limit = (1.0, self.times(place, scale, len(part.at)))
+        self.nonneg(_sum((-1.0, self.summed(size.reshape(part.at.shape))), limit))
 
     def curved(self, kind: str, row: Array, columns: int, scale: Rows) -> None:
         """|q| <= s, perhaps with q >= 0; or singular values of at most s: [[s I, q], [q', s I]] has no
@@ -170,7 +195,7 @@ class _Program:
 
     # ----------------------------------------------------------------------------------------- rows
     def at(self, places: Array) -> Rows:
-        """Unknowns."""
+        """The unknowns at these places."""
         count = len(places)
         entries = sparse.csr_matrix(
             (np.ones(count), (np.arange(count), places)), shape=(count, self.size + self.more)
@@ -178,7 +203,7 @@ class _Program:
         return entries, np.zeros(count)
 
     def summed(self, places: Array) -> Rows:
-        """Sums along rows."""
+        """The sum of the unknowns in each row of places."""
         count, width = places.shape
         rows = np.repeat(np.arange(count), width)
         entries = sparse.csr_matrix(
@@ -187,21 +212,25 @@ class _Program:
         return entries, np.zeros(count)
 
     def times(self, place: int, scale: float, count: int) -> Rows:
-        """The number that scales a set, so many times."""
+        """The number that scales a set, ``count`` times: the unknown at ``place``, or ``scale`` if that
+        is negative."""
         if place < 0:
             return sparse.csr_matrix((count, self.size + self.more)), np.full(count, scale)
         return self.at(np.full(count, place))
 
     def nonneg(self, rows: Rows) -> None:
+        """These rows are at least 0."""
         self.append("nonneg", rows)
 
     def append(self, kind: str, rows: Rows) -> None:
+        """These rows are in a cone of this kind."""
         if len(rows[1]):
             self.rows.append(rows)
             self.cones.append((kind, len(rows[1])))
 
 
 def _sum(*parts: tuple[float, Rows]) -> Rows:
+    """The sum of affine functions, each times a factor."""
     columns = max(rows.shape[1] for _, (rows, _) in parts)
     total: Any = sum(factor * _wide(rows, columns) for factor, (rows, _) in parts)
     const: Any = sum(factor * const for factor, (_, const) in parts)
@@ -209,7 +238,7 @@ def _sum(*parts: tuple[float, Rows]) -> Rows:
 
 
 def _joined(parts: Sequence[Rows]) -> Rows:
+    """All affine functions of the parts, one below the other."""
     columns = max(rows.shape[1] for rows, _ in parts)
-    return sparse.vstack([_wide(rows, columns) for rows, _ in parts], format="csr"), np.concatenate(
-        [const for _, const in parts]
-    )
+    matrix = sparse.vstack([_wide(rows, columns) for rows, _ in parts], format="csr")
+    return matrix, np.concatenate([const for _, const in parts])

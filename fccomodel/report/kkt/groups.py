@@ -1,5 +1,5 @@
-"""The sets that multipliers and the weights of kinks are in: to project on, and to find the point
-furthest down a slope in."""
+"""The sets of multipliers and of the weights of kinks: projections, and points that minimise a linear
+function."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Simple:
-    """Independent entries: multipliers of constraints without kinks; ``free`` marks those of equalities."""
+    """Independent entries: multipliers of constraints without kinks.
+
+    at     their places among the unknowns
+    free   which of them belong to equalities, and may have any sign
+    """
 
     at: Array
     free: Array
 
     def project(self, z: Array) -> None:
+        """Move these entries of z to the nearest point of the set."""
         z[self.at] = np.where(self.free, z[self.at], np.maximum(z[self.at], 0))
 
     def rays(self, slope: Array) -> Iterator[Array]:
-        """Of each entry, the direction in which it may go down the slope."""
+        """The directions of single entries that go down the slope."""
         for place, free in zip(self.at, self.free, strict=True):
             if slope[place] < 0 or free and slope[place] > 0:
                 ray = np.zeros(len(slope))
@@ -35,9 +40,10 @@ class Simple:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Part:
-    """The weights of a kink, (instances, terms): each row in the set ``weights`` times a scale.
+    """The weights of a kink: each row is in the set ``weights`` times a scale.
 
-    inside   by place of a weight, the kinks inside that term: their weights are scaled by that one
+    at       their places among the unknowns, (instances, terms)
+    inside   by place of a weight, the kinks inside that term; that weight scales theirs
     """
 
     at: Array
@@ -45,14 +51,16 @@ class Part:
     inside: Mapping[int, tuple[Part, ...]] = field(default_factory=dict)
 
     def nearest(self, z: Array, scale: float) -> Array:
-        """The nearest weights to those in z, kinks inside left alone."""
+        """The weights nearest to those in z. Kinks inside are left alone."""
         if scale > 1e-200:
             return scale * self.weights.project(z[self.at] / scale)
         return np.zeros(self.at.shape)
 
     def project(self, z: Array, scale: float) -> None:
-        """The nearest weights; of kinks inside, the nearest after that, which is the nearest of all
-        only without them."""
+        """Move z to the nearest weights, then kinks inside to their nearest.
+
+        With kinks inside this is a point of the set, but perhaps not the nearest one.
+        """
         z[self.at] = self.nearest(z, scale)
         for place, parts in self.inside.items():
             for part in parts:
@@ -72,6 +80,7 @@ class Part:
         return z, float((chosen * total).sum())
 
     def all(self) -> Iterator[Part]:
+        """This part and all parts inside it."""
         yield self
         for parts in self.inside.values():
             for part in parts:
@@ -86,6 +95,7 @@ class Weighing:
     scale: float = 1.0
 
     def project(self, z: Array) -> None:
+        """Move the weights in z into their set."""
         self.part.project(z, self.scale)
 
     def lowest(self, slope: Array) -> Array:
@@ -95,13 +105,14 @@ class Weighing:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Cone:
-    """A constraint's multiplier with the weights of its kinks times that multiplier: mu_j in lambda
-    Q_j, lambda >= 0."""
+    """A constraint's multiplier lambda >= 0, and the weights mu_j of its kinks times that multiplier:
+    mu_j in lambda Q_j."""
 
     at: int
     parts: tuple[Part, ...]
 
     def project(self, z: Array) -> None:
+        """Move the multiplier and the weights in z into the cone."""
         if len(self.parts) == 1 and self.parts[0].weights.kind == "box" and self.parts[0].at.size == 1:
             self._wedge(z)
             return
@@ -114,7 +125,7 @@ class Cone:
             part.project(z, scale)
 
     def rays(self, slope: Array) -> Iterator[Array]:
-        """The multiplier 1 with the weights that go down the slope fastest."""
+        """The multiplier 1 with the weights that go down the slope fastest, if they go down."""
         ray = np.zeros(len(slope))
         ray[self.at] = 1.0
         ray = sum((part.lowest(slope)[0] for part in self.parts), ray)
@@ -129,8 +140,8 @@ class Cone:
         return slope
 
     def _wedge(self, z: Array) -> None:
-        """One weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane, between
-        two rays."""
+        """Project one weight in an interval: the cone {low lambda <= mu <= high lambda} of the plane
+        lies between two rays."""
         (part,) = self.parts
         place, weights = part.at.item(), part.weights
         x, y = z[self.at], z[place]
@@ -144,16 +155,18 @@ class Cone:
 
 
 def _root(f: Callable[[float], float], low: float, high: float, accuracy: float = 1e-16) -> float:
-    """Where f, which does not decrease, changes its sign between the two (or the nearer end), to
-    ``accuracy`` of their distance.
+    """The root of a nondecreasing f between ``low`` and ``high``, to ``accuracy`` of their distance;
+    the nearer end if f does not change its sign.
 
-    False position kept so near the middle that no more steps than bisection's, and one, are taken
+    False position, kept so near the middle that it takes at most one step more than bisection
     (I. Oliveira and R. Takahashi, An enhancement of the bisection method average performance
     preserving minmax optimality, 2020).
     """
     f_low, f_high, length = f(low), f(high), high - low
-    if f_low >= 0 or f_high <= 0:
-        return low if f_low >= 0 else high
+    if f_low >= 0:
+        return low
+    if f_high <= 0:
+        return high
     steps = ceil(log2(1 / accuracy)) + 1
     for k in range(steps):
         middle, half = (low + high) / 2, (high - low) / 2
@@ -163,17 +176,15 @@ def _root(f: Callable[[float], float], low: float, high: float, accuracy: float 
         inward = copysign(1.0, middle - guess)
         place = guess + inward * min(0.4 * half * (half / length), abs(middle - guess))
         reach = accuracy * length * 2.0 ** (steps - k) - half
-        if abs(place - middle) <= reach:
-            place = place
-        else:
+        if not abs(place - middle) <= reach:
             place = middle - inward * reach
         f_place = f(place)
         if f_place == 0:
             return place
         if f_place < 0:
-            low, f_low, high, f_high = (place, f_place, high, f_high)
+            low, f_low = place, f_place
         else:
-            low, f_low, high, f_high = (low, f_low, place, f_place)
+            high, f_high = place, f_place
     return (low + high) / 2
 
 
@@ -181,9 +192,12 @@ Group = Simple | Weighing | Cone
 
 
 def parts_of(groups: Sequence[Group]) -> Iterator[Part]:
-    """The weights of all kinks, those inside others too."""
+    """The weights of all kinks, including those inside others."""
     for group in groups:
-        for part in (
-            (group.part,) if isinstance(group, Weighing) else group.parts if isinstance(group, Cone) else ()
-        ):
+        parts: tuple[Part, ...] = ()
+        if isinstance(group, Weighing):
+            parts = (group.part,)
+        elif isinstance(group, Cone):
+            parts = group.parts
+        for part in parts:
             yield from part.all()

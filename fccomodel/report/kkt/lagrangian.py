@@ -31,7 +31,7 @@ class Root(NamedTuple):
 
 
 def roots(system: System, multipliers: Array) -> list[Root]:
-    """The functions that the Lagrangian is the sum of."""
+    """The functions whose sum is the Lagrangian."""
     constraints = [
         Root(constraint.body, 1.0, weights, constraint)
         for constraint, weights in of_members(system, multipliers)
@@ -40,7 +40,7 @@ def roots(system: System, multipliers: Array) -> list[Root]:
 
 
 def of_members(system: System, multipliers: Array) -> Iterator[tuple[ir.Constraint, Array]]:
-    """The constraints with a multiplier that is not 0, with those of their members."""
+    """The constraints with a nonzero multiplier, and the multipliers of their members."""
     start = 0
     for constraint in system.problem.constraints:
         weights = multipliers[start : start + len(members.of(system.bound, constraint))]
@@ -53,33 +53,38 @@ Term = tuple[Root, ir.Expr]
 Weights = Sequence[tuple[int, Array]]
 Instead = Mapping[int, ir.Expr]
 
-#: By how much, relative to its size, a Hessian's product may miss the difference of gradients that
-#: it is; by how much that of a Hessian at a point may, and of what length the difference is.
-ALIKE, ROUGHLY, SHORT = 1e-6, 1e-4, 1e-7
-#: The share of a Hessian's largest eigenvalue by which the others are made less for rounding: of
-#: one that is constant, and of one at a point, or of terms that stand for others.
-CONSTANT, AT_A_POINT = 1e-10, 1e-9
+#: Relative error of a constant Hessian's product against a difference of gradients, at most.
+CURVATURE_ERROR = 1e-6
+#: The same for a Hessian at a point.
+HESSIAN_ERROR = 1e-4
+#: Length of the step of that difference.
+HESSIAN_STEP = 1e-7
+#: Rounding of the eigenvalues of a constant Hessian, as a share of the largest.
+CONSTANT = 1e-10
+#: Rounding of the eigenvalues of a Hessian at a point, or with terms that stand for others.
+AT_A_POINT = 1e-9
 #: Numbers of a Hessian's products that are held at once.
 TOGETHER = 2_000_000
 
 
 def gradient(system: System, terms: list[Term], at: Array, weights: Weights = ()) -> Array:
-    """Of the sum of the roots at any point, each with an expression of choice in place of its own, and
-    of weighted terms of kinks (by record)."""
+    """The gradient of a sum at any point, see ``differentiable_sum``."""
     total, leaves = differentiable_sum(system, terms, at, weights)
     return _slopes(total, leaves)
 
 
 def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array:
-    """Of such a sum that is quadratic: its gradient differentiated once more, where that can be and
-    agrees with a difference of gradients; else by a difference for each variable."""
+    """The Hessian of a quadratic sum, see ``differentiable_sum``.
+
+    The gradient is differentiated once more. If that is not possible, or disagrees with a difference
+    of gradients, a difference is taken for each variable.
+    """
     origin = gradient(system, terms, np.zeros(system.d), weights)
     columns = _twice(system, terms, weights)
     if columns is not None:
         along = gradient(system, terms, np.ones(system.d), weights) - origin
-        if not np.abs(columns.sum(axis=0) - along).max() <= ALIKE * max(
-            np.abs(columns).max(), np.abs(along).max()
-        ):
+        size = max(np.abs(columns).max(), np.abs(along).max())
+        if not np.abs(columns.sum(axis=0) - along).max() <= CURVATURE_ERROR * size:
             columns = None
     if columns is None:
         columns = np.stack([gradient(system, terms, unit, weights) - origin for unit in np.eye(system.d)])
@@ -89,23 +94,26 @@ def curvature(system: System, terms: list[Term], weights: Weights = ()) -> Array
 def hessian(
     system: System, terms: list[Term], weights: Weights, instead: Instead, meter: Meter
 ) -> Array | None:
-    """Of such a sum at w, kinks having other nodes' terms (``instead``, by node id); None where it is
-    not known, disagrees with a difference of gradients, or takes more work than is left, by what
-    its first rows take."""
+    """The Hessian of a sum at the system's point, see ``differentiable_sum``.
+
+    None if it is not known, disagrees with a difference of gradients, or takes more work than is
+    left, as its first rows show.
+    """
     at = np.concatenate([system.point[name].detach().numpy().ravel() for name in system.names])
     columns = _twice(system, terms, weights, at, instead, meter)
     if columns is None or not np.isfinite(columns).all():
         return None
-    way = SHORT * np.where(np.arange(system.d) % 2, -1.0, 1.0)
+    way = HESSIAN_STEP * np.where(np.arange(system.d) % 2, -1.0, 1.0)
     ends = [_slopes(*differentiable_sum(system, terms, at + step, weights, instead)) for step in (way, -way)]
     apart = np.abs(columns @ way - (ends[0] - ends[1]) / 2).max(initial=0.0)
-    if apart <= ROUGHLY * SHORT * np.abs(columns).max(initial=0.0):
+    if apart <= HESSIAN_ERROR * HESSIAN_STEP * np.abs(columns).max(initial=0.0):
         return (columns + columns.T) / 2
     return None
 
 
 def spectrum(matrix: Array, share: float) -> tuple[Array, Array]:
-    """Eigenvalues from the least on, made less by what rounding may have added, and their vectors."""
+    """Eigenvalues in ascending order, less what rounding may have added (``share`` of the largest), and
+    their vectors."""
     values, vectors = np.linalg.eigh(matrix)
     return values - share * max(values[-1], 0.0), vectors
 
@@ -118,8 +126,8 @@ def _twice(
     instead: Instead | None = None,
     meter: Meter | None = None,
 ) -> Array | None:
-    """A row for each variable: the gradient of the gradient's entry; None where parts of the sum are
-    differentiated only once, or all rows take more work than is left."""
+    """The Hessian by row: the gradient of each entry of the gradient. None if parts of the sum can be
+    differentiated only once, or if all rows take more work than is left."""
     if at is None:
         at = 1.0 + np.arange(system.d) % 7 / 7  # no zero, where roots of squares have no second derivative
     total, leaves = differentiable_sum(system, terms, at, weights, instead)
@@ -136,11 +144,11 @@ def _twice(
 
 
 class _Dear(Exception):
-    """It takes more work than is left."""
+    """The rows take more work than is left."""
 
 
 def _first_of(times: int, work: Callable[[], Any], meter: Meter) -> Any:
-    """What the first of so many pieces of work alike returns; all of them are spent."""
+    """The result of the first of ``times`` equal pieces of work. The meter is charged for all."""
     result, seconds = meter.count(work)
     if (times - 1) * seconds > meter.left:
         raise _Dear
@@ -151,41 +159,60 @@ def _first_of(times: int, work: Callable[[], Any], meter: Meter) -> Any:
 def _rows(
     slopes: Sequence[torch.Tensor], leaves: list[torch.Tensor], most: int, meter: Meter
 ) -> Iterator[Array]:
-    """The derivatives of every entry of some gradients, ``most`` at once where their operations allow it."""
+    """The derivatives of every entry of some gradients, ``most`` at once if their operations allow it."""
     flat = torch.cat([slope.reshape(-1) for slope in slopes])
-    units = torch.eye(len(flat), dtype=flat.dtype).split(most)
-    try:
-        for k, some in enumerate(units if most > 1 else ()):
-            work = partial(vector_products, [flat], leaves, [some])
-            found = zip(work() if k else _first_of(len(units), work, meter), leaves, strict=True)
-            parts = (
-                torch.zeros(len(some), x.numel()) if g is None else g.reshape(len(some), -1) for g, x in found
-            )
-            yield torch.cat([part.double() for part in parts], 1).numpy()
-    except RuntimeError:
-        most = 1
-    # each entry by itself: back from one of a vector of all of them goes through the graphs of all variables
-    for k, entry in enumerate(entry for slope in slopes for entry in slope.reshape(-1)) if most == 1 else ():
+    if most > 1:
+        try:
+            yield from _rows_together(flat, leaves, most, meter)
+        except RuntimeError:
+            pass  # an operation that is not done for many at once
+        else:
+            return
+    # each entry by itself: from an entry of ``flat``, the way back leads through the graphs of all variables
+    for k, entry in enumerate(entry for slope in slopes for entry in slope.reshape(-1)):
         alone = partial(_slopes, entry, leaves, again=True)
-        yield (alone() if k else _first_of(len(flat), alone, meter))[None]
+        row = alone() if k else _first_of(len(flat), alone, meter)
+        yield row[None]
+
+
+def _rows_together(
+    flat: torch.Tensor, leaves: list[torch.Tensor], most: int, meter: Meter
+) -> Iterator[Array]:
+    """The derivatives of a vector's entries, ``most`` at once."""
+    units = torch.eye(len(flat), dtype=flat.dtype).split(most)
+    for k, some in enumerate(units):
+        work = partial(vector_products, [flat], leaves, [some])
+        products = work() if k else _first_of(len(units), work, meter)
+        parts = []
+        for product, leaf in zip(products, leaves, strict=True):
+            if product is None:
+                parts.append(torch.zeros(len(some), leaf.numel()))
+            else:
+                parts.append(product.reshape(len(some), -1))
+        yield torch.cat([part.double() for part in parts], 1).numpy()
 
 
 def _slopes(total: torch.Tensor, leaves: list[torch.Tensor], again: bool = False) -> Array:
-    """The gradient as one vector; ``again``: of one of several numbers with a common origin."""
+    """The gradient as one vector; ``again`` keeps the graph for other numbers that share it."""
     sizes = [leaf.numel() for leaf in leaves]
-    found = np.zeros(sum(sizes))
+    flat = np.zeros(sum(sizes))
     if total.requires_grad:
         slopes = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=again)
         for end, size, slope in zip(np.cumsum(sizes).tolist(), sizes, slopes, strict=True):
             if slope is not None:
-                found[end - size : end] = slope.numpy().ravel()
-    return found
+                flat[end - size : end] = slope.numpy().ravel()
+    return flat
 
 
 def differentiable_sum(
     system: System, terms: list[Term], at: Array, weights: Weights, instead: Instead | None = None
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """The sum at a point, and the variables there."""
+    """A sum of roots and of weighted terms of kinks at any point, and the variables there.
+
+    terms     roots, each with the expression that is evaluated in its place
+    weights   of the terms of kinks, by record
+    instead   by node id, the nodes whose terms kinks have in place of their own
+    """
     point = {name: part.clone().requires_grad_(True) for name, part in system.split(at).items()}
     evaluator = Evaluator(system.bound, point, seed=system.seed)
     total = torch.zeros((), dtype=torch.float64)

@@ -1,5 +1,5 @@
-"""The least squares by which multipliers and weights of kinks are chosen: a sum of a few dense rows
-and of sparse ones."""
+"""The least-squares problem that chooses multipliers and weights of kinks: a few dense rows and many
+sparse ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ class Linear(Protocol):
     """A matrix, by its products."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """(rows, columns)."""
+        ...
 
     @property
-    def T(self) -> Any: ...
+    def T(self) -> Any:
+        """The transpose."""
+        ...
 
     def __matmul__(self, z: Array, /) -> Array: ...
 
@@ -28,12 +32,12 @@ class Linear(Protocol):
 class Squares:
     """Minimise half the sum of these squares, z in the groups' sets:
 
-        matrix z + offset                               after ``tangent``: a gradient (d)
-        sum of rate z of those that k owns + constant   what the subgradients of function k miss
-        diagonal z                                      multipliers times values of constraints
+        matrix z + offset                                  after ``tangent``: a gradient (d)
+        sum of rate z over the z owned by k, + constant    error of function k's subgradients
+        diagonal z                                         multipliers times values of constraints
 
-    tangent   the part of a gradient that no normal of the variables' simple sets can cancel; None
-              for all of it
+    tangent   maps a gradient to the part that no normal of the variables' simple sets can cancel;
+              None if there are no such sets
     """
 
     matrix: Linear
@@ -47,29 +51,29 @@ class Squares:
 
     @property
     def size(self) -> int:
+        """The number of unknowns."""
         return len(self.rate)
 
     @property
     def dense(self) -> bool:
+        """Whether the matrix is known by its entries."""
         return isinstance(self.matrix, np.ndarray)
 
     def residual(self, z: Array) -> Array:
-        """What is squared, one after the other."""
+        """All numbers that are squared, in one vector."""
         slope = self.matrix @ z + self.offset
-        if self.tangent is None:
-            slope = slope
-        else:
+        if self.tangent is not None:
             slope = self.tangent(slope)
         missed = np.bincount(self.owner, self.rate * z, len(self.constant)) + self.constant
         return np.concatenate([slope, missed, self.diagonal * z])
 
     def pulled(self, rest: Array) -> Array:
-        """The gradient in z, by what is squared."""
+        """The gradient in z, from the residual."""
         slope, missed, products = np.split(rest, [len(self.offset), len(self.offset) + len(self.constant)])
         return self.matrix.T @ slope + self.rate * missed[self.owner] + self.diagonal * products
 
     def stacked(self) -> tuple[Array, Array]:
-        """(M, b): what is squared is M z + b; of no more rows than M has columns and one."""
+        """(M, b) with the same squares |M z + b|^2, and at most one row more than M has columns."""
         missed = np.zeros((len(self.constant), self.size))
         missed[self.owner, np.arange(self.size)] = self.rate
         kept = np.flatnonzero(self.diagonal)
@@ -80,14 +84,15 @@ class Squares:
         return _compressed(matrix, np.concatenate([self.offset, self.constant[used], np.zeros(len(kept))]))
 
     def compressed(self) -> Squares:
-        """The same with no more dense rows than unknowns and one."""
+        """The same problem with at most one dense row more than unknowns."""
         if self.tangent is not None or not self.dense:
             return self
         matrix, offset = _compressed(np.asarray(self.matrix), self.offset)
         return replace(self, matrix=matrix, offset=offset)
 
     def scaled(self, scale: Array) -> Squares:
-        """The same for z / scale; its groups are left out."""
+        """The same problem in z / scale, without its groups."""
+        matrix: Linear
         if isinstance(self.matrix, np.ndarray):
             matrix = self.matrix * scale
         else:
@@ -95,17 +100,16 @@ class Squares:
         return replace(self, matrix=matrix, rate=self.rate * scale, diagonal=self.diagonal * scale, groups=())
 
     def over(self, tangent: Callable[[Array], Array]) -> Squares:
-        """The same of gradients after ``tangent``."""
+        """The same problem for gradients after ``tangent``."""
         return replace(self, tangent=tangent)
 
     def extended(self, columns: Array, free: Array) -> Squares:
-        """With more unknowns, these columns of the matrix, at least 0 or ``free``."""
+        """The problem with more unknowns, one for each of these columns of the matrix; each is at least
+        0, or of any sign if ``free``."""
         more = np.zeros(len(free))
-        groups = (
-            [*self.groups, Simple(at=self.size + np.arange(len(free)), free=free)]
-            if len(free)
-            else self.groups
-        )
+        groups = self.groups
+        if len(free):
+            groups = [*groups, Simple(at=self.size + np.arange(len(free)), free=free)]
         return replace(
             self,
             matrix=np.concatenate([np.asarray(self.matrix), columns], 1),
@@ -116,7 +120,8 @@ class Squares:
         )
 
     def norms(self, draws: int = 8) -> Array:
-        """The norms of the columns; of a matrix known by its products, estimates from random rows."""
+        """The norms of the columns. For a matrix known by its products they are estimates from random
+        combinations of its rows."""
         if isinstance(self.matrix, np.ndarray):
             squares = (self.matrix**2).sum(0)
         else:
@@ -139,6 +144,7 @@ class Products:
 
     @property
     def T(self) -> Products:
+        """The transpose."""
         return Products(self.shape[::-1], self.transposed, self.times)
 
 
@@ -150,7 +156,7 @@ class Scaled(Products):
 
 
 def _compressed(matrix: Array, offset: Array) -> tuple[Array, Array]:
-    """Fewer rows with the same norms."""
+    """Fewer rows that give the same norms of ``matrix z + offset``."""
     if len(offset) <= matrix.shape[1] + 1:
         return matrix, offset
     stacked: Array = np.asarray(np.linalg.qr(np.column_stack([matrix, offset]), mode="r"))

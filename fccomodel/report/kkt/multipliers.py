@@ -1,4 +1,4 @@
-"""The multipliers and weights with which a point comes nearest to stationarity: least squares over a
+"""The multipliers and weights with which a point is nearest to stationarity: least squares over a
 convex set."""
 
 from __future__ import annotations
@@ -10,91 +10,99 @@ import numpy as np
 from fccomodel.core.work import Meter, multiplied, priced
 from fccomodel.numerics import fista, min_norm, power_method
 from fccomodel.numerics.fista import Found
-from fccomodel.report.kkt import bounded
 from fccomodel.report.kkt.groups import Array, Cone, Group, Simple, Weighing, parts_of
 from fccomodel.report.kkt.least_squares import Squares
 
 #: Iterations of projected gradients at most.
 ITERATIONS = 20_000
-#: From so many unknowns on, vertices are too many.
-MANY = 40
+#: Iterations of projected gradients that are tried before a costly exact answer.
+FIRST_ITERATIONS = 200
+#: Up to so many unknowns an exact answer is cheap.
+CHEAP_UNKNOWNS = 40
 #: Up to so many unknowns in polyhedra, their vertices come first: no library is loaded for that.
-FEW = 8
-#: Counted seconds for an exact answer, before one by projected gradients is tried.
-PATIENCE_S = 10.0
-#: From so many multiplications on, or with fewer counted seconds left, projected gradients are
-#: tried before an exact answer, for so many iterations.
-DEAR, LITTLE, FIRST = 1e8, 1.0, 200
+FEW_UNKNOWNS = 8
+#: Counted seconds that the search over vertices may take.
+VERTICES_S = 10.0
+#: An exact answer that takes more multiplications than this is costly.
+COSTLY_MULTIPLICATIONS = 1e8
+#: With fewer counted seconds left than this, every exact answer is costly.
+LITTLE_TIME_S = 1.0
+#: Residual that counts as 0, relative to the residual at the start.
+NEGLIGIBLE = 1e-12
 
 
 def solve(squares: Squares, start: Array, meter: Meter) -> Array:
-    """The z with the least residual; the best found with the work left.
+    """The z with the least residual, or the best that is found with the work left.
 
-    Exact where ``tangent`` is None and the matrix is known by its entries, and not very large; else
-    by projected gradients.
+    The answer is exact if ``tangent`` is None and the matrix is known by its entries and not very
+    large: by cones, else by vertices. Otherwise it comes from projected gradients.
     """
     if not squares.size:
         return start
     if squares.tangent is not None or not squares.dense:
         return descend(squares, start, meter).z
-    polyhedral = all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
-    if polyhedral and len(start) <= FEW and (found := _by_vertices(squares, start, meter)).exact:
-        return found.z
-    if (found := _by_cones(squares, start, meter)).exact:
+    if len(start) <= FEW_UNKNOWNS and _polyhedral(squares):
+        found = _by_vertices(squares, start, meter)
+        if found.exact:
+            return found.z
+    found = _by_cones(squares, start, meter)
+    if found.exact:
         return found.z
     reduced = squares.compressed()
-    if len(start) > MANY and (len(reduced.offset) ** 2 * len(start) > DEAR or meter.left < LITTLE):
-        found = descend(reduced, start, meter, FIRST)
-    if not found.exact and len(start) > MANY and polyhedral:
-        found = _bounded(reduced, found.z, meter)
-    if not found.exact:
-        found = _by_vertices(squares, found.z, meter)
-    if found.exact:
+    multiplications = len(reduced.offset) ** 2 * len(start)
+    costly = multiplications > COSTLY_MULTIPLICATIONS or meter.left < LITTLE_TIME_S
+    if costly and len(start) > CHEAP_UNKNOWNS:
+        found = descend(reduced, start, meter, FIRST_ITERATIONS)
+        if found.exact:
+            return found.z
+    found = _by_vertices(squares, found.z, meter)
+    if found.exact or _length(squares, found.z) <= NEGLIGIBLE * _length(squares, start):
         return found.z
     return descend(reduced, found.z, meter).z
 
 
+def _polyhedral(squares: Squares) -> bool:
+    """Whether all weights are in boxes and simplexes."""
+    return all(part.weights.kind in ("box", "simplex") for part in parts_of(squares.groups))
+
+
+def _length(squares: Squares, z: Array) -> float:
+    """Norm of the residual."""
+    return float(np.linalg.norm(squares.residual(z)))
+
+
 def _by_vertices(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the vertices and rays of the sets."""
-    part = meter.part(PATIENCE_S)
+    """The nearest point from the vertices and rays of the sets."""
+    part = meter.part(VERTICES_S)
     found = Found(*min_norm.nearest(*squares.stacked(), _generators(squares.groups, start), start, part))
     meter.spend(part.spent)
     return found
 
 
 def _by_cones(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the interior point on the sets' cones, where it is no worse than the start."""
+    """The answer of the interior-point method on the sets' cones, or the start if that is better."""
     from fccomodel.report.kkt import by_cones
 
-    found = by_cones.solve(squares, meter)
-    if found is None:
+    answer = by_cones.solve(squares, meter)
+    if answer is None:
         return Found(start, False)
-    better = _no_worse(squares, found[0], start)
-    return better._replace(exact=better.exact and found[1])
-
-
-def _bounded(squares: Squares, start: Array, meter: Meter) -> Found:
-    """By the interior point in half the work left, where it is no worse than the start."""
-    part = meter.part(meter.left / 2)
-    better = _no_worse(
-        squares, bounded.solve(squares, bounded.limits(squares.groups, squares.size), part), start
-    )
-    meter.spend(part.spent)
-    return better._replace(exact=better.exact and not part.over)
+    z, ended = answer
+    better = _no_worse(squares, z, start)
+    return better._replace(exact=better.exact and ended)
 
 
 def _no_worse(squares: Squares, z: Array, start: Array) -> Found:
-    """Unknowns in their sets, where they are no worse than the start; exact where the method that
-    found them came to its end."""
+    """The unknowns moved into their sets, or the start if that is better."""
     for group in squares.groups:
         group.project(z)
-    better = np.linalg.norm(squares.residual(z)) <= np.linalg.norm(squares.residual(start))
-    if better:
+    if _length(squares, z) <= _length(squares, start):
         return Found(z, True)
     return Found(start, False)
 
 
 def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
+    """The sets of all groups by linear minimisation."""
+
     def vertex(slope: Array) -> Array:
         z = np.zeros(len(start))
         for group in groups:
@@ -111,7 +119,8 @@ def _generators(groups: Sequence[Group], start: Array) -> min_norm.Generators:
 
 
 def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITERATIONS) -> Found:
-    """FISTA with restarts, with the work left, in unknowns whose columns are of one size."""
+    """FISTA with restarts, with the work left; the unknowns are scaled so that their columns have one
+    norm."""
     scale = _scales(squares)
     reduced = squares.scaled(scale).compressed()
 
@@ -139,16 +148,15 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
 
 
 def _price(squares: Squares, z: Array) -> float:
-    """Counted seconds of an iteration: of passes over the rows, of the matrix's entries, and of the rest."""
+    """Counted seconds of an iteration: passes over the rows, products with the matrix, and the rest."""
     entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
-    return priced(lambda: squares.pulled(squares.residual(z)))[1] + multiplied(
-        2 * entries + 20 * len(z), calls=20
-    )
+    passes = priced(lambda: squares.pulled(squares.residual(z)))[1]
+    return passes + multiplied(2 * entries + 20 * len(z), calls=20)
 
 
 def _lipschitz(squares: Squares, rounds: int = 30) -> float:
-    """The largest eigenvalue of the squares' Hessian, with a margin, by the power method; normals are
-    left in."""
+    """The largest eigenvalue of the squares' Hessian without ``tangent``, by the power method, and a
+    tenth more."""
     linear = Squares(
         matrix=squares.matrix,
         offset=np.zeros(len(squares.offset)),
@@ -157,9 +165,7 @@ def _lipschitz(squares: Squares, rounds: int = 30) -> float:
         constant=np.zeros(len(squares.constant)),
         diagonal=squares.diagonal,
     )
-    if squares.dense:
-        rounds = rounds
-    else:
+    if not squares.dense:
         rounds = rounds // 3
     return 1.1 * power_method.largest_eigenvalue(
         lambda z: linear.pulled(linear.residual(z)), squares.size, rounds
@@ -167,17 +173,15 @@ def _lipschitz(squares: Squares, rounds: int = 30) -> float:
 
 
 def _scales(squares: Squares) -> Array:
-    """Factors that make columns of one size. The entries of a cone have one factor, so that it stays a
-    cone."""
+    """Factors that give the columns one norm. All unknowns of a cone have the same factor, so that it
+    stays a cone."""
     norms = squares.norms()
     typical = float(norms.max()) or 1.0
     scale = np.ones(len(norms))
     for group in squares.groups:
         if isinstance(group, Simple):
-            sizes = norms[group.at]
-            scale[group.at] = np.where(
-                sizes > 1e-12 * typical, typical / np.maximum(sizes, 1e-12 * typical), 1.0
-            )
+            sizes, least = norms[group.at], 1e-12 * typical
+            scale[group.at] = np.where(sizes > least, typical / np.maximum(sizes, least), 1.0)
         elif isinstance(group, Cone):
             places = np.concatenate(
                 [[group.at], *(p.at.ravel() for part in group.parts for p in part.all())]

@@ -1,15 +1,17 @@
-"""The multipliers and the subgradients of kinks that make a point's KKT residual least, or those of
-given multipliers.
+"""The multipliers and the subgradients of kinks that make a point's KKT residual least, or the
+subgradients for given multipliers.
 
 Unknown are the multipliers nu and, for every function (f or a c_k) that contains a kink, the kink's
-weights q times the function's multiplier (1 for f); of a kink inside a term of another kink, times
-the weight of that term. With s the functions' gradients at kinks held fixed, a their slopes in the
-kinks' values phi, and t the kinks' terms, the squares of these are summed:
+weights q times the function's multiplier (1 for f). For a kink inside a term of another kink, q is
+multiplied by the weight of that term too. With s the functions' gradients with kinks held fixed, a
+their derivatives in the kinks' values phi, and t the kinks' terms, these squares are summed:
 
-    s_f + sum nu_k s_k + sum a q t', less the normals of simple sets;   nu_k c_k;   |a| (nu phi - q t) of every function
+    s_f + sum nu_k s_k + sum a q t', less the normals of simple sets
+    nu_k c_k
+    |a| (nu phi - q t) of every function
 
-The gradients are held by row where they are few, else known by their products alone: one pass over
-the rows for each.
+If the gradients are few they are held by row. Otherwise only their products are known, which take
+one pass over the rows each.
 """
 
 from __future__ import annotations
@@ -35,17 +37,18 @@ MOST_NORMALS = 1_500
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Optimum:
-    """Multipliers with what they leave.
+    """Multipliers and the residuals they leave.
 
-    gradient   norm of the Lagrangian's gradient less the normals of simple sets
-    slack      by how much the chosen subgradients miss the functions' values: they are slack-subgradients
-    lagrangian the gradient itself, with the weights chosen; ``missed`` is the sum of the slacks
-    weights    of the terms of records in it, by record
-    plain      norm of the objective's own gradient, its kinks at their largest terms
-    unknowns   the multipliers of the constraints kept, and the weights
-    weighed    the weights of kinks were chosen (else they are those of the largest terms, for want
-               of work left)
-    missing    labels without a given multiplier
+    gradient    norm of the Lagrangian's gradient less the normals of simple sets
+    slack       norm of the errors of the chosen subgradients, which are slack-subgradients
+    lagrangian  the Lagrangian's gradient itself, with the chosen weights
+    missed      the sum of the slacks
+    weights     of the terms of records in this gradient, by record
+    plain       norm of the objective's own gradient, its kinks at their largest terms
+    unknowns    the multipliers of the constraints kept, and the weights
+    weighed     whether the weights of kinks were chosen; if too little work was left, the largest
+                terms have all weight
+    missing     labels without a given multiplier
     """
 
     multipliers: Array
@@ -68,12 +71,12 @@ def optimum(
     held: Collection[int] = (),
     start: Array | None = None,
 ) -> Optimum:
-    """The least residual over all admissible multipliers and weights; over the weights alone where
+    """The least residual over all admissible multipliers and weights, or over the weights alone if
     multipliers are prescribed.
 
-    A constraint that ``prescribed`` does not name has multiplier 0. The records ``held`` keep the
-    weights of their largest terms. The search begins at the unknowns ``start``, or with multipliers
-    0 and the largest terms.
+    prescribed   multipliers by label; constraints that it does not name have multiplier 0
+    held         records that keep the weights of their largest terms
+    start        unknowns at which the search begins; multipliers 0 and the largest terms if None
     """
     nu = np.zeros(len(system.values))
     if prescribed is not None:
@@ -83,7 +86,11 @@ def optimum(
     plain = norm(system.tangent(lagrangian.gradient(first) - lagrangian.rest))
     z = lagrangian.at_top(nu[system.kept])
     if lagrangian.pairs or (len(nu) and prescribed is None):
-        z = _solve(lagrangian, shared, z if start is None else start, meter, fixed=prescribed is not None)
+        begin = z if start is None else start
+        z = _solve(lagrangian, shared, begin, meter, fixed=prescribed is not None)
+    missing: tuple[str, ...] = ()
+    if prescribed is not None:
+        missing = tuple(label for label in system.labels if label not in prescribed)
     multipliers = nu.copy()
     multipliers[system.kept] = z[: len(system.kept)]
     slope, slacks = lagrangian.gradient(z), lagrangian.slacks(z)
@@ -97,16 +104,17 @@ def optimum(
         plain=plain,
         unknowns=z,
         weighed=shared.weighed,
-        missing=()
-        if prescribed is None
-        else tuple(label for label in system.labels if label not in prescribed),
+        missing=missing,
     )
 
 
 class Lagrangian:
-    """Gradient and slacks of the Lagrangian as affine functions of the unknowns: the multipliers of
-    the constraints kept, then the weights of the pairs; ``topped`` keep their largest terms, and
-    constraints that are not kept the multipliers ``nu``."""
+    """Gradient and slacks of the Lagrangian as affine functions of the unknowns.
+
+    The unknowns are the multipliers of the constraints kept, then the weights of the ``pairs``. The
+    pairs in ``topped`` give all weight to their largest terms. Constraints that are not kept have
+    the multipliers ``nu``.
+    """
 
     def __init__(self, system: System, weighed: bool, held: Collection[int], nu: Array):
         self.system, self.count = system, len(system.kept)
@@ -136,24 +144,25 @@ class Lagrangian:
         return [pair.charge(pair.of(z)) for pair in self.pairs] + topped
 
     def _times(self, pair: Pair, z: Array) -> float:
+        """The multiplier of a pair's function; 1 for the objective."""
         if pair.function:
             return float(z[pair.function - 1])
         return 1.0
 
     def gradient(self, z: Array) -> Array:
-        """Without the normals of simple sets."""
+        """The Lagrangian's gradient, without the normals of simple sets."""
         system, nu = self.system, scattered(self.system, z[: self.count])
         return system.slope + self.rest + system.pull([(system.c, nu), *tensors(system, self.charges(z))])
 
     def slacks(self, z: Array) -> Array:
-        """By how much each function's subgradients miss its value."""
+        """The error of each function's chosen subgradients: by how much they miss its value."""
         slacks = np.zeros(1 + self.count)
         for pair, (by_term, constant) in zip(self.pairs, self.slack_rows, strict=True):
             slacks[pair.function] += float((by_term * pair.of(z)).sum()) + constant * pair.times(z)
         return np.maximum(slacks, 0.0)
 
     def pushed(self, direction: Array) -> Array:
-        """The transposed of the gradient's linear part, times a direction."""
+        """The transpose of the gradient's linear part, times a direction."""
         c, terms = self.system.push(direction)
         found = np.zeros(self.size)
         found[: self.count] = c[self.system.kept]
@@ -168,7 +177,7 @@ class Lagrangian:
         return found
 
     def matrix(self, shared: Gradients) -> Linear:
-        """The gradient's linear part: its entries where the gradients are held, else its products."""
+        """The gradient's linear part: by its entries if the gradients are held, else by its products."""
         if shared.c is None:
             constant = self.gradient(np.zeros(self.size))
             return Products((self.system.d, self.size), lambda z: self.gradient(z) - constant, self.pushed)
@@ -191,10 +200,8 @@ class Lagrangian:
         """The least squares of all unknowns."""
         owner, rate, diagonal = np.zeros(self.size, dtype=int), np.zeros(self.size), np.zeros(self.size)
         constant = np.zeros(1 + self.count)
-        owner[: self.count], diagonal[: self.count] = (
-            1 + np.arange(self.count),
-            self.system.values[self.system.kept],
-        )
+        owner[: self.count] = 1 + np.arange(self.count)
+        diagonal[: self.count] = self.system.values[self.system.kept]
         for pair, (by_term, alone) in zip(self.pairs, self.slack_rows, strict=True):
             owner[pair.at] = pair.function
             rate[pair.at] += pair.chosen(by_term)
@@ -215,8 +222,8 @@ class Lagrangian:
 
 
 def _of_others(system: System, multipliers: Array) -> Array:
-    """The gradient of constraints that are not kept, times their multipliers, kinks as automatic
-    differentiation takes them."""
+    """The gradient of the constraints that are not kept, times their multipliers; at kinks, the
+    subgradient of automatic differentiation."""
     at = torch.cat([value.reshape(-1) for value in system.point.values()]).numpy()
     constraints = [
         Root(constraint.body, 1.0, weights, constraint)
@@ -226,6 +233,7 @@ def _of_others(system: System, multipliers: Array) -> Array:
 
 
 def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *, fixed: bool) -> Array:
+    """The best unknowns; ``fixed`` keeps the multipliers of z."""
     squares, count = lagrangian.squares(shared), lagrangian.count
     if fixed:
         at = np.concatenate([z[:count], np.zeros(len(z) - count)])
@@ -249,6 +257,7 @@ def _solve(lagrangian: Lagrangian, shared: Gradients, z: Array, meter: Meter, *,
 
 
 def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
+    """The columns from ``first`` on of a matrix with ``size`` columns."""
     if isinstance(matrix, np.ndarray):
         columns: Array = matrix[:, first:]
         return columns
@@ -260,39 +269,37 @@ def _columns_from(matrix: Linear, first: int, size: int) -> Linear:
 
 
 def _beside_normals(system: System, squares: Squares, z: Array, meter: Meter) -> Array:
-    """The least squares with the normals of simple sets among the unknowns, or taken off by
-    ``tangent`` where they are many."""
+    """The best unknowns, with the normals of simple sets as further unknowns, or taken off by
+    ``tangent`` if they are too many."""
     if not system.projected:
         return solve(squares, z, meter)
-    if not squares.dense or (generators := system.generators(MOST_NORMALS)) is None:
+    generators = system.generators(MOST_NORMALS) if squares.dense else None
+    if generators is None:
         return solve(squares.over(system.tangent), z, meter)
     columns, free = generators
-    return solve(squares.extended(columns, free), np.concatenate([z, np.zeros(len(free))]), meter)[: len(z)]
+    start = np.concatenate([z, np.zeros(len(free))])
+    return solve(squares.extended(columns, free), start, meter)[: len(z)]
 
 
 def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Part]]:
-    """The kinks that one of ``count`` multipliers scales, or nothing, with those inside them; places
-    are less ``shift``."""
+    """The outermost kinks, which one of ``count`` multipliers scales or nothing, with those inside
+    them. ``shift`` is taken off all places."""
     unknown = [pair for pair in pairs if pair.at.size]
     nested: dict[int, list[Pair]] = {}
     for pair in (p for p in unknown if p.factor >= count):
         nested.setdefault(pair.factor, []).append(pair)
 
     def part(pair: Pair) -> Part:
-        places = pair.at.ravel().tolist() if nested else ()
-        inside = {
-            place - shift: tuple(part(inner) for inner in nested[place])
-            for place in places
-            if place in nested
-        }
+        places = [place for place in pair.at.ravel().tolist() if place in nested] if nested else []
+        inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places}
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)
 
     return [(pair, part(pair)) for pair in unknown if pair.factor < count]
 
 
 def _groups(system: System, pairs: list[Pair]) -> list[Group]:
-    """The sets that the unknowns are in: weights, cones of multipliers with their weights, and plain
-    multipliers."""
+    """The sets of the unknowns: weights, cones of multipliers with their weights, and multipliers of
+    constraints without kinks."""
     groups: list[Group] = []
     coned: dict[int, list[Part]] = {}
     for pair, part in _parts(pairs, len(system.kept)):

@@ -198,8 +198,6 @@ def _groups(strata: np.ndarray, count: int, rng: np.random.Generator) -> np.ndar
     group[within] = (group[within] + 1) % count
     if len(size) > 1:
         group[first[size == 1]] = -1
-    else:
-        group[first[size == 1]] = group[first[size == 1]]
     return group
 
 

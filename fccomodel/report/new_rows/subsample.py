@@ -117,8 +117,6 @@ def part_for(
     once = prices[1] * (whole / sizes[1]) ** power
     if whole <= MANY:
         afford = max(afford, PASSES / NEEDED_PASSES * most)
-    else:
-        afford = afford
     if PASSES * once <= afford:
         return None
     kept = max(LEAST_KEPT, whole * (afford / (PASSES * once)) ** (1 / power))

@@ -1,5 +1,5 @@
-"""Which kinks have weights to choose in which function, and what weights of them contribute to a
-gradient and to a value."""
+"""The kinks whose weights are chosen, for each function, and their contributions to gradients and
+values."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from fccomodel.report.kinks.weights import Weights
 from fccomodel.report.point.system import SPARE, System
 
 Array = np.ndarray
-#: a record, some of its instances, and weights of their terms
+#: A record, some of its instances, and weights of their terms.
 Charge = tuple[int, Array, Array]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Pair:
-    """A kink (by record) in a function (0: the objective, else one of the constraints kept), or in a
-    term of another kink of it.
+    """A kink in a function, or in a term of another kink of that function.
 
-    factor             the place among the unknowns of what its weights are times: a multiplier, a
-                       weight; -1: the number 1
-    instances, slope   those of its instances that the function or the term depends on, with their slopes
-    terms              which of their terms have unknown weights, (instances, unknown); ``weights``:
-                       the set of these
-    at                 the places of these weights among the unknowns, of the same shape
-    held               the weights of the other terms, (instances, terms)
+    function    0 for the objective, else 1 + the number of the constraint among those kept
+    factor      the place of the unknown that multiplies its weights, a multiplier or a weight; -1 for 1
+    record      number of the kink's record
+    instances   its instances that the function or the term depends on
+    slope       derivatives of the function or of the term in their values
+    terms       the terms of these instances with unknown weights, (instances, unknown)
+    weights     the set of these weights
+    at          their places among the unknowns, (instances, unknown)
+    held        the weights of the other terms, (instances, terms)
     """
 
     function: int
@@ -48,12 +49,13 @@ class Pair:
         return full
 
     def times(self, z: Array) -> float:
+        """The number that multiplies the weights."""
         if self.factor >= 0:
             return float(z[self.factor])
         return 1.0
 
     def chosen(self, full: Array) -> Array:
-        """The entries of (instances, terms) whose weights are unknown."""
+        """The entries of an array (instances, terms) whose weights are unknown."""
         return np.take_along_axis(full, self.terms, -1)
 
     def charge(self, weights: Array) -> Charge:
@@ -62,13 +64,17 @@ class Pair:
 
     @property
     def numbers(self) -> Array:
-        """The numbers of the terms with unknown weights among all of the record's."""
+        """The numbers of the terms with unknown weights, among all terms of the record."""
         return self.instances[:, None] * self.held.shape[1] + self.terms
 
 
 def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tuple[list[Pair], list[Pair]]:
-    """The kinks whose weights are unknown, each before those inside it, and those at their largest
-    terms (equalities' always). The records ``held`` keep the weights of their largest terms."""
+    """The kinks whose weights are unknown, each before those inside it, and the kinks whose largest
+    terms have all weight.
+
+    weighed   choose weights at all; kinks in equalities always keep their largest terms
+    held      records that keep the weights of their largest terms
+    """
     pairs: list[Pair] = []
     topped: list[Pair] = []
     tops = [record.top() for record in system.records]
@@ -123,7 +129,7 @@ def pairs_of(system: System, *, weighed: bool, held: Collection[int] = ()) -> tu
 def _by_instance(
     uses: Iterable[tuple[int, int, int, Array, Array]],
 ) -> dict[int, list[tuple[int, int, Array, Array]]]:
-    """What is inside each instance of a kink: term, record, instances of that, slopes."""
+    """For each instance of a kink, the kinks inside: term, record, its instances, slopes."""
     found: dict[int, list[tuple[int, int, Array, Array]]] = {}
     for instance, term, record, instances, slopes in uses:
         found.setdefault(instance, []).append((term, record, instances, slopes))
@@ -131,7 +137,7 @@ def _by_instance(
 
 
 def summed(system: System, charges: Iterable[Charge]) -> dict[int, Array]:
-    """Weights of all terms, by record."""
+    """The sum of all charges, by record: weights of all terms."""
     total: dict[int, Array] = {}
     for record, instances, weights in charges:
         if record not in total:
@@ -141,13 +147,12 @@ def summed(system: System, charges: Iterable[Charge]) -> dict[int, Array]:
 
 
 def tensors(system: System, charges: Iterable[Charge]) -> list[tuple[torch.Tensor, Array | float]]:
-    """The same as ``System.pull`` takes them."""
+    """Terms with their summed weights, as ``System.pull`` takes them."""
     return [(system.records[record].terms, weights) for record, weights in summed(system, charges).items()]
 
 
 def slack_row(system: System, pair: Pair) -> tuple[Array, float]:
-    """(by term, constant): what the weights of a kink miss of its value is constant * factor + by term
-    . weights."""
+    """(by term, constant): the weights of a kink miss its value by constant * factor + by term . weights."""
     record, size = system.records[pair.record], np.abs(pair.slope)
     terms, phi = (
         record.kink.sign * tensor.detach().numpy()[pair.instances] for tensor in (record.terms, record.value)
@@ -156,7 +161,7 @@ def slack_row(system: System, pair: Pair) -> tuple[Array, float]:
 
 
 def scattered(system: System, nu: Array) -> Array:
-    """Of every constraint, from those kept."""
+    """The multipliers of all constraints, from those of the constraints kept."""
     full = np.zeros(len(system.values))
     full[system.kept] = nu
     return full

@@ -1,10 +1,10 @@
-"""Kinks met in an evaluation at one point: cut out of its graph, so that their weights can be chosen.
+"""Kinks met in an evaluation at one point, cut out of its graph so that their weights can be chosen.
 
-Of a kink outside the sampling every term is kept. Of one inside an expectation there is an instance
-for every row; only those near their kink have subgradients to choose from, the others have one. A
-chosen subgradient q of an instance misses its value by ``phi(t) - q.t``, which makes it an
-epsilon-subgradient (J.-B. Hiriart-Urruty, C. Lemarechal, Convex Analysis and Minimization
-Algorithms II, 1993, chapter XI); the reports count what is missed.
+A kink outside of expectations keeps every term. A kink inside an expectation has an instance for
+every row. Only instances near their kink have several subgradients to choose from; the others have
+one. A chosen subgradient q of an instance misses its value by ``phi(t) - q.t``. It is an
+epsilon-subgradient with this epsilon (J.-B. Hiriart-Urruty, C. Lemarechal, Convex Analysis and
+Minimization Algorithms II, 1993, chapter XI), which the reports count.
 """
 
 from __future__ import annotations
@@ -22,23 +22,28 @@ from fccomodel.evaluation.sets.axes import Env, Named, new_axis
 from fccomodel.report.kinks.kinks import MOST_NUMBERS, Kink, Lists
 from fccomodel.report.kinks.weights import Weights
 
-#: Terms of the rows of a kink that may be weighed; more keep the subgradient that automatic
-#: differentiation takes.
+#: Terms of the rows of a kink that are weighed, at most; further rows keep the subgradient of
+#: automatic differentiation.
 MOST_TERMS = 1 << 17
-#: A row is near its kink within the share ``NEAR`` of the rows' mean distance from theirs, or
-#: ``AT`` of 1 + their terms' mean size where all rows are at theirs; of so few instances, all are
-#: weighed. So many, the nearest, of those inside other kinks.
-NEAR, AT, ALL, NESTED = 1e-3, 1e-7, 1000, 500
+#: Distance up to which a row is near its kink, as a share of the rows' mean distance from theirs.
+NEAR_SHARE = 1e-3
+#: The same if all rows are at their kinks, as a share of 1 + the terms' mean size.
+AT_SHARE = 1e-7
+#: Instances of a kink up to which all are weighed.
+MOST_INSTANCES = 1000
+#: Instances of a kink inside another one that are weighed, at most.
+MOST_NESTED = 500
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Record:
     """A kink met in an evaluation.
 
-    call    number of the meeting
-    terms   (instances, terms), with their graph
-    value   (instances,): phi, a leaf from which the rest of the evaluation goes on
-    near    which instances these are, and ``within`` what distance of the kink; None for all
+    call     number of the kink in the order of the evaluation
+    terms    (instances, terms), with their graph
+    value    phi, (instances,): a leaf from which the rest of the evaluation goes on
+    near     which instances these are; None for all
+    within   their largest distance from the kink
     """
 
     kink: Kink
@@ -58,8 +63,9 @@ class Record:
 class Recorder:
     """Cuts kinks out of an evaluation: their values become leaves, their terms are kept.
 
-    Given the records of an earlier evaluation, their values are used again, so that only the terms
-    move. ``instead`` has by node id nodes whose terms are recorded in the place of its own.
+    frozen    records of an earlier evaluation, whose values are used again: only the terms move
+    refused   nodes with too many terms
+    instead   by node id, nodes whose terms are recorded in place of the node's own
     """
 
     kinks: Mapping[int, Kink]
@@ -70,9 +76,11 @@ class Recorder:
     instead: Mapping[int, ir.Expr] = field(default_factory=dict)
 
     def cuts(self) -> dict[int, Callable[[Evaluator, ir.Expr, Env], Named]]:
+        """The evaluation of every kink, by node id, as the evaluator takes it."""
         return {key: self.cut for key in self.kinks}
 
     def cut(self, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named:
+        """The value of a node with a kink, from a leaf on if its instances are weighed."""
         kink = self.kinks[id(node)]
         if kink.beside is None:
             found = self.part(kink, evaluator, node, env)
@@ -84,9 +92,7 @@ class Recorder:
         for part in (kink, kink.beside):
             found, terms = self.part(part, evaluator, node, env), part.terms(evaluator, node, env)
             assert isinstance(terms, Named)
-            if (
-                found is not None
-            ):  # the part by its leaf, in the place of the part that automatic differentiation takes
+            if found is not None:  # the leaf replaces what automatic differentiation takes
                 top = part.weights(evaluator, 1).top(part.sign * terms.data.detach().numpy())
                 rest = rest + found.data - (torch.from_numpy(np.ascontiguousarray(top)) * terms.data).sum(-1)
         if len(self.records) > place:
@@ -94,114 +100,122 @@ class Recorder:
         return whole
 
     def part(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env) -> Named | None:
-        """The value of a kink from leaves on; None where none of its instances is weighed."""
-        self.calls = call = self.calls + 1
-        if self.frozen is None:
-            earlier = None
-        else:
-            earlier = next((r for r in self.frozen if r.call == call), None)
-        known = self.instead.get(id(node), node)
+        """The value of a kink from leaves on, or None if none of its instances is weighed."""
+        self.calls += 1
+        call = self.calls  # kinks inside the terms have later numbers
+        values: Named | Lists | None = None
         if evaluator.numel(node, env) <= MOST_NUMBERS:
-            values = kink.terms(evaluator, known, env)
-        else:
-            values = None
+            values = kink.terms(evaluator, self.instead.get(id(node), node), env)
+        if values is None:
+            self.refused.append(node)
+            return None
         if isinstance(values, Lists):
             return self.of_lists(kink, evaluator, node, values)
-        if values is None or self.frozen is not None and earlier is None:
-            if values is None:
-                self.refused += [node]
-            else:
-                self.refused += []
-            return None
-        shape, count = values.data.shape[:-1], values.data.shape[-1]
+        count = values.data.shape[-1]
         terms = values.data.reshape(-1, count)
         weights, plain = kink.weights(evaluator, count), kink.sign * terms.detach().numpy()
-        if (
-            earlier is None
-            and weights.curved
-            and bool((weights.margin(plain) > NEAR * (1 + np.abs(plain).max())).all())
-        ):
-            return None  # it has one subgradient, here and nearby
-        if earlier is not None:
-            near, within = (earlier.near, earlier.within)
-        else:
-            near, within = self.chosen(kink, weights, plain)
-        if near is None:
-            instances = len(plain)
-        else:
-            instances = len(near)
-        if not instances or sum(r.terms.numel() for r in self.records) + instances * count > MOST_NUMBERS:
-            if instances:
-                self.refused += [node]
-            else:
-                self.refused += []
+        weighed = self._weighed(kink, weights, plain, call)
+        if weighed is None:
+            return None
+        near, within = weighed
+        instances = len(plain) if near is None else len(near)
+        if not instances:
+            return None
+        if self._numbers() + instances * count > MOST_NUMBERS:
+            self.refused.append(node)
             return None
         if near is None:
             phi = kink.sign * weights.support(plain)
         else:
             phi = kink.sign * weights.support(plain[near])
             plain_value = (torch.from_numpy(np.ascontiguousarray(weights.top(plain))) * terms).sum(-1)
-            if values.axes:
-                terms = at_rows(kink, evaluator, node, env, values, near)
-            else:
-                terms = terms[near]
-        if earlier is None:
-            value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
-        else:
-            value = earlier.value
+            terms = at_rows(kink, evaluator, node, env, values, near) if values.axes else terms[near]
+        value = _leaf(phi, self._earlier(call))
         self.records.append(
-            Record(kink=kink, weights=weights, call=call, terms=terms, value=value, near=near, within=within)
+            Record(
+                kink=kink,
+                weights=weights,
+                call=call,
+                terms=terms,
+                value=value,
+                near=near,
+                within=within,
+            )
         )
-        if near is None:
-            whole = value
-        else:
+        whole = value
+        if near is not None:
             whole = plain_value.index_put((torch.from_numpy(near),), value)
-        rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1) if kink.smooth else 0.0
-        return Named(whole.reshape(shape) + rest, values.axes)
+        rest: torch.Tensor | float = 0.0
+        if kink.smooth:
+            rest = evaluator.uncut(node, env).data - values.data.abs().sum(-1)
+        return Named(whole.reshape(values.data.shape[:-1]) + rest, values.axes)
+
+    def _earlier(self, call: int) -> Record | None:
+        """The record of this kink in the earlier evaluation, or None."""
+        return next((record for record in self.frozen or () if record.call == call), None)
+
+    def _numbers(self) -> int:
+        """Numbers in the terms of all records so far."""
+        return sum(record.terms.numel() for record in self.records)
+
+    def _weighed(
+        self, kink: Kink, weights: Weights, terms: np.ndarray, call: int
+    ) -> tuple[np.ndarray | None, float] | None:
+        """The instances to weigh and their largest distance, as in ``chosen``; None if the kink keeps the
+        subgradient of automatic differentiation."""
+        if self.frozen is not None:
+            earlier = self._earlier(call)
+            return None if earlier is None else (earlier.near, earlier.within)
+        if weights.curved and bool((weights.margin(terms) > NEAR_SHARE * (1 + np.abs(terms).max())).all()):
+            return None  # it has one subgradient, here and nearby
+        return self.chosen(kink, weights, terms)
 
     def of_lists(self, kink: Kink, evaluator: Evaluator, node: ir.Expr, values: Lists) -> Named | None:
-        """One record for each length of the lists, whose weights have a set of their own."""
-        held = sum(r.terms.numel() for r in self.records) + sum(terms.numel() for _, terms in values.parts)
-        if math.prod(values.shape) > ALL or held > MOST_NUMBERS:
+        """The value of a kink whose instances have lists of their own: one record for each length,
+        whose weights have a set of their own."""
+        held = self._numbers() + sum(terms.numel() for _, terms in values.parts)
+        if math.prod(values.shape) > MOST_INSTANCES or held > MOST_NUMBERS:
             self.refused.append(node)
             return None
         whole = torch.zeros(values.shape, dtype=torch.float64)
         for cells, part in values.parts:
             terms = part.reshape(-1, part.shape[-1])
             weights = kink.weights(evaluator, part.shape[-1])
-            if self.frozen is None:
-                earlier = None
-            else:
-                earlier = self.frozen[len(self.records)]
             phi = kink.sign * weights.support(kink.sign * terms.detach().numpy())
-            if earlier is None:
-                value = torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
-            else:
-                value = earlier.value
+            value = _leaf(phi, None if self.frozen is None else self.frozen[len(self.records)])
             self.records.append(Record(kink=kink, weights=weights, call=self.calls, terms=terms, value=value))
             whole = whole.index_copy(-1, cells, value.reshape(part.shape[:-1]))
         return values.finish(whole)
 
     def chosen(self, kink: Kink, weights: Weights, terms: np.ndarray) -> tuple[np.ndarray | None, float]:
-        """Which instances of a kink are weighed, and how far from it they are at most; None for all."""
-        if not kink.rows and len(terms) <= ALL:
+        """The instances of a kink to weigh, None for all, and their largest distance from the kink."""
+        if not kink.rows and len(terms) <= MOST_INSTANCES:
             return None, 0.0
         margin = weights.margin(terms)
         nearest = margin.argsort(kind="stable")[: most(kink, terms.shape[1])]
-        near = np.sort(nearest[margin[nearest] <= max(NEAR * margin.mean(), AT * (1 + np.abs(terms).mean()))])
+        limit = max(NEAR_SHARE * margin.mean(), AT_SHARE * (1 + np.abs(terms).mean()))
+        near = np.sort(nearest[margin[nearest] <= limit])
         return near, float(margin[near].max(initial=0.0))
 
 
+def _leaf(phi: np.ndarray, earlier: Record | None) -> torch.Tensor:
+    """A leaf with these values, or that of an earlier record."""
+    if earlier is not None:
+        return earlier.value
+    return torch.from_numpy(np.ascontiguousarray(phi)).requires_grad_(True)
+
+
 def most(kink: Kink, terms: int) -> int:
-    """So many instances of a kink of so many terms are weighed where not all are."""
-    return min(max(1, MOST_TERMS // terms), NESTED if kink.nested else MOST_TERMS)
+    """The most instances of a kink with so many terms that are weighed if not all are."""
+    limit = MOST_NESTED if kink.nested else MOST_TERMS
+    return min(max(1, MOST_TERMS // terms), limit)
 
 
 def at_rows(
     kink: Kink, evaluator: Evaluator, node: ir.Expr, env: Env, values: Named, chosen: np.ndarray
 ) -> torch.Tensor:
-    """The terms of the chosen instances alone, (instances, terms), from the rows that they are at: a
-    small graph."""
+    """The terms of the chosen instances, (instances, terms), computed from their rows alone, so that the
+    graph is small."""
     place = np.unravel_index(chosen, values.data.shape[:-1])
     along = {axis: torch.from_numpy(at) for axis, at in zip(values.axes, place, strict=False)}
     axis, rows = new_axis(), {}
@@ -223,12 +237,10 @@ def notes(
     records: Sequence[Record],
     say: Callable[[ir.Expr], str],
 ) -> Iterator[str]:
-    """Sentences on the kinks whose subgradients were not chosen, and on those of rows whose were."""
+    """Sentences on the kinks whose subgradients were not chosen, and on the rows whose subgradients
+    were."""
     for node, why in left:
-        if why:
-            where = f" ({why})"
-        else:
-            where = ""
+        where = f" ({why})" if why else ""
         yield (
             f"{say(node)}{where}: one subgradient is taken where it has a kink; the stationarity is an "
             "upper bound"

@@ -1,5 +1,5 @@
-"""The gradients of constraints and of the terms of kinks at a point, by the cheaper of two ways: one
-backward pass for each, or one forward derivative for every entry of the variables."""
+"""The gradients of constraints and of the terms of kinks at a point, by the cheaper of two ways: a
+backward pass for each gradient, or a forward derivative for every entry of the variables."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ from fccomodel.report import errors
 from fccomodel.report.point.pairs import Array, Charge, pairs_of, tensors
 from fccomodel.report.point.system import System
 
-#: Entries of the gradients that are held at most; passes that a choice of weights without them
-#: takes at least, and a few.
-MOST_ENTRIES, PASSES, FEW = 10_000_000, 50, 16
+#: Entries of the gradients that are held, at most.
+MOST_ENTRIES = 10_000_000
+#: Passes over the rows that a choice of weights takes at least if the gradients are not held.
+CHOICE_PASSES = 50
+#: Gradients that are so few are always computed; columns that are computed to time many at once.
+FEW = 16
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -39,43 +42,45 @@ class Gradients:
 
 
 def gradients(system: System, meter: Meter) -> Gradients:
-    """The gradients, where they are few enough to be held; weights are not chosen where the work left
-    is too little."""
+    """The gradients, if they are few enough to be held. If too little work is left, weights are not
+    chosen."""
     if not system.records and not len(system.kept):
         return Gradients(weighed=True, c=np.zeros((0, system.d)))
     pass_s = meter.count(lambda: system.push(np.eye(1, system.d)[0]))[1] + system.forward_s
     wanted = _wanted(system)
     size = len(system.kept) + sum(map(len, wanted))
-    passes = size if size < system.d else system.d / _together(system, meter)
+    passes: float = size
+    if size >= system.d:
+        passes = system.d / _together(system, meter)
     soon = size <= FEW or passes * pass_s < meter.left
-    weighed = not system.records or soon or PASSES * pass_s < meter.left
+    weighed = not system.records or soon or CHOICE_PASSES * pass_s < meter.left
     if not weighed:
         wanted, size = [np.zeros(0, dtype=int) for _ in wanted], len(system.kept)
     if size * system.d > MOST_ENTRIES or weighed and system.records and not soon:
         return Gradients(weighed=weighed)
     meter.spend(min(size, passes) * pass_s)
-    if size < system.d:
-        c, terms = _by_row(system, wanted)
-    else:
-        c, terms = _by_column(system, wanted)
+    by = _by_row if size < system.d else _by_column
+    c, terms = by(system, wanted)
     if not all(np.isfinite(part).all() for part in (c, *terms)):
         refuse(errors.gradient(system.problem.objective.span), source=system.problem.source)
     return Gradients(weighed=weighed, c=c, terms=tuple(zip(wanted, terms, strict=True)))
 
 
 def _together(system: System, meter: Meter) -> float:
-    """How many columns take the work of one."""
+    """The number of columns that take the work of one if many are computed at once."""
 
     def some(count: int) -> None:
         for _ in zip(range(count), system.columns(count), strict=False):
             pass
 
-    one, few = (meter.count(partial(some, count))[1] for count in (1, min(FEW, system.d)))
-    return max(1.0, min(FEW, system.d) * one / max(few, 1e-9))
+    count = min(FEW, system.d)
+    one_s = meter.count(partial(some, 1))[1]
+    all_s = meter.count(partial(some, count))[1]
+    return max(1.0, count * one_s / max(all_s, 1e-9))
 
 
 def _wanted(system: System) -> list[Array]:
-    """By record, the numbers of the terms whose weights are unknown."""
+    """For each record, the numbers of the terms whose weights are unknown."""
     found: list[list[Array]] = [[np.zeros(0, dtype=int)] for _ in system.records]
     for pair in pairs_of(system, weighed=True)[0]:
         found[pair.record].append(pair.numbers.ravel())
@@ -83,20 +88,22 @@ def _wanted(system: System) -> list[Array]:
 
 
 def _by_row(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
-    def rows(part: torch.Tensor, numbers: Array) -> Array:
-        found = np.empty((len(numbers), system.d))
-        for row, k in zip(found, numbers, strict=True):
-            one = np.zeros(part.numel())
-            one[k] = 1.0
-            row[:] = system.pull([(part, one.reshape(tuple(part.shape)))])
-        return found
+    """The gradients of the constraints kept and of the wanted terms, a backward pass for each."""
 
-    return rows(system.c, system.kept), [
-        rows(r.terms, k) for r, k in zip(system.records, wanted, strict=True)
-    ]
+    def rows(part: torch.Tensor, numbers: Array) -> Array:
+        gradients = np.empty((len(numbers), system.d))
+        for row, k in zip(gradients, numbers, strict=True):
+            unit = np.zeros(part.numel())
+            unit[k] = 1.0
+            row[:] = system.pull([(part, unit.reshape(tuple(part.shape)))])
+        return gradients
+
+    c = rows(system.c, system.kept)
+    return c, [rows(record.terms, k) for record, k in zip(system.records, wanted, strict=True)]
 
 
 def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Array]]:
+    """The same gradients, a forward derivative for every entry of the variables."""
     c = np.empty((len(system.kept), system.d))
     rows = [np.empty((len(numbers), system.d)) for numbers in wanted]
     for j, (moved, terms) in system.columns():
@@ -107,7 +114,7 @@ def _by_column(system: System, wanted: Sequence[Array]) -> tuple[Array, list[Arr
 
 
 def constraint_rows(system: System, shared: Gradients) -> Array | None:
-    """The gradients of the constraints kept, by row, kinks at their largest terms; None where they are
+    """The gradients of the constraints kept, by row, with kinks at their largest terms; None if they are
     not held."""
     if shared.c is None:
         return None

@@ -24,20 +24,25 @@ from fccomodel.report.kinks.kinks import find
 from fccomodel.report.point.recording import Record, Recorder
 
 Array = np.ndarray
-#: How near a bound an entry of a variable counts as being at it, relative to 1 + |bound|; a step of
-#: the finite differences.
-AT_BOUND, STEP = 1e-7, 1e-5
-#: So many constraints may have multipliers: those that come nearest to being violated; of so few, all.
-MOST_KEPT, SPARE = 1000, 20
-#: Numbers whose squares may be beyond double precision.
+#: Distance from a bound up to which an entry of a variable is at it, relative to 1 + |bound|.
+AT_BOUND = 1e-7
+#: Step of the finite differences, relative to 1 + the largest entry.
+STEP = 1e-5
+#: Constraints that may have multipliers, at most, if they are more than twice the entries of the variables.
+MOST_KEPT = 1000
+#: Constraints, and terms of a kink, beyond twice the entries of the variables that are kept too.
+SPARE = 20
+#: Size from which on the square of a number may be beyond double precision.
 LARGE = 1e150
 #: Numbers of derivatives along many directions at once.
 TOGETHER = 2_000_000
+#: Rounds of projections if a variable is in several sets.
+ALTERNATIONS = 200
 
 
 def norm(x: Array) -> float:
-    """The Euclidean norm, of entries too large to be squared too; infinite where one is no number:
-    nothing is known then."""
+    """The Euclidean norm, also of entries whose squares are beyond double precision; infinite if an
+    entry is not finite."""
     largest = float(np.abs(x).max(initial=0.0))
     if not math.isfinite(largest):
         return math.inf
@@ -47,8 +52,8 @@ def norm(x: Array) -> float:
 
 
 def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool]]:
-    """The objective as written, all constraints' values one after the other, their labels, and which
-    of them are equalities."""
+    """The objective as written, the values of all constraints in one vector, their labels, and which of
+    them are equalities."""
     bound, parts, labels, equal = evaluator.bound, [torch.zeros(0, dtype=torch.float64)], [], []
     objective = evaluator.value(bound.problem.objective.expr, {}).data
     for constraint in bound.problem.constraints:
@@ -61,7 +66,7 @@ def functions(evaluator: Evaluator) -> tuple[torch.Tensor, torch.Tensor, list[st
 
 def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
     """The point with every entry that is exactly at a bound of its set moved to the nearest normal
-    number inside; None where no entry is."""
+    number inside; None if no entry is at a bound."""
     found, any_moved = {}, False
     for name, variable in bound.problem.variables.items():
         if name not in point:
@@ -72,29 +77,28 @@ def inward(bound: Bound, point: Mapping[str, np.ndarray]) -> dict[str, np.ndarra
             normals = simple.normals(value, *args, tolerance=0.0)
             step = value.abs().mul(np.finfo(float).eps).clamp(min=np.finfo(float).tiny)
             held = normals.low & normals.high
-            value = torch.where(
-                normals.low & ~held, value + step, torch.where(normals.high & ~held, value - step, value)
-            )
+            lowered = torch.where(normals.high & ~held, value - step, value)
+            value = torch.where(normals.low & ~held, value + step, lowered)
             any_moved |= bool((normals.low ^ normals.high).any())
         found[name] = value.numpy()
     return found if any_moved else None
 
 
 class System:
-    """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``); gradients are over all
-    variables, one after the other.
+    """A problem at a point, as ``minimise f s.t. c <= 0`` (or ``== 0``). Gradients are vectors over the
+    entries of all variables.
 
-    objective  as the user wrote it         values, labels, equal   of the constraints, family
-               members one by one
-    rounding   a bound of the rounding in the objective, once somebody has found it
+    objective  value of the objective as the user wrote it
+    values     of the constraints, family members one by one; ``labels``, and ``equal`` for equations
+    rounding   a bound of the rounding in the objective; 0 until one is found
     forward_s  counted seconds of an evaluation
-    records    kinks with their terms       kept                    the constraints that may have
-               multipliers, by number
-    slopes     of f and each constraint kept, by record, the instances that it depends on with its
+    records    kinks with their terms
+    kept       numbers of the constraints that may have multipliers
+    slopes     for f and each constraint kept, by record: the instances that it depends on, and its
                derivatives in their values
-    slope      the gradient of f where kinks are held fixed
-    inside     by record with others inside: the instance and the term, the other record, its
-               instances, the term's slopes in them
+    slope      the gradient of f with kinks held fixed
+    inside     by record with others inside: the instance, the term, the inner record, its instances,
+               and the term's derivatives in their values
     """
 
     def __init__(
@@ -137,7 +141,7 @@ class System:
         self.slopes = self._slopes()
         self.inside = dict(self._inside())
         self.roots = any(
-            isinstance(node, ir.Apply) and node.op == ROOT for node in ir.walk(*self.problem.roots)
+            isinstance(node, ir.Apply) and node.op == ROOT for node in self.problem.expressions()
         )
         self.slope = self.pull([(self.f, 1.0)])
         self._twice = True
@@ -147,55 +151,46 @@ class System:
     def evaluate(
         self, point: Mapping[str, torch.Tensor], recorder: Recorder, seed: int | None = None
     ) -> tuple[torch.Tensor, torch.Tensor, list[str], list[bool], Evaluator]:
-        """f, all c_k one after the other, their labels, which of them are equalities, and what
-        evaluated them."""
-        evaluator = Evaluator(
-            self.bound, point, seed=self.seed if seed is None else seed, cuts=recorder.cuts()
-        )
+        """f, the values of all constraints, their labels, which of them are equalities, and the
+        evaluator."""
+        if seed is None:
+            seed = self.seed
+        evaluator = Evaluator(self.bound, point, seed=seed, cuts=recorder.cuts())
         objective, values, labels, equal = functions(evaluator)
         return self.sign * objective, values, labels, equal, evaluator
 
     def state(self, objective: float, values: Array) -> None:
-        """Take these as the objective, as written, and the constraints' values: those of more rows
-        than gradients are of."""
+        """Take these as the objective, as written, and the constraints' values: they come from more
+        rows than the gradients."""
         self.objective, self.values = objective, values
         self.violations = [abs(v) if e else v for v, e in zip(values.tolist(), self.equal, strict=True)]
 
     @property
     def level(self) -> float:
-        """What the minimised objective is at most at the point, with its rounding where that is known."""
+        """An upper bound of the minimised objective at the point: its value and its rounding, if known."""
         return self.sign * self.objective + self.rounding
 
     def _finite(self) -> None:
-        wrong = [
-            label for label, value in zip(self.labels, self.values, strict=True) if not np.isfinite(value)
-        ]
-        if np.isfinite(self.objective) and not wrong:
-            return
+        """Raise F0701 if the objective or a constraint is not finite."""
         if not np.isfinite(self.objective):
-            quantity = "the objective"
-        else:
-            quantity = f"constraint `{wrong[0]}`"
-        if not np.isfinite(self.objective):
-            value = self.objective
-        else:
-            value = self.values[self.labels.index(wrong[0])]
-        span = self.problem.objective.span
-        if np.isfinite(self.objective):
-            span = next(c.span for c in self.problem.constraints if c.label == wrong[0].partition("[")[0])
-        refuse(errors.value(quantity, value, span), source=self.problem.source)
+            error = errors.value("the objective", self.objective, self.problem.objective.span)
+            refuse(error, source=self.problem.source)
+        for label, value in zip(self.labels, self.values, strict=True):
+            if not np.isfinite(value):
+                name = label.partition("[")[0]
+                span = next(c.span for c in self.problem.constraints if c.label == name)
+                refuse(errors.value(f"constraint `{label}`", value, span), source=self.problem.source)
 
     # ------------------------------------------------------------------------------------ gradients
     @property
     def used(self) -> set[int]:
-        """The records that a function depends on, itself or by the terms of others."""
+        """The records that a function depends on, directly or through the terms of others."""
         inner = {inside for uses in self.inside.values() for _, _, inside, _, _ in uses}
         return inner.union(*(slopes.keys() for slopes in self.slopes))
 
     def concave(self) -> Iterator[tuple[int, int]]:
-        """The kinks (record, instance) that a function falls in where they are maxima, or rises in
-        where they are minima: at such a kink subgradients that cancel need not keep the function
-        from falling."""
+        """The kinks (record, instance) that bend a function downwards: maxima in which it falls, and
+        minima in which it rises. At such a kink the function may fall although subgradients cancel."""
         found: set[tuple[int, int]] = set()
         uses = [(k, *use) for slopes in self.slopes for k, use in slopes.items()]
         uses += [
@@ -208,22 +203,21 @@ class System:
         yield from sorted(found)
 
     def _kept(self, multipliers: Mapping[str, float]) -> Array:
-        """Which constraints may have multipliers: equalities, those with a multiplier given, and the
-        largest values."""
+        """The numbers of the constraints that may have multipliers: equalities, those with a given
+        multiplier, and those with the largest values."""
         count, most = len(self.values), max(MOST_KEPT, 2 * self.d + SPARE)
         if count <= most:
             return np.arange(count)
         sure = np.array(self.equal, dtype=bool)
-        given = np.array([abs(multipliers.get(label, 0.0)) for label in self.labels])
-        sure[np.argsort(-given, kind="stable")[:most]] |= given[np.argsort(-given, kind="stable")[:most]] > 0
-        nearest = np.argsort(-np.where(sure, -np.inf, self.values), kind="stable")[
-            : max(0, most - int(sure.sum()))
-        ]
+        sizes = np.array([abs(multipliers.get(label, 0.0)) for label in self.labels])
+        largest = np.argsort(-sizes, kind="stable")[:most]
+        sure[largest] |= sizes[largest] > 0
+        spare = max(0, most - int(sure.sum()))
+        nearest = np.argsort(-np.where(sure, -np.inf, self.values), kind="stable")[:spare]
         return np.union1d(np.flatnonzero(sure), nearest)
 
     def _slopes(self) -> list[dict[int, tuple[Array, Array]]]:
-        """For f and every c_k kept: by record, the instances it depends on and the derivatives in
-        their values."""
+        """``slopes``, from the derivatives of f and of every c_k kept in the records' values."""
         values = [record.value for record in self.records]
         slopes: list[dict[int, tuple[Array, Array]]] = [{} for _ in range(1 + len(self.kept))]
         for first, output in ((0, self.f.reshape(1)), (1, self.c[torch.from_numpy(self.kept)])):
@@ -233,6 +227,7 @@ class System:
         return slopes
 
     def _inside(self) -> Iterator[tuple[int, list[tuple[int, int, int, Array, Array]]]]:
+        """``inside``, from the derivatives of the records' terms in the records' values."""
         values = [record.value for record in self.records]
         for k, record in enumerate(self.records):
             nonzero = []
@@ -243,7 +238,7 @@ class System:
                 yield k, sorted(nonzero, key=lambda entry: entry[:3])
 
     def pull(self, weights: Sequence[tuple[torch.Tensor, Array | float]]) -> Array:
-        """The gradient of a weighted sum of f, c and terms (kinks held fixed), flat; F0701 where it is
+        """The gradient of a weighted sum of f, c and terms, with kinks held fixed. Raises F0701 if it is
         not finite."""
         total = torch.zeros((), dtype=torch.float64)
         for tensor, weight in weights:
@@ -258,8 +253,8 @@ class System:
         return self._held(gradient)
 
     def _held(self, gradient: Array) -> Array:
-        """A gradient without infinite entries that a bound of the variable holds whatever they are, as
-        of sqrt(x) at 0."""
+        """The gradient with 0 for infinite entries that a bound of the variable holds, as in sqrt(x) at
+        0. Raises F0701 if others are not finite."""
         parts = []
         for name, part in self.split(gradient).items():
             held = torch.zeros_like(part, dtype=torch.bool)
@@ -282,32 +277,31 @@ class System:
 
     @property
     def d(self) -> int:
+        """The number of entries of all variables."""
         return sum(leaf.numel() for leaf in self.leaves)
 
     def push(self, direction: Array) -> tuple[Array, list[Array]]:
-        """The derivatives along a direction of every c_k and of every record's terms, kinks held
+        """The derivatives of every c_k and of every record's terms along a direction, with kinks held
         fixed.
 
-        A gradient is linear in the weights of what it is the gradient of; its own derivative in
-        them is the transposed product.
+        The gradient of a weighted sum is linear in the weights. Its derivative in the weights is the
+        transposed product, which is the one asked for.
         """
         if self._twice:
             try:
-                return self._parts(
-                    [part[0] if part is not None else None for part in self._pushed(direction[None])]
-                )
-            except RuntimeError:  # an operation that is differentiated once
+                rows = self._pushed(direction[None])
+                return self._parts([None if row is None else row[0] for row in rows])
+            except RuntimeError:  # an operation that can be differentiated only once
                 self._twice = False
         return self._difference(direction)
 
     def columns(self, most: int = TOGETHER) -> Iterator[tuple[int, tuple[Array, list[Array]]]]:
-        """The derivatives along every entry of the variables, with its number; many (``most``) at once
-        where their operations allow it."""
-        numbers, first = self.c.numel() + sum(record.terms.numel() for record in self.records), 0
+        """The number of every entry of the variables, and the derivatives along it as in ``push``; up to
+        ``most`` at once if their operations allow it."""
+        numbers = self.c.numel() + sum(record.terms.numel() for record in self.records)
+        first, size = 0, 1
         if self._twice:
             size = min(max(1, TOGETHER // max(numbers + self.d, 1)), most, self.d)
-        else:
-            size = 1
         while first < self.d and size > 1:
             try:
                 found = self._pushed(np.eye(min(size, self.d - first), self.d, first))
@@ -320,28 +314,11 @@ class System:
             yield j, self.push(np.eye(1, self.d, j)[0])
 
     def _pushed(self, directions: Array) -> list[torch.Tensor | None]:
-        """The derivatives of c and of every record's terms along each row."""
-        if self._pulled is None:
-            parts = [
-                part for part in (self.c, *(record.terms for record in self.records)) if part.requires_grad
-            ]
-            outer = [torch.zeros_like(part, requires_grad=True) for part in parts]
-            total = sum(
-                (((part * one).sum()) for part, one in zip(parts, outer, strict=True)), torch.zeros(())
-            )
-            if parts:
-                pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True)
-            else:
-                pulled = ()
-            self._pulled = {id(part): one for part, one in zip(parts, outer, strict=True)}, pulled
-        outer_of, by_leaf = self._pulled
-        ways = dict(
-            zip(
-                self.names,
-                torch.from_numpy(directions).split([leaf.numel() for leaf in self.leaves], 1),
-                strict=True,
-            )
-        )
+        """The derivatives of c and of every record's terms along each row of directions; None for those
+        that are 0."""
+        outer_of, by_leaf = self._pulled_back()
+        sizes = [leaf.numel() for leaf in self.leaves]
+        ways = dict(zip(self.names, torch.from_numpy(directions).split(sizes, 1), strict=True))
         used = [
             (g, ways[name])
             for name, g in zip(self.names, by_leaf, strict=False)
@@ -353,41 +330,55 @@ class System:
             wanted = list(outer_of.values())
             slopes: tuple[torch.Tensor | None, ...]
             if len(directions) == 1:
-                total = sum(
-                    ((g * way[0]).sum() for g, way in zip(values, along, strict=True)), torch.zeros(())
-                )
+                products = ((g * way[0]).sum() for g, way in zip(values, along, strict=True))
+                total = sum(products, torch.zeros(()))
                 slopes = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
                 slopes = tuple(None if slope is None else slope[None] for slope in slopes)
             else:
                 slopes = vector_products(values, wanted, along)
             by_part = dict(zip(outer_of, slopes, strict=True))
-        return [by_part.get(id(part)) for part in (self.c, *(record.terms for record in self.records))]
+        return [by_part.get(id(part)) for part in self._outputs()]
 
-    def _parts(self, found: Sequence[torch.Tensor | None]) -> tuple[Array, list[Array]]:
-        shapes = [tuple(self.c.shape), *(tuple(record.terms.shape) for record in self.records)]
+    def _outputs(self) -> list[torch.Tensor]:
+        """c, and every record's terms."""
+        return [self.c, *(record.terms for record in self.records)]
+
+    def _pulled_back(self) -> tuple[dict[int, torch.Tensor], Sequence[torch.Tensor | None]]:
+        """Weights of all outputs, by their id, and the gradient of the weighted sum by variable, with
+        its graph."""
+        if self._pulled is None:
+            parts = [part for part in self._outputs() if part.requires_grad]
+            outer = [torch.zeros_like(part, requires_grad=True) for part in parts]
+            weighted = ((part * weight).sum() for part, weight in zip(parts, outer, strict=True))
+            total = sum(weighted, torch.zeros(()))
+            pulled: Sequence[torch.Tensor | None] = ()
+            if parts:
+                pulled = torch.autograd.grad(total, self.leaves, create_graph=True, allow_unused=True)
+            self._pulled = {id(part): weight for part, weight in zip(parts, outer, strict=True)}, pulled
+        return self._pulled
+
+    def _parts(self, outputs: Sequence[torch.Tensor | None]) -> tuple[Array, list[Array]]:
+        """Derivatives of c and of every record's terms as arrays; None stands for 0."""
+        shapes = [tuple(output.shape) for output in self._outputs()]
         c, *terms = (
-            np.zeros(shape) if t is None else t.numpy() for shape, t in zip(shapes, found, strict=True)
+            np.zeros(shape) if t is None else t.numpy() for shape, t in zip(shapes, outputs, strict=True)
         )
         return c, terms
 
     def _difference(self, direction: Array) -> tuple[Array, list[Array]]:
-        """The same by central differences."""
+        """The derivatives of ``push`` by central differences."""
         largest = float(np.abs(direction).max(initial=0.0))
         if not largest:
             return self._parts([None] * (1 + len(self.records)))
-        step = (
-            STEP
-            * (1 + max(float(value.abs().max()) for value in self.point.values() if value.numel()))
-            / largest
-        )
+        size = 1 + max(float(value.abs().max()) for value in self.point.values() if value.numel())
+        step = STEP * size / largest
         ends = []
         for way in (step, -step):
             along = self.split(way * direction)
+            moved = {name: value + along[name] for name, value in self.point.items()}
             recorder = Recorder(self.kinks, frozen=self.records)
             with torch.no_grad():
-                c = self.evaluate(
-                    {name: value + along[name] for name, value in self.point.items()}, recorder
-                )[1]
+                c = self.evaluate(moved, recorder)[1]
             ends.append([c, *(record.terms for record in recorder.records)])
         return self._parts([(up - down).detach() / (2 * step) for up, down in zip(*ends, strict=True)])
 
@@ -403,20 +394,20 @@ class System:
 
     @property
     def projected(self) -> bool:
+        """Whether a variable is in a simple set."""
         return any(variable.sets for variable in self.problem.variables.values())
 
     def sets_of(self, name: str) -> list[tuple[sets.SimpleSet, tuple]]:
         """A variable's simple sets with the values of their arguments."""
         variable = self.problem.variables.get(name)
-        return [
-            self.evaluator.simple_set(declared)
-            for declared in (variable.sets if variable is not None else ())
-        ]
+        if variable is None:
+            return []
+        return [self.evaluator.simple_set(declared) for declared in variable.sets]
 
     def generators(self, most: int) -> tuple[Array, Array] | None:
         """Vectors that generate the normal cone of the variables' simple sets at the point, by column,
-        and which of them stand for their negatives too. None where they are more than ``most``, or
-        not all listed."""
+        and which of them stand for their negatives too. None if they are more than ``most``, or if a
+        set does not list all of them."""
         columns, free, place = [np.zeros((self.d, 0))], [np.zeros(0, dtype=bool)], 0
         for name, value in self.point.items():
             for simple, args in self.sets_of(name):
@@ -429,17 +420,16 @@ class System:
                 normal_columns[place + at_end, np.arange(len(at_end))] = np.where(high[at_end], 1.0, -1.0)
                 normal_columns[place : place + value.numel(), len(at_end) :] = normals.rows.numpy().T
                 columns.append(normal_columns)
-                free.append(
-                    np.concatenate([(low & high)[at_end], np.full(len(normals.rows), normals.equation)])
-                )
+                equations = np.full(len(normals.rows), normals.equation)
+                free.append(np.concatenate([(low & high)[at_end], equations]))
                 if sum(part.shape[1] for part in columns) > most:
                     return None
             place += value.numel()
         return np.concatenate(columns, 1), np.concatenate(free)
 
     def tangent(self, gradient: Array) -> Array:
-        """What no normal of the simple sets can cancel of a gradient: the part by which a small step
-        would still descend."""
+        """The part of a gradient that no normal of the simple sets can cancel: along it a small step
+        still descends."""
         if not self.projected:
             return gradient
         parts = [
@@ -449,8 +439,8 @@ class System:
         return torch.cat(parts).numpy()
 
     def normals(self, gradient: Array) -> Iterator[tuple[str, torch.Tensor, list[torch.Tensor]]]:
-        """For every variable: its name, its part of the negative gradient, and the normal of each of
-        its sets nearest to it."""
+        """For every variable: its name, its part of the negative gradient, and for each of its sets the
+        normal nearest to that part."""
         for name, part in self.split(-gradient).items():
             yield name, part, self._normals(part, self.point[name], self.sets_of(name))
 
@@ -466,9 +456,10 @@ class System:
     def _normals(
         self, s: torch.Tensor, w: torch.Tensor, simple_sets: list[tuple[sets.SimpleSet, tuple]]
     ) -> list[torch.Tensor]:
-        """Normals at w, one of each set, whose sum is nearest to ``s``."""
+        """Normals at w, one of each set, whose sum is nearest to ``s``, by alternating projections."""
         normals = [torch.zeros_like(s) for _ in simple_sets]
-        for _ in range(1 if len(simple_sets) <= 1 else 200):
+        rounds = 1 if len(simple_sets) <= 1 else ALTERNATIONS
+        for _ in range(rounds):
             for k, (simple, args) in enumerate(simple_sets):
                 rest = s - sum((n for j, n in enumerate(normals) if j != k), torch.zeros_like(s))
                 normals[k] = rest - simple.tangent(rest, w, *args, tolerance=_at_bound(simple, args))
@@ -476,6 +467,6 @@ class System:
 
 
 def _at_bound(simple: sets.SimpleSet, args: tuple) -> float:
-    """How near a set's bound an entry counts as being at it: nearer in a set that is small itself."""
+    """Distance from a set's bound up to which an entry is at it; less in a set that is small itself."""
     where = simple.entries(*args)
     return AT_BOUND * min(1.0, where.hi - where.lo)

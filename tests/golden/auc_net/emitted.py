@@ -47,21 +47,31 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
@@ -126,20 +136,28 @@ class Settings(BlockSettings):
 
 
 class LayeredNet:
-    """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order of ``named_parameters``.
+    """A torch module of layers one after the other, evaluated at a flat parameter vector, in the order
+    of ``named_parameters``.
 
-    ``rank`` is the number of dims of one input. Several inputs go through the layers as one batch. Where nothing asks autograd,
-    the gradient goes back from layer to layer by these formulas: a the adjoint of the output y at the input x.
+    ``rank`` is the number of dims of one input. Several inputs go through the layers as one batch.
+    Where nothing asks autograd, the gradient goes back from layer to layer by these formulas: a the
+    adjoint of the output y at the input x.
     """
 
     BACK = {
-        torch.nn.ELU: lambda layer, a, x, y: torch.ops.aten.elu_backward.default(a, layer.alpha, 1, 1, True, y),
-        torch.nn.GELU: lambda layer, a, x, y: torch.ops.aten.gelu_backward.default(a, x, approximate=layer.approximate),
+        torch.nn.ELU: lambda layer, a, x, y: torch.ops.aten.elu_backward.default(
+            a, layer.alpha, 1, 1, True, y
+        ),
+        torch.nn.GELU: lambda layer, a, x, y: torch.ops.aten.gelu_backward.default(
+            a, x, approximate=layer.approximate
+        ),
         torch.nn.LeakyReLU: lambda layer, a, x, y: torch.where(x > 0, a, layer.negative_slope * a),
         torch.nn.ReLU: lambda layer, a, x, y: torch.ops.aten.threshold_backward.default(a, y, 0),
         torch.nn.SiLU: lambda layer, a, x, y: torch.ops.aten.silu_backward.default(a, x),
         torch.nn.Sigmoid: lambda layer, a, x, y: torch.ops.aten.sigmoid_backward.default(a, y),
-        torch.nn.Softplus: lambda layer, a, x, y: torch.ops.aten.softplus_backward.default(a, x, layer.beta, layer.threshold),
+        torch.nn.Softplus: lambda layer, a, x, y: torch.ops.aten.softplus_backward.default(
+            a, x, layer.beta, layer.threshold
+        ),
         torch.nn.Tanh: lambda layer, a, x, y: torch.ops.aten.tanh_backward.default(a, y),
         torch.nn.Dropout: lambda layer, a, x, y: a,
         torch.nn.Identity: lambda layer, a, x, y: a,
@@ -159,11 +177,13 @@ class LayeredNet:
     def row(cls, module):
         """The layers, each as often as rows go through it."""
         inside = type(module) is torch.nn.Sequential
-        return [layer for part in module for layer in cls.row(part)] if inside else [module]
+        if inside:
+            return [layer for part in module for layer in cls.row(part)]
+        return [module]
 
     def layered(self, w):
-        """Each layer with its weights and its bias, views of w. Those of the last two vectors are kept: steps change these in
-        place."""
+        """Each layer with its weights and its bias, views of w. Those of the last two vectors are
+        kept: steps change these in place."""
         inference = torch.is_inference_mode_enabled()
         for vector, mode, views in () if w.requires_grad else self.views:
             if vector is w and mode is inference:
@@ -171,20 +191,27 @@ class LayeredNet:
         parts, views = iter(w.split(self.sizes)), []
         for layer in self.layers:
             linear = type(layer) is torch.nn.Linear
-            weights = next(parts).view(layer.weight.shape) if linear else None
+            if linear:
+                weights = next(parts).view(layer.weight.shape)
+            else:
+                weights = None
             views.append((layer, weights, next(parts) if linear and layer.bias is not None else None))
         if not w.requires_grad:
             self.views = [(w, inference, views), *self.views[:1]]
         return views
 
     def joined(self, inputs):
-        """The rows of all inputs. A few are kept as they were put together: a step asks for the same at two iterates."""
+        """The rows of all inputs. A few are kept as they were put together: a step asks for the same
+        at two iterates."""
         asked = (*inputs, torch.is_inference_mode_enabled())
         known, rows = self.rows
         if len(known) == len(asked) and all(x is y for x, y in zip(known, asked, strict=True)):
             return rows
         parts = [x.reshape(-1, *x.shape[x.dim() - self.rank :]) for x in inputs]
-        rows = torch.cat(parts) if len(parts) > 1 else parts[0]
+        if len(parts) > 1:
+            rows = torch.cat(parts)
+        else:
+            rows = parts[0]
         if not rows.requires_grad and rows.numel() <= 1 << 20:
             self.rows = asked, rows
         return rows
@@ -197,26 +224,38 @@ class LayeredNet:
             trace.append((layer, weights, x, y))
         if len(inputs) == 1 and inputs[0].dim() == k + 1:
             return [y], trace
-        outs = zip(y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True)
-        return [o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs], trace
+        outs = zip(
+            y.split_with_sizes([math.prod(x.shape[: x.dim() - k]) for x in inputs]), inputs, strict=True
+        )
+        return [
+            o if x.dim() == k + 1 else o.view(x.shape[: x.dim() - k] + y.shape[1:]) for o, x in outs
+        ], trace
 
     def __call__(self, w, *inputs):
         """Outputs for the rows of each input, with a gradient where w asks for one."""
         outs, _ = self.forward(w, inputs)
-        return outs[0] if len(outs) == 1 else outs
+        if len(outs) == 1:
+            return outs[0]
+        return outs
 
     def taped(self, w, *inputs):
         """Outputs for the rows of each input, kept until ``vjp``."""
         outs, self.tape = self.forward(w, inputs)
-        return outs[0] if len(outs) == 1 else outs
+        if len(outs) == 1:
+            return outs[0]
+        return outs
 
     def vjp(self, *adjoints):
-        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the last ``taped``."""
+        """The flat gradient of the sum of <adjoint, output> in the parameters, for the outputs of the
+        last ``taped``."""
         trace, self.tape, left = self.tape, (), len(self.sizes)
         parts: list[torch.Tensor] = []
         last = trace[-1][-1]
         rows = [part.reshape(-1, *last.shape[1:]) for part in adjoints]
-        a = torch.cat(rows) if len(rows) > 1 else rows[0]
+        if len(rows) > 1:
+            a = torch.cat(rows)
+        else:
+            a = rows[0]
         for layer, weights, x, y in reversed(trace):
             if weights is None:
                 a = self.BACK[type(layer)](layer, a, x, y)
@@ -323,39 +362,60 @@ def begin(state, h):
 
 
 def begin_late(state, h):
-    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are 1 at t = ``late``."""
+    """v and s, at zero; torch's Adam divides them by 1 - (1 - beta)^t and 1 - (1 - beta')^t, which are
+    1 at t = ``late``."""
     begin(state, h)
     state.late = torch.full((), math.inf, dtype=torch.float32, device=state.w.device)
 
 
 def swept_adam_step(state, G, h):
-    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) + eps), in one sweep over them.
+    """v <- (1 - beta) v + beta G;  s <- (1 - beta') s + beta' G*G;  w <- w - eta v / (sqrt(s) +
+    eps), in one sweep over them.
 
     sonex-alexr2-2025, appendix E. No prox asks for the step size of each coordinate.
     """
     torch._fused_adam_(
-        [state.w], [G.contiguous()], [state.v], [state.s], [], [state.late], lr=h.eta, beta1=1 - h.beta, beta2=1 - h.beta_prime,
-        eps=h.eps, weight_decay=0.0, amsgrad=False, maximize=False,
-    )  # fmt: skip
+        [state.w],
+        [G.contiguous()],
+        [state.v],
+        [state.s],
+        [],
+        [state.late],
+        lr=h.eta,
+        beta1=1 - h.beta,
+        beta2=1 - h.beta_prime,
+        eps=h.eps,
+        weight_decay=0.0,
+        amsgrad=False,
+        maximize=False,
+    )
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -372,8 +432,8 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -386,7 +446,8 @@ def shrink_gamma(h: BlockSettings):
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -396,8 +457,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
@@ -483,11 +544,11 @@ def constraint_values(data, w):
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
-#   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
-#   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
-#   slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients, solve,
-#   centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
+#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
+#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
+#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
 #   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
 #   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
 #   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,

@@ -51,21 +51,31 @@ import torch
 
 
 def read_data(path, sha256, mapped=False):
-    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until they are used."""
+    """The arrays in a file, which has this hash where one is given; ``mapped``: they stay there until
+    they are used."""
     try:
         with open(path, "rb") as file:
             if sha256 is not None and hashlib.file_digest(file, "sha256").hexdigest() != sha256:
-                raise SystemExit(f"error[F0810] result: {path} is not the file that was written with this program")
+                raise SystemExit(
+                    f"error[F0810] result: {path} is not the file that was written with this program"
+                )
         return torch.load(path, weights_only=True, mmap=mapped)
     except Exception as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise SystemExit(f"error[F0810] result: {path} does not hold the data of this program: {reason}") from None
+        raise SystemExit(
+            f"error[F0810] result: {path} does not hold the data of this program: {reason}"
+        ) from None
 
 
 def present(device):
     """The device, if it is there: ``cpu``, ``cuda`` or one of several, ``cuda:1``."""
     kind, _, number = device.partition(":")
-    if device == "cpu" or kind == "cuda" and (number or "0").isdigit() and int(number or 0) < torch.cuda.device_count():
+    if (
+        device == "cpu"
+        or kind == "cuda"
+        and (number or "0").isdigit()
+        and int(number or 0) < torch.cuda.device_count()
+    ):
         return device
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
@@ -77,7 +87,8 @@ def increasing(x):
 
 
 def sum_of_pieces(a, ordered, first, ends, pieces):
-    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each of ``ends`` by its piece."""
+    """The sums of f(a + b_j) over the positions j in ``ordered`` from ``first`` on, those up to each
+    of ``ends`` by its piece."""
     zero, total = ordered.new_zeros(1), torch.zeros_like(a)
     sums, squares = (torch.cat([zero, x.cumsum(0)]) for x in (ordered, ordered.square()))
     for last, (_, p, q, r) in zip(ends, pieces, strict=True):
@@ -88,8 +99,9 @@ def sum_of_pieces(a, ordered, first, ends, pieces):
 
 
 def mean_of_pieces(a, b, pieces):
-    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for each of ``pieces``
-    (high, p, q, r) in turn: from how many b there are between the kinks, their sum, and that of their squares, b being sorted."""
+    """mean over j of f(a + b_j) at every entry of a, where f(u) = p u^2 + q u + r up to u = high, for
+    each of ``pieces`` (high, p, q, r) in turn: from how many b there are between the kinks, their
+    sum, and that of their squares, b being sorted."""
     order = increasing(b.detach())
     centre = b.detach()[order[len(b) // 2]]
     ordered, a = (b - centre)[order], a + centre
@@ -99,12 +111,16 @@ def mean_of_pieces(a, b, pieces):
 
 def in_line(x, dim):
     """Several dims as the last one; what has none as it is."""
-    return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim)) if torch.is_tensor(x) and x.dim() else x
+    if torch.is_tensor(x) and x.dim():
+        return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
+    return x
 
 
 def places(x, dim):
     """0, 1, 2, ... along ``dim``."""
-    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view((-1,) + (1,) * (x.dim() - 1 - dim % x.dim()))
+    return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
+        (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
+    )
 
 
 def tail_mean(x, dim, weight, mask):
@@ -289,22 +305,30 @@ def adam_step(state, G, h):
 
 
 def step_sizes(h: BlockSettings, inverse):
-    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()`` measures at the start."""
+    """A step of 0 becomes the inverse of the gradient's Lipschitz constant, which ``inverse()``
+    measures at the start."""
     if h.eta <= 0:
         h.eta = inverse()
 
 
 def together(state, G, h: BlockSettings):
-    """The mean gradient of ``h.together`` batches at one w; None before the last of them (``state.met``: how many were met)."""
+    """The mean gradient of ``h.together`` batches at one w; None before the last of them
+    (``state.met``: how many were met)."""
     if h.together == 1:
         return G
-    state.sum = state.sum + G if state.met else G.clone()
+    if state.met:
+        state.sum = state.sum + G
+    else:
+        state.sum = G.clone()
     state.met = (state.met + 1) % h.together
-    return None if state.met else state.sum / h.together
+    if state.met:
+        return None
+    return state.sum / h.together
 
 
 def advance(solver: BlockSolver, data, state, u, c, batch, h: BlockSettings):
-    """One step: the gradient at w, the update of w, prox and projections. Of several batches together w moves after the last."""
+    """One step: the gradient at w, the update of w, prox and projections. Of several batches together
+    w moves after the last."""
     G = solver.gradient(data, state.w, state.w_prev, u, c, batch, h)
     state.w_prev.copy_(state.w)
     G = together(state, G, h)
@@ -321,8 +345,8 @@ def weigh(h: BlockSettings, share, least=0.0):
 
 
 def falling(h: BlockSettings, share):
-    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight of new values, unless it is
-    to be steady."""
+    """Within a stage: the step size at a share of its first, and with it, down to a tenth, the weight
+    of new values, unless it is to be steady."""
     now = h.copy()
     now.eta = share * h.peak
     weigh(now, 1.0 if h.steady else max(share, 0.1))
@@ -335,7 +359,8 @@ def shrink_gamma(h: BlockSettings):
 
 
 def slow_down(h: BlockSettings, gained):
-    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest, larger batches first."""
+    """Where a stage gained nothing: smaller steps and longer windows of the estimates; at the longest,
+    larger batches first."""
     if not gained:
         larger = h.gamma <= 0.05 and h.together < 16
         h.peak *= 0.8 if larger else 0.6
@@ -345,8 +370,8 @@ def slow_down(h: BlockSettings, gained):
 
 
 def next_stage(h: BlockSettings, gained, worst):
-    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the estimates longer; at the
-    longest, batches are larger first."""
+    """The next stage is longer; after one that gained nothing, steps are smaller, windows of the
+    estimates longer; at the longest, batches are larger first."""
     slow_down(h, gained)
 
 
@@ -441,11 +466,11 @@ def all_blocks(data, w):
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
-#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, inverse_smoothness,
-#   merit, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step, take_steps,
-#   least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some, gradient_of,
-#   slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients, solve,
-#   centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
+#   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
+#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
+#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
+#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
+#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
 #   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
 #   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
 #   drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted, solve_then_finish

@@ -359,8 +359,6 @@ def finish(
         reason = ended
     elif failure:
         reason = failure["kind"]
-    else:
-        reason = reason
     more = {
         "w": now.best,
         "c": full.c,

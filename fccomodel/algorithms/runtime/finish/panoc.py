@@ -107,8 +107,6 @@ def panoc(at, prox, w, step, tol, limit, held=None, bold=False):
     """
     if held is None:
         held = SimpleNamespace(now=None, pairs=[])
-    else:
-        held = held
     now, pairs = held.now or forward_backward(at, prox, w, step), held.pairs
     while True:
         size, held.now, held.pairs = float(now.move.norm()) / now.step, now, pairs

@@ -18,8 +18,6 @@ def opened(solver: Solver, data, device, dtype, exact=None):
     dear), and for steps."""
     if exact is None:
         exact = solver.prepare_full(solver.as_namespace(data, device, torch.float64))
-    else:
-        exact = exact
     if solver.heavy:
         quick = solver.prepare_full(thinned(solver, solver.as_namespace(data, device, dtype)))
     else:
@@ -336,6 +334,4 @@ def smoothness(G, w, times=8):
         direction = (G(w + direction * (size / length)) - base) / size
         if math.isfinite(float(direction.norm())):
             largest = max(largest, float(direction.norm()))
-        else:
-            largest = largest
     return largest

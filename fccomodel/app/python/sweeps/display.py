@@ -36,8 +36,6 @@ def table(sweep: Sweep) -> RenderableType:
     )
     if hidden > 0:
         legend += f" (the {len(labels)} largest; .rows has all)"
-    else:
-        legend += ""
     parts: list[RenderableType | None] = [
         title(problem.name, [problem.objective.sense, ", ".join(sweep.params), counted]),
         made,
@@ -48,8 +46,6 @@ def table(sweep: Sweep) -> RenderableType:
     parts += [Text(f"{_values(point)}: {point.error}") for point in failed]
     if sweep.interrupted:
         parts += [Text("Interrupted: the values that were done are shown.")]
-    else:
-        parts += []
     return page(parts)
 
 

@@ -119,8 +119,6 @@ def _more(plan: Plan, method: str) -> str:
         about = []
     if method != title:
         about += [f"about its steps, not about {method}"]
-    else:
-        about += []
     if about:
         how = f"{title}'s theorem ({'; '.join(about)})"
     else:
@@ -237,8 +235,6 @@ def heldout(intervals: Intervals, problem: ir.Problem, name: str) -> RenderableT
         said = f"delete-a-group jackknife over the rows, {intervals.groups} groups"
     if intervals.cut:
         said = f"{said}; {intervals.cut}"
-    else:
-        said = said
     return Group(*lines, Text(f"constraints hold when left - right <= 0; {said}", style="dim"))
 
 
@@ -315,8 +311,6 @@ def data_lines(sources: Mapping[str, Any]) -> list[str]:
             said = []
         if "rows" in source:
             said += [f"{source['rows']:,} rows"]
-        else:
-            said += []
         said += [
             f"{drop['rows']:,} left out ({drop['reason']})"
             for drop in source.get("dropped", ())

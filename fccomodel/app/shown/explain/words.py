@@ -60,8 +60,6 @@ def to_text(
         others = [(list(algorithms.all()), one.message) for one in refusal]
         if candidates:
             others = alike(candidates, None, rank(candidates))
-        else:
-            others = others
         lines += rejected_lines(others, width, "Algorithms, and what each lacks")
     if noted := notes.warnings(analysis, plan):
         lines += ["", "Note"]
@@ -177,8 +175,6 @@ def _structure(normal: Any, width: int) -> list[str]:
             size = ""
         if isinstance(d1, int) and d1 > 1:
             size += f" of {d1} expectations"
-        else:
-            size += ""
         lines += wrap(f"{label}: {text}", width, "  ", "    ")
         lines += wrap(f"{kind}{size}", width, "      ")
         for inner in getattr(term, "inner", ()) if kind == "composition" else ():

@@ -105,8 +105,6 @@ def _chosen(record: Comparison, name: str) -> str:
         said = []
     if hyper and () in held:
         said += [f"by default {number(held[()])}"]
-    else:
-        said += []
     return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
 
 

@@ -142,7 +142,7 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
     The key is the net's name; where a net is applied to several columns, ``NET_TABLE_COLUMN``.
     """
     uses: dict[str, dict[tuple[str, str], ir.NetCall]] = {}
-    for call in (node for node in ir.walk(*bound.problem.roots) if isinstance(node, ir.NetCall)):
+    for call in bound.problem.expressions(ir.NetCall):
         if (
             isinstance(call.arg, ir.Column)
             and call.arg.name is not None

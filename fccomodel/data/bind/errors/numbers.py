@@ -61,8 +61,6 @@ def other_labels(name: str, given: Sequence[str], labels: Sequence[str]) -> Diag
         said = []
     if more:
         said += [f"has {words.listed(more)}, which the data do not have"]
-    else:
-        said += []
     return VALUE.error(
         f"param {name} {' and '.join(said)}", fix=f"give a value for each of {words.listed(labels)}"
     )

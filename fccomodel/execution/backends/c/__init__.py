@@ -267,8 +267,6 @@ def way_of(target: Any) -> tuple[str, str, bool]:
     write = name.endswith("_") and not name.endswith("__")
     if write:
         name = name.rstrip("_")
-    else:
-        name = name
     returned = target._schema.returns
     if name in SHAPES if write else bool(returned) and returned[0].alias_info is not None:
         return "look", name, write

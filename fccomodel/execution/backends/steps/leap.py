@@ -53,8 +53,6 @@ class Leap:
         vars(run.c).update(zip(tensors(run.c), kept[len(inner) :], strict=True))
         if self.several.pooled:
             run.state.met = (run.state.met + count) % now.together
-        else:
-            run.state.met = run.state.met
         run.done, run.count = run.done + count, run.count + count
         del run.ahead[:count]
 

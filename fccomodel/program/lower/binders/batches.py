@@ -122,8 +122,6 @@ class Batches:
         )
         if count.op is cell:
             count = g.make(number, [count])
-        else:
-            count = count
         weight: Val | None = None
         accept: Val | None = None
         if sel.masks:

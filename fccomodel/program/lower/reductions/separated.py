@@ -136,8 +136,6 @@ class Separated:
         count = g.make(number, [state.cells(f"{stem}_size", ranges.size, parents)])
         if log:
             count = g.apply("log", count)
-        else:
-            count = count
         if sel.binder not in state.free(node.body):
             return g.apply("add" if log else "mul", self.lower(node.body, env), count)
         slot = self.slots.listed(sel, state.ship(f"{stem}_rows", ranges.rows))

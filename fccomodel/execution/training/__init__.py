@@ -1,0 +1,1 @@
+"""A compiled objective inside a training loop that somebody else owns: criterion, samplers, blocks."""

@@ -1,0 +1,77 @@
+"""What the functions of a criterion call: estimates that move where a batch has their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+#: weight of a new value in the running means of ``values()``
+WATCHED = 0.05
+WATCHING = SimpleNamespace(gamma=WATCHED)
+
+
+def tracked(
+    track: Callable[..., torch.Tensor],
+    u: torch.Tensor,
+    index: tuple[torch.Tensor, ...],
+    g: torch.Tensor,
+    present: torch.Tensor,
+    h: Any,
+    *extra: torch.Tensor,
+) -> torch.Tensor:
+    """``track`` for the blocks that a batch has; the others keep their estimate, which stands for them.
+
+    An estimate that no batch has moved yet is NaN; its value there is that of the batch.
+    """
+    shape = present.shape
+    count, event = present.numel(), g.shape[present.dim() :]
+    here = present.reshape(-1) > 0
+    places = tuple(part.expand(shape).reshape(-1) for part in index)
+    values = g.reshape(count, *event)
+    others = [part.reshape(count, *event) for part in extra]
+    old = u[places] if places else u.expand(count, *event).clone()
+    local, all_places = old.clone(), (torch.arange(count, device=u.device),)
+    moved = track(local, all_places, values, *others, h)
+    wide = here.reshape(-1, *[1] * len(event))
+    if places:
+        u[tuple(part[here] for part in places)] = local[here]
+    else:
+        u.copy_(torch.where(wide, local, old).reshape(u.shape))
+    kept = torch.where(old.isnan(), values, old)
+    return torch.where(wide, moved, kept).reshape(g.shape)
+
+
+def keep(
+    kept: torch.Tensor, index: tuple[torch.Tensor, ...], value: torch.Tensor, present: torch.Tensor
+) -> None:
+    """Keeps a value for the blocks that a batch has."""
+    value = torch.as_tensor(value, dtype=kept.dtype, device=kept.device)
+    present = torch.as_tensor(present, dtype=kept.dtype, device=kept.device)
+    if not index:
+        wide = present.reshape(present.shape + (1,) * (kept.dim() - present.dim())) > 0
+        kept.copy_(torch.where(wide, value, kept))
+        return
+    shape = torch.broadcast_shapes(*(part.shape for part in index))
+    event = kept.shape[len(index) :]
+    here = present.expand(shape).reshape(-1) > 0
+    places = tuple(part.expand(shape).reshape(-1)[here] for part in index)
+    kept[places] = value.expand(*shape, *event).reshape(-1, *event)[here]
+
+
+def mean(u: torch.Tensor, index: tuple[torch.Tensor, ...], g: torch.Tensor, h: Any) -> torch.Tensor:
+    """u <- (1 - gamma) u + gamma g, used as soon as it has moved; g at the first visit."""
+    old = u[index]
+    u[index] = new = torch.where(old.isnan(), g, old + h.gamma * (g - old))
+    return new
+
+
+def mean_log(u: torch.Tensor, index: tuple[torch.Tensor, ...], g: torch.Tensor, h: Any) -> torch.Tensor:
+    """``mean`` of numbers that are known by their logarithms."""
+    old = u[index]
+    rest = torch.log1p(torch.tensor(-h.gamma, dtype=g.dtype))
+    part = torch.log(torch.tensor(h.gamma, dtype=g.dtype))
+    u[index] = new = torch.where(old.isnan(), g, torch.logaddexp(old + rest, g + part))
+    return new

@@ -1,0 +1,447 @@
+"""A compiled objective as a ``torch.nn.Module``: the loss of a training loop that somebody else owns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.algorithms.base import Algorithm
+from fccomodel.algorithms.runtime.loops.settings import BlockSettings
+from fccomodel.core import process
+from fccomodel.core.diagnostics import Diagnostic, refuse
+from fccomodel.data.bound import Bound
+from fccomodel.execution.training import blocks
+from fccomodel.execution.training.samplers import Strata, StratifiedSampler
+from fccomodel.plan import Plan
+from fccomodel.program import errors
+from fccomodel.program.emit.given import GivenProgram, given_program
+from fccomodel.program.lower.given import GivenSteps, ScoreInput, given_steps
+
+#: the longest stage grows by this factor from one to the next
+LONGER = 1.3
+#: weight of an estimate's new value, at least, as stages shrink it by ``SHRINKS``
+LEAST_GAMMA = 0.05
+SHRINKS = 0.7
+#: a multiplier this close to the largest that its penalty allows raises the penalty
+SATURATED = 0.99
+#: a violation above ``FEASIBLE`` that does not fall to this share of itself from one stage to the
+#: next sharpens the penalties: their smoothing shrinks by ``SHARPER``, not below ``LEAST_SMOOTHING``
+FEASIBLE = 1e-4
+FALLS = 0.5
+SHARPER = 0.5
+LEAST_SMOOTHING = 1e-3
+#: rows of a batch that a program is made for, at least
+LEAST_ROWS = 8
+
+Rows = torch.Tensor | np.ndarray | list[int]
+
+
+def suitable(algorithm: Algorithm) -> bool:
+    """Whether steps by another optimizer can use an algorithm's gradient: its estimates are block by
+    block, and are moved by the batch alone."""
+    return (
+        algorithm.oracle == "blocks"
+        and algorithm.projects_in_steps
+        and algorithm.estimator is not None
+        and not getattr(algorithm.estimator, "needs_share", False)
+        and "linear coupling" not in algorithm.requires
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Made:
+    """The functions of a criterion for batches of one capacity."""
+
+    lowered: GivenSteps
+    program: GivenProgram
+    functions: Mapping[str, Any]
+    capacity: int
+
+    @classmethod
+    def of(cls, bound: Bound, plan: Plan, capacity: int) -> Made:
+        """Lowered, as text, loaded."""
+        lowered = given_steps(bound.problem, bound, plan, capacity)
+        program = given_program(lowered)
+        space: dict[str, Any] = {
+            name: vars(blocks)[name] for name in ("tracked", "keep", "mean", "mean_log", "WATCHING")
+        }
+        with process.own_randomness():
+            exec(compile(program.text, "criterion.py", "exec", dont_inherit=True), space)  # noqa: S102
+        return cls(lowered=lowered, program=program, functions=space, capacity=capacity)
+
+
+class Criterion(torch.nn.Module):
+    """The minimised objective of a model as a loss of a batch's scores.
+
+    ``loss = criterion(rows, s=net(x))``: its value is an estimate of the minimised objective, its
+    gradient the algorithm's. Estimates u, centres and multipliers are buffers, variables beside the
+    nets are parameters. In evaluation mode estimates do not move.
+    """
+
+    def __init__(self, bound: Bound, plan: Plan, *, batch: int, dtype: torch.dtype = torch.float64):
+        super().__init__()
+        self.bound, self.plan, self.batch, self.dtype = bound, plan, batch, dtype
+        self.made: dict[int, Made] = {}
+        self.placed: dict[tuple[int, torch.device], SimpleNamespace] = {}
+        first = self._made(batch)
+        lowered = first.lowered
+        self.tables = lowered.tables
+        self.inputs: dict[str, list[ScoreInput]] = {}
+        for asked in lowered.scores:
+            self.inputs.setdefault(asked.net, []).append(asked)
+        self.strata = {
+            name: Strata.of(
+                bound.tables[name].n,
+                [*lowered.state.partitions.get(name, []), *lowered.watching.partitions.get(name, [])],
+            )
+            for name in self.tables
+        }
+        self.places = {name: _places(bound.tables[name].numbers) for name in self.tables}
+        self.settings = settings(plan)
+        self.steps, self.until, self.before = 0, int(self.settings.stage), math.inf
+        self.noise = torch.Generator().manual_seed(0)
+        self._register(lowered)
+
+    def _register(self, lowered: GivenSteps) -> None:
+        """The variables beside the nets as parameters; all that a step keeps as buffers."""
+        self.variables = torch.nn.ParameterDict(
+            {name: torch.zeros(shape, dtype=self.dtype) for name, (_, _, shape) in lowered.layout.items()}
+        )
+        self.layout = lowered.layout
+        full = float("nan")
+        for buffer in lowered.state.buffers.values():
+            self._buffer("u", buffer.name, torch.full(buffer.shape, full, dtype=self.dtype))
+        for buffer in lowered.watching.buffers.values():
+            self._buffer("v", buffer.name, torch.full(buffer.shape, full, dtype=self.dtype))
+        for name, shape in lowered.state.centres.items():
+            self._buffer("c", name, torch.zeros(shape, dtype=self.dtype))
+            self._buffer("y", name, torch.zeros(shape, dtype=self.dtype))
+        for name in lowered.estimated:
+            shape = lowered.state.centres[name]
+            self._buffer("u", name, torch.full(shape, full, dtype=self.dtype))
+        for label, (_, value) in lowered.watched.items():
+            self._buffer("value", label or "objective", torch.full(_shape(value), full, dtype=self.dtype))
+
+    def _buffer(self, group: str, name: str, value: torch.Tensor) -> None:
+        self.register_buffer(f"{group}_{name}", value)
+
+    def _group(self, group: str) -> SimpleNamespace:
+        """The buffers of a group, by their names there; copies in evaluation mode."""
+        begin = f"{group}_"
+        found = {n.removeprefix(begin): b for n, b in self.named_buffers() if n.startswith(begin)}
+        if not self.training:
+            found = {name: value.clone() for name, value in found.items()}
+        return SimpleNamespace(**found)
+
+    # -------------------------------------------------------------------------------------- one step
+    def forward(
+        self,
+        rows: Rows | Mapping[str, Rows],
+        *,
+        previous: Mapping[str, Any] | None = None,
+        **scores: Any,
+    ) -> torch.Tensor:
+        """The loss of a batch.
+
+        rows       row numbers as they were bound, counted from 0; a mapping where several tables are
+                   sampled
+        previous   scores of the same rows at the weights before the last step, by net: for
+                   algorithms that correct their estimates by them. Without it they are moving averages
+        scores     outputs by the name of the net, one for each row; a mapping by column where a net is
+                   applied to several
+
+        Raises F0826 for rows, names or shapes that do not fit.
+        """
+        ids = self._ids(rows)
+        given, parts = SimpleNamespace(), dict[str, torch.Tensor]()
+        flat = self._scores(scores, ids)
+        before = self._scores(previous, ids) if previous is not None else flat
+        device = next(iter(flat.values())).device
+        made = self._made(max(len(part) for part in ids.values()))
+        for name, part in ids.items():
+            padded = _padded(part, made.capacity, part[0])
+            weights, strata, others = self.strata[name].weights(part)
+            filled = {
+                "rows": padded,
+                "weights": _padded(weights.to(self.dtype), made.capacity, 0.0),
+                "strata": _padded(strata, made.capacity, -1),
+                "others": _padded(others.to(self.dtype), made.capacity, 1.0),
+            }
+            for kind, values in filled.items():
+                setattr(given, f"{kind}_{name}", values.to(device))
+        for name, score in flat.items():
+            parts[name] = score
+            setattr(given, name, self._filled(score, made.capacity))
+            setattr(given, f"{name}_prev", self._filled(before[name], made.capacity))
+        value, adjoints, gradients = self._stepped(made, given, device)
+        return self._loss(value, adjoints, gradients, parts)
+
+    def _stepped(
+        self, made: Made, given: SimpleNamespace, device: torch.device
+    ) -> tuple[Any, dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+        """What the emitted step says of a batch; the watched values move with it."""
+        data = self._data(made, device)
+        flat = [p.detach().reshape(-1) for p in self.variables.values()]
+        w = torch.cat(flat) if flat else torch.zeros(0, dtype=self.dtype, device=device)
+        groups = [self._group(group) for group in ("u", "c", "y")]
+        noise, watched = (self._drawn(made, data, name) for name in ("draw", "draw_watched"))
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            value, adjoints, gradients = made.functions["step"](
+                data, w, w, *groups, noise, self.settings, given
+            )
+            if self.training:
+                found = made.functions["watch"](data, w, self._group("v"), watched, given)
+                for label, values in found.items():
+                    kept = self.get_buffer(f"value_{label or 'objective'}")
+                    kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
+                self.steps += 1
+        return value, adjoints, gradients
+
+    def _drawn(self, made: Made, data: SimpleNamespace, name: str) -> Any:
+        """The noise of one step."""
+        if not made.program.noise[name == "draw_watched"]:
+            return ()
+        return [part[0] for part in made.functions[name](data, self.noise, 1)]
+
+    def _loss(
+        self,
+        value: Any,
+        adjoints: Mapping[str, torch.Tensor],
+        gradients: Mapping[str, torch.Tensor],
+        scores: Mapping[str, torch.Tensor],
+    ) -> torch.Tensor:
+        """A scalar with this value whose gradient is that of the sum of <adjoint, score>."""
+        total: Any = 0.0
+        for name, adjoint in adjoints.items():
+            score = scores[name]
+            kept = adjoint[: len(score)].to(self.dtype).expand(score.shape)
+            total = total + (kept * score.to(self.dtype)).sum()
+        for name, gradient in gradients.items():
+            parameter = self.variables[name]
+            kept = torch.as_tensor(gradient, dtype=self.dtype, device=parameter.device).reshape(
+                parameter.shape
+            )
+            total = total + (kept * parameter).sum()
+        return total - total.detach() + torch.as_tensor(value, dtype=self.dtype).to(total.device)
+
+    # ------------------------------------------------------------------------------ what a step takes
+    def _ids(self, rows: Rows | Mapping[str, Rows]) -> dict[str, torch.Tensor]:
+        """By table the places of a batch's rows in the bound table."""
+        if not isinstance(rows, Mapping):
+            if len(self.tables) != 1:
+                self._refuse(errors.criterion_tables(self.tables))
+            rows = {self.tables[0]: rows}
+        if set(rows) != set(self.tables):
+            self._refuse(errors.criterion_tables(self.tables))
+        found = {}
+        for name, part in rows.items():
+            numbers = torch.as_tensor(part, dtype=torch.int64).reshape(-1).cpu()
+            places = self.places[name]
+            outside = (numbers < 0) | (numbers >= len(places))
+            ids = places[numbers.clamp(0, len(places) - 1)]
+            outside |= ids < 0
+            if not len(numbers) or bool(outside.any()):
+                row = int(numbers[outside][0]) if len(numbers) else -1
+                self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
+            found[name] = ids
+        return found
+
+    def _scores(self, given: Mapping[str, Any], ids: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The scores of a batch by the names that a step has for them."""
+        if set(given) != set(self.inputs):
+            self._refuse(errors.criterion_scores(list(given), list(self.inputs)))
+        found = {}
+        for net, asked in self.inputs.items():
+            value = given[net]
+            names = [_column(one, asked) for one in asked]
+            if not isinstance(value, Mapping):
+                if len(asked) != 1:
+                    self._refuse(errors.criterion_inputs(net, names))
+                value = {names[0]: value}
+            elif set(value) != set(names):
+                self._refuse(errors.criterion_inputs(net, names))
+            for one, name in zip(asked, names, strict=True):
+                shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
+                if shape != expected and shape != (*expected, 1):
+                    self._refuse(errors.criterion_shape(net, shape, expected))
+                found[one.name] = value[name].reshape(expected)
+        return found
+
+    def _filled(self, score: torch.Tensor, capacity: int) -> torch.Tensor:
+        """Scores in the precision of the algebra, filled up with the first row's."""
+        score = score.detach().to(self.dtype)
+        return _padded(score, capacity, score[:1])
+
+    def _data(self, made: Made, device: torch.device) -> SimpleNamespace:
+        """The arrays of a program on a device."""
+        key = made.capacity, device
+        if key not in self.placed:
+            data = SimpleNamespace(device=device, dtype=self.dtype, waiting={}, **made.program.numbers)
+            for name, value in made.program.data.items():
+                moved = value.to(
+                    device=device, dtype=self.dtype if value.is_floating_point() else value.dtype
+                )
+                setattr(data, name, moved)
+            self.placed[key] = made.functions["prepare"](data)
+        return self.placed[key]
+
+    def _made(self, rows: int) -> Made:
+        """The functions for batches of so many rows: those made for ``batch``, or for a power of two."""
+        capacity = self.batch
+        while capacity < rows:
+            capacity = max(2 * capacity, LEAST_ROWS)
+        if capacity not in self.made:
+            self.made[capacity] = Made.of(self.bound, self.plan, capacity)
+        return self.made[capacity]
+
+    def _refuse(self, error: Diagnostic) -> Any:
+        refuse(error, source=self.bound.problem.source)
+
+    # ---------------------------------------------------------------------------- between the steps
+    @torch.no_grad()
+    def step(self) -> None:
+        """After the optimizer's step: variables back into their sets; at the end of a stage the centres
+        move to the multipliers seen, estimates average over longer windows, and penalties whose
+        multipliers are at their bound are raised."""
+        if self.steps < self.until:
+            return
+        h = self.settings
+        h.stage = min(int(LONGER * h.stage), h.longest)
+        self.until = self.steps + int(h.stage)
+        if not h.steady and h.gamma:
+            paired = abs(h.gamma + h.gamma_prime - 1.0) < 1e-9
+            h.gamma = max(SHRINKS * h.gamma, min(h.gamma, LEAST_GAMMA))
+            if paired:
+                h.gamma_prime = 1.0 - h.gamma
+        largest, worst = 0.0, self.values()["violation"]
+        stays = worst > FEASIBLE and worst > FALLS * self.before
+        self.before = worst
+        for name in self._estimated:
+            multipliers = self.get_buffer(f"y_{name}")
+            self.get_buffer(f"c_{name}").copy_(multipliers)
+            largest = max(largest, float(multipliers.abs().max()))
+            if stays:
+                h.smooth(name, max(SHARPER * h.smoothing(name), LEAST_SMOOTHING))
+        if largest >= SATURATED * h.rho:
+            h.rho *= 2.0
+
+    @property
+    def _estimated(self) -> tuple[str, ...]:
+        return self.made[self.batch].lowered.estimated
+
+    def values(self) -> dict[str, Any]:
+        """Running values of the problem as written: ``objective``, ``constraints`` (left minus right
+        side, by label), ``multipliers`` and the largest ``violation``. They lag behind by some 20 steps."""
+        watched = self.made[self.batch].lowered.watched
+        constraints = {k: _number(self.get_buffer(f"value_{k}")) for k in watched if k}
+        violation = 0.0
+        for label, (kind, _) in watched.items():
+            if label:
+                left = self.get_buffer(f"value_{label}")
+                size = left.abs() if kind == "eq" else left
+                violation = max(violation, float(size.nan_to_num(0.0).max()))
+        return {
+            "objective": _number(self.get_buffer("value_objective")),
+            "constraints": constraints,
+            "multipliers": self.multipliers(),
+            "violation": violation,
+        }
+
+    def multipliers(self) -> dict[str, Any]:
+        """The last multipliers by the constraint's label."""
+        found = {}
+        for label, penalty in self.plan.normal.penalties.items():
+            name = getattr(penalty, "name", "")
+            if f"y_{name}" in dict(self.named_buffers()):
+                found[label] = _number(self.get_buffer(f"y_{name}").abs())
+        return found
+
+    def sampler(self, seed: int = 0, batch: int | None = None, table: str | None = None) -> StratifiedSampler:
+        """Batches of row numbers with rows of every set and group: a ``batch_sampler`` of a DataLoader."""
+        name = table or self.tables[0]
+        if name not in self.tables:
+            self._refuse(errors.criterion_tables(self.tables))
+        return StratifiedSampler(
+            self.strata[name], self.bound.tables[name].numbers, batch or self.batch, seed
+        )
+
+    # ------------------------------------------------------------------------------------- its state
+    def get_extra_state(self) -> dict[str, Any]:
+        """Counts, settings and the state of the noise."""
+        return {
+            "steps": self.steps,
+            "until": self.until,
+            "before": self.before,
+            "settings": dict(vars(self.settings)),
+            "noise": self.noise.get_state(),
+        }
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """What ``get_extra_state`` gave."""
+        self.steps, self.until, self.before = state["steps"], state["until"], state["before"]
+        vars(self.settings).update(state["settings"])
+        self.noise.set_state(state["noise"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled without its functions, which are made anew."""
+        kept = {k: v for k, v in self.__dict__.items() if k not in ("made", "placed", "noise")}
+        return {**kept, "made": {}, "placed": {}, "noise_state": self.noise.get_state()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        noise = state.pop("noise_state")
+        super().__setstate__(state)
+        self.noise = torch.Generator()
+        self.noise.set_state(noise)
+        self._made(self.batch)
+
+
+def settings(plan: Plan) -> BlockSettings:
+    """The numbers that steps go by, to begin with."""
+    h = BlockSettings()
+    values: dict[str, Any] = {"steady": plan.steady, **plan.hyper, **plan.algorithm_record.own}
+    values |= {f"lam_{s.name}": plan.smoothing for s in plan.normal.smoothed}
+    values["lam_inner"] = plan.inner_smoothing
+    for name, value in values.items():
+        setattr(h, name, value)
+    return h
+
+
+def _places(numbers: np.ndarray) -> torch.Tensor:
+    """The place of each row number in the bound table, -1 where it has none."""
+    places = torch.full((int(numbers.max(initial=-1)) + 1,), -1, dtype=torch.int64)
+    places[torch.from_numpy(np.asarray(numbers, dtype=np.int64))] = torch.arange(len(numbers))
+    return places
+
+
+def _padded(values: torch.Tensor, length: int, filler: Any) -> torch.Tensor:
+    """Filled up to a length."""
+    missing = length - len(values)
+    if not missing:
+        return values
+    more = values.new_empty((missing, *values.shape[1:]))
+    more[:] = filler
+    return torch.cat([values, more])
+
+
+def _column(one: ScoreInput, asked: list[ScoreInput]) -> str:
+    """What the scores of a column are given as: the table where that tells them apart."""
+    tables = [other.table for other in asked]
+    if len(set(tables)) == len(tables):
+        return one.table
+    if len(set(tables)) == 1:
+        return one.column
+    return f"{one.table}.{one.column}"
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return (*(axis.size for axis in value.axes), *value.event)
+
+
+def _number(value: torch.Tensor) -> Any:
+    return float(value) if value.dim() == 0 else value.detach().cpu().numpy().copy()

@@ -1,0 +1,116 @@
+"""Batches for a loop of one's own: strata of a table, the weights of a batch's rows, a sampler."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import Dataset, Sampler
+
+#: strata of a table, at most, that batches are weighted by: else rows weigh alike
+MOST_STRATA = 64
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Strata:
+    """Rows of a table by the sets and groups that they belong to: stratum of each row, rows in each."""
+
+    of_rows: np.ndarray
+    sizes: np.ndarray
+
+    @classmethod
+    def of(cls, n: int, partitions: Sequence[np.ndarray]) -> Strata:
+        """The combinations of some partitions that occur; one stratum where these are too many."""
+        codes = np.zeros(n, dtype=np.int64)
+        for part in partitions:
+            _, codes = np.unique(codes * (int(part.max()) + 1) + part, return_inverse=True)
+        sizes = np.bincount(codes, minlength=1)
+        if len(sizes) > MOST_STRATA:
+            codes, sizes = np.zeros(n, dtype=np.int64), np.array([n])
+        return cls(of_rows=codes, sizes=sizes)
+
+    def weights(self, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Of a batch's rows: weights of sum 1, in which each stratum that is there has its share of the
+        table; strata; and the factor of a row's weight where another of its stratum is left out."""
+        strata = torch.from_numpy(self.of_rows)[ids]
+        counts = torch.bincount(strata, minlength=len(self.sizes)).double()
+        sizes = torch.from_numpy(self.sizes).double()
+        each = sizes * (counts > 0) / counts.clamp(min=1.0)
+        others = (sizes - 1.0) / (counts - 1.0).clamp(min=1.0) / each.clamp(min=1e-30)
+        others = torch.where(counts > 1, others, 1.0)
+        weights = each[strata]
+        return weights / weights.sum(), strata, others[strata]
+
+    def allotted(self, size: int) -> np.ndarray:
+        """Rows of each stratum in a batch: by the root of its size, at least two, or one, where there is
+        room."""
+        if size < len(self.sizes):
+            return np.array([])
+        wanted = np.sqrt(self.sizes) / np.sqrt(self.sizes).sum() * size
+        least = 2 if size >= 4 * len(self.sizes) else 1
+        counts = np.minimum(np.maximum(np.floor(wanted).astype(np.int64), least), self.sizes)
+        order = np.argsort(counts - wanted)
+        while counts.sum() > size:
+            counts[np.argmax(counts)] -= 1
+        while counts.sum() < size and (counts < self.sizes).any():
+            for k in order:
+                if counts.sum() < size and counts[k] < self.sizes[k]:
+                    counts[k] += 1
+        return counts
+
+
+class StratifiedSampler(Sampler[list[int]]):
+    """Batches of row numbers with rows of every set and group of a model.
+
+    Each stratum is gone through without replacement; an epoch has as many batches as its rows fill.
+    The same ``seed`` gives the same batches; each epoch has others.
+    """
+
+    def __init__(self, strata: Strata, numbers: np.ndarray, batch: int, seed: int):
+        self.strata, self.numbers, self.batch, self.seed = strata, numbers, batch, seed
+        self.epoch = 0
+        self.by_stratum = [np.flatnonzero(strata.of_rows == k) for k in range(len(strata.sizes))]
+        self.counts = strata.allotted(min(batch, len(numbers)))
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch that the next iteration is."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return max(1, math.ceil(len(self.numbers) / self.batch))
+
+    def __iter__(self) -> Iterator[list[int]]:
+        rng = np.random.default_rng([self.seed, self.epoch])
+        self.epoch += 1
+        if not len(self.counts):
+            order = rng.permutation(len(self.numbers))
+            for k in range(len(self)):
+                yield self.numbers[order[k * self.batch : (k + 1) * self.batch]].tolist()
+            return
+        streams = [_passes(rows, rng) for rows in self.by_stratum]
+        for _ in range(len(self)):
+            rows = [next(s) for s, count in zip(streams, self.counts, strict=True) for _ in range(count)]
+            yield self.numbers[rows].tolist()
+
+
+def _passes(rows: np.ndarray, rng: np.random.Generator) -> Iterator[int]:
+    """Some rows again and again, each pass in an order of its own."""
+    while True:
+        yield from rng.permutation(rows).tolist()
+
+
+class Numbered(Dataset[tuple[int, Any]]):
+    """A dataset whose items come with their numbers."""
+
+    def __init__(self, dataset: Any):
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, row: int) -> tuple[int, Any]:
+        return row, self.dataset[row]

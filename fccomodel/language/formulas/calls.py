@@ -1,0 +1,155 @@
+"""Calls of functions of the language, of definitions and of nets, and errors about unknown functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import atom_calls, definitions, expressions, names, shapes
+from fccomodel.language.formulas.context import (
+    BrokenSymbol,
+    Context,
+    DefSymbol,
+    NetSymbol,
+    Scope,
+)
+from fccomodel.language.formulas.shapes import described, show
+from fccomodel.library import atoms, distributions, sets
+
+#: What to write for functions of other languages, by their names there.
+ELSEWHERE: Mapping[str, str] = {
+    "ln": "log(u)",
+    "logistic": "log1pexp(u), or sigmoid(u)",
+    "norm": "norm2(u), norm1(u) or norminf(u)",
+    "sum_entries": "sum(u)",
+    "maximum": "max(u, v)",
+    "minimum": "min(u, v)",
+    "inner": "dot(u, v)",
+    "vdot": "dot(u, v)",
+    "quad_form": "dot(x, A @ x)",
+    "power": "u^p",
+    "sq": "u^2, or sumsq(u)",
+    "linear": "dot(w, x)",
+    "indicator": "a condition, E[z ~ D | ...], or step(u)",
+    "bce": "log1pexp(-z.y * u) for labels -1 and 1",
+    "cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",
+    "binary_cross_entropy": "log1pexp(-z.y * u) for labels -1 and 1",
+    "mse": "E[z ~ D] (z.y - u)^2",
+    "expectation": "E[z ~ D] ...",
+    "Expectation": "E[z ~ D] ...",
+    "var": "variance[z ~ D] ...",
+    "std": "sqrt(variance[z ~ D] ...)",
+    "sum_largest": "topk(k = 3)[i in I] ...",
+    "CVaR": "cvar(tail = 0.1)[i in I] ...",
+    "tv": "sum of abs differences",
+    "diff": "a difference of entries, u[2] - u[1]",
+    "trace": "sum[k in K] A[k, k]",
+    "T": "transpose(A)",
+}
+
+
+@expressions.evaluates(syntax.Call)
+def call(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
+    """``func(args)``, or None after an error."""
+    name = node.func
+    if name in scope.locals:
+        _check_arguments(ctx, scope, node)
+        if scope.locals[name] is not None:
+            ctx.report(errors.calls.not_a_function(name, "a bound name", node.span))
+        return None
+    symbol = names.find(ctx, name)
+    if symbol is None:
+        return _undeclared(ctx, scope, node)
+    ctx.used.add(name)
+    if isinstance(symbol, DefSymbol):
+        return definitions.definition(ctx, scope, node, symbol, ())
+    if isinstance(symbol, NetSymbol):
+        return _net(ctx, scope, node, symbol.net)
+    _check_arguments(ctx, scope, node)
+    if not isinstance(symbol, BrokenSymbol):
+        ctx.report(errors.calls.not_a_function(name, symbol.what, node.span))
+    return None
+
+
+def _undeclared(ctx: Context, scope: Scope, node: syntax.Call) -> ir.Expr | None:
+    """A call of a function of the language, or of a definition with a subscript: ``h_k(w)``."""
+    name, atoms_by_name = node.func, atom_calls.named_atoms()
+    if name in atoms_by_name:
+        return atom_calls.apply_atom(ctx, scope, node, atoms_by_name[name])
+    split = names.split_subscript(ctx, scope, name)
+    if split is not None and isinstance(ctx.symbols[split[0]], DefSymbol):
+        symbol = names.find(ctx, split[0])
+        if isinstance(symbol, DefSymbol):
+            ctx.used.add(symbol.name)
+            return definitions.definition(ctx, scope, node, symbol, split[1])
+    if name == "uniform" and len(node.args) == 1 and not node.keywords:
+        return atom_calls.uniform_weights(ctx, scope, node)
+    _check_arguments(ctx, scope, node)
+    _report_unknown(ctx, node)
+    return None
+
+
+def _check_arguments(ctx: Context, scope: Scope, node: syntax.Call) -> None:
+    """Report the errors in the arguments of a call that has no value."""
+    for argument in node.args:
+        expressions.evaluate(ctx, scope, argument)
+
+
+def _report_unknown(ctx: Context, node: syntax.Call) -> None:
+    """Report a function that does not exist, or a set or a distribution in the place of a number."""
+    name = node.func
+    at = Span(start=node.span.start, end=node.span.start + len(name))
+    if name in distributions.all():
+        ctx.report(errors.sorts.distribution_as_number(name, ctx.quote(node), at))
+    elif name in sets.all():
+        ctx.report(errors.sorts.vectors_as_number(name, ctx.quote(node), at))
+    elif name == "params":
+        ctx.report(errors.sorts.parameters_as_number(ctx.quote(node), at))
+    elif name in ctx.later or name in ctx.symbols:
+        names.unknown(ctx, Scope(), name, at)
+    else:
+        callables = [
+            *atom_calls.named_atoms(),
+            *(n for n, s in ctx.symbols.items() if isinstance(s, DefSymbol | NetSymbol)),
+        ]
+        instead = ELSEWHERE.get(name) or _by_symbol(name)
+        ctx.report(errors.calls.unknown_function(name, len(node.args), callables, instead, at))
+
+
+def _by_symbol(name: str) -> str:
+    """How to write the operator of this name in lists of atoms, or an empty text if there is none."""
+    atom = atoms.all().get(name)
+    if atom is None or not atom.symbol or atom.internal:
+        return ""
+    if len(atom.arguments) == 2:
+        return f"`u {atom.symbol} v`"
+    return f"`{atom.symbol}u`"
+
+
+def _net(ctx: Context, scope: Scope, node: syntax.Call, net: ir.Net) -> ir.Expr | None:
+    """``s(w; z.x)``: the value of a net, or None after an error."""
+    owner = next((n for n, v in ctx.variables.items() if v.net == net.name), None)
+    values = [expressions.evaluate(ctx, scope, a) for a in node.args]
+    if len(node.args) != 2 or node.keywords:
+        count = len(node.args) + len(node.keywords)
+        ctx.report(errors.calls.net_arguments(ctx.quote(node), net.name, count, owner))
+        return None
+    weights, value = values
+    if weights is None or value is None:
+        return None
+    if not isinstance(weights, ir.Var) or weights.shape != (f"params({net.name})",):
+        description = described(ctx, weights)
+        if shapes.is_net_parameters(weights):
+            description = replace(description, what="the parameters of another net")
+        ctx.report(errors.calls.net_parameters(description, net.name, owner))
+        return None
+    if not expressions.is_number(ctx, value, "a net's input"):
+        return None
+    if not shapes.same_shape(ctx, value.shape, net.input):
+        wanted, line = show(net.input), ctx.line(net.span)
+        ctx.report(errors.calls.net_input(described(ctx, value), net.name, wanted, line))
+        return None
+    return ir.NetCall(net=net.name, params=weights, arg=value, shape=net.output, span=node.span)

@@ -1,0 +1,115 @@
+"""Typed expressions of formulas: each kind of syntax is typed by the function that is registered for it.
+
+An expression with an error becomes None, which silences the errors of what is built on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from fccomodel.core import ir
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas.context import MAX_NODES, Context, Scope
+from fccomodel.language.formulas.shapes import described, sort
+
+#: From the syntax of a formula to its typed expression, or None after an error.
+Evaluator = Callable[[Context, Scope, Any], ir.Expr | None]
+AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
+
+Value = TypeVar("Value")
+
+_EVALUATORS: dict[type[syntax.Expr], Evaluator] = {}
+
+
+def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]:
+    """A decorator: the function types formulas of this kind."""
+
+    def register(evaluator: AnyEvaluator) -> AnyEvaluator:
+        _EVALUATORS[kind] = evaluator
+        return evaluator
+
+    return register
+
+
+def evaluate(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """The typed expression, or None after an error; each call counts towards ``MAX_NODES``."""
+    ctx.nodes += 1
+    if ctx.nodes > MAX_NODES:
+        _too_large(ctx, node)
+        return None
+    return typed(ctx, scope, node)
+
+
+def typed(ctx: Context, scope: Scope, node: syntax.Expr) -> ir.Expr | None:
+    """The typed expression of a formula that has been counted, or None after an error."""
+    evaluator = _EVALUATORS.get(type(node))
+    if evaluator is None:
+        ctx.report(errors.sorts.set_as_number(ctx.quote(node)))
+        return None
+    return evaluator(ctx, scope, node)
+
+
+def complete(values: Iterable[Value | None]) -> list[Value] | None:
+    """The values, or None if one of them is None."""
+    values = list(values)
+    present = [value for value in values if value is not None]
+    if len(present) < len(values):
+        return None
+    return present
+
+
+def _too_large(ctx: Context, node: syntax.Expr) -> None:
+    """The error of a model with more than ``MAX_NODES`` nodes, reported once."""
+    if ctx.overgrown:
+        return
+    ctx.overgrown = True
+    outermost = ctx.calls[0][1] if ctx.calls else node.span
+    ctx.calls.clear()
+    ctx.report(errors.problem.model_too_large(MAX_NODES, outermost))
+
+
+@evaluates(syntax.Number)
+def literal_number(ctx: Context, scope: Scope, node: syntax.Number) -> ir.Expr:
+    """A number written out."""
+    return ir.Const(value=node.value, span=node.span)
+
+
+@evaluates(syntax.String)
+def literal_label(ctx: Context, scope: Scope, node: syntax.String) -> ir.Expr:
+    """A label in quotes."""
+    return ir.Label(text=node.value, span=node.span)
+
+
+def number(
+    ctx: Context, scope: Scope, node: syntax.Expr, what: str, *, scalar: bool = True, advice: str = ""
+) -> ir.Expr | None:
+    """The value of a formula where a number is needed, or None after an error.
+
+    what    the place, in the words of a message
+    scalar  whether the number must be a scalar
+    advice  what to write instead of an array
+    """
+    value = evaluate(ctx, scope, node)
+    if value is None or not is_number(ctx, value, what):
+        return None
+    if scalar and value.shape:
+        ctx.report(errors.shapes.not_a_scalar(what, described(ctx, value), advice))
+        return None
+    return value
+
+
+def is_number(ctx: Context, value: ir.Expr, what: str) -> bool:
+    """Whether a value is a number. Reports an error about a label, a row or a condition in its place."""
+    kind = sort(ctx, value)
+    if kind == "number":
+        return True
+    if kind == "truth":
+        ctx.report(errors.sorts.condition_as_number(ctx.quote(value), what))
+    elif kind == "row":
+        assert isinstance(value, ir.Element) and isinstance(value.binder.domain, ir.RowSet)
+        columns = ctx.tables[value.binder.domain.table].columns
+        ctx.report(errors.sorts.row_as_number(described(ctx, value), what, value.binder.name, columns))
+    elif kind == "label":
+        ctx.report(errors.sorts.label_as_number(ctx.quote(value), what))
+    return False

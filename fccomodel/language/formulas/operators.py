@@ -1,0 +1,115 @@
+"""Operators: signs, sums, products, powers and ``not``, with shapes checked and constants folded."""
+
+from __future__ import annotations
+
+import math
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import comparisons, signs
+from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.formulas.expressions import evaluate, evaluates, is_number
+from fccomodel.language.formulas.shapes import broadcast, described, same_dim
+from fccomodel.library import atoms
+
+#: What an operation does to its operands, in messages.
+VERBS = {
+    "add": "added",
+    "sub": "subtracted",
+    "mul": "multiplied",
+    "div": "divided",
+    "pow": "raised to a power",
+    "matmul": "multiplied",
+}
+
+
+@evaluates(syntax.Unary)
+def unary(ctx: Context, scope: Scope, node: syntax.Unary) -> ir.Expr | None:
+    """``-u``, ``+u``, ``not c``."""
+    if node.op == "not":
+        condition = comparisons.condition(ctx, scope, node.arg)
+        if condition is None:
+            return None
+        return ir.Apply(op="not", args=(condition,), span=node.span)
+    value = evaluate(ctx, scope, node.arg)
+    if value is None or not is_number(ctx, value, f"what `{node.op}` stands before"):
+        return None
+    if node.op == "+":
+        return value
+    if isinstance(value, ir.Const):
+        return ir.Const(value=-value.value, span=node.span)
+    return ir.Apply(op="neg", args=(value,), shape=value.shape, span=node.span)
+
+
+@evaluates(syntax.Binary)
+def chain(ctx: Context, scope: Scope, node: syntax.Binary) -> ir.Expr | None:
+    """``a op b op c ...``, taken from the left without recursion."""
+    spine: list[syntax.Binary] = []
+    first: syntax.Expr = node
+    while isinstance(first, syntax.Binary):
+        spine.append(first)
+        first = first.left
+    left = evaluate(ctx, scope, first)
+    for link in reversed(spine):
+        right = evaluate(ctx, scope, link.right)
+        if left is None or right is None:
+            left = None
+        elif link.op in ("and", "or"):
+            left = comparisons.connect(ctx, link.op, left, right, link.span)
+        else:
+            left = arithmetic(ctx, link.op, left, right, link.span)
+    return left
+
+
+def arithmetic(ctx: Context, op: str, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``left op right`` with shapes checked and constants folded, or None after an error."""
+    name = atoms.operator(op).name
+    what = f"what is {VERBS[name]}"
+    if not (is_number(ctx, left, what) & is_number(ctx, right, what)):
+        return None
+    if name == "matmul":
+        return matmul(ctx, left, right, span)
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+        return fold(ctx, name, left, right, span)
+    shape = broadcast(ctx, left.shape, right.shape)
+    if shape is None:
+        ends = described(ctx, left, 30), described(ctx, right, 30)
+        ctx.report(errors.shapes.operands(op, *ends, span, (len(left.shape), len(right.shape))))
+        return None
+    if name == "pow" and right.shape:
+        ctx.report(errors.shapes.exponent(described(ctx, right)))
+        return None
+    if not signs.operation_is_defined(ctx, name, left, right, span):
+        return None
+    return ir.Apply(op=name, args=(left, right), shape=shape, span=span)
+
+
+def matmul(ctx: Context, left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr | None:
+    """``A @ B`` of vectors and matrices: the last axis of ``A`` meets the first axis of ``B``."""
+    axes = 1 <= len(left.shape) <= 2 and 1 <= len(right.shape) <= 2
+    if not axes or not same_dim(ctx, left.shape[-1], right.shape[0]):
+        ends = described(ctx, left, 30), described(ctx, right, 30)
+        ctx.report(errors.shapes.matrix_product(*ends, span, with_scalar=not left.shape or not right.shape))
+        return None
+    return ir.Apply(op="matmul", args=(left, right), shape=left.shape[:-1] + right.shape[1:], span=span)
+
+
+def fold(ctx: Context, name: str, left: ir.Const, right: ir.Const, span: Span) -> ir.Const | None:
+    """The value of an operation on two constants, or None after an error."""
+    x, y = left.value, right.value
+    try:
+        value = {
+            "add": lambda: x + y,
+            "sub": lambda: x - y,
+            "mul": lambda: x * y,
+            "div": lambda: x / y,
+            "pow": lambda: x**y,
+        }[name]()
+        bad = isinstance(value, complex) or math.isnan(value)
+    except (ZeroDivisionError, OverflowError):
+        bad = True
+    if bad:
+        ctx.report(errors.values.constant_without_value(ctx.quote(span), by_zero=name == "div" and y == 0))
+        return None
+    return ir.Const(value=float(value), span=span)

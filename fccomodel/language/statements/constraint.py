@@ -1,0 +1,295 @@
+"""``label[k in K]: left <= right;``: constraints and families of them, after ``subject to``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.rewrite import conjunction
+from fccomodel.core.source import Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import expressions, families, indexing, literals, reductions, shapes, signs
+from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter, labelled
+from fccomodel.language.statements import Key, StatementKind, no_names
+from fccomodel.language.tree import Refusal, declared, distinct
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraint(syntax.Statement):
+    """``label[family]: relation with options;``; an unlabelled one has ``label`` None."""
+
+    relation: syntax.Expr
+    label: str | None = None
+    family: syntax.Indexing | None = None
+    options: tuple[syntax.Keyword, ...] = ()
+
+
+# ---------------------------------------------------------------------------------------------- tree
+def _read(c: list, at: Span) -> Constraint:
+    label, family, relation, options = c
+    _check_relation(relation)
+    if label is not None:
+        label = declared(label)
+    return Constraint(relation=relation, label=label, family=family, options=options or (), span=at)
+
+
+def _check_relation(relation: syntax.Expr) -> None:
+    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` and ``hi >= e >= lo``."""
+    if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
+        raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
+    if not isinstance(relation, syntax.Compare):
+        raise Refusal(errors.syntax.compares_nothing(relation.span))
+    for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
+        if op not in ("<=", ">=", "=="):
+            raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
+    if len(relation.ops) > 1 and relation.ops not in (("<=", "<="), (">=", ">=")):
+        raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
+
+
+# -------------------------------------------------------------------------------------------- checks
+def _announce(ctx: Context, node: Constraint) -> None:
+    if node.label is not None:
+        ctx.reserved_labels.add(node.label)
+
+
+def _check(ctx: Context, node: Constraint) -> None:
+    ctx.constraints.extend(_constraints(ctx, node, _label(ctx, node)))
+
+
+def _label(ctx: Context, node: Constraint) -> str:
+    """The constraint's label; an unlabelled one is c1, c2, ..., and noted."""
+    if node.label is not None:
+        span = Span(start=node.span.start, end=node.span.start + len(node.label))
+        if node.label in ctx.labels:
+            ctx.report(errors.names.label_twice(node.label, ctx.line(ctx.labels[node.label]), span))
+        ctx.labels.setdefault(node.label, span)
+        return node.label
+    ctx.last_number += 1
+    while f"c{ctx.last_number}" in ctx.labels or f"c{ctx.last_number}" in ctx.reserved_labels:
+        ctx.last_number += 1
+    label = f"c{ctx.last_number}"
+    ctx.labels[label] = node.span
+    ctx.report(errors.problem.no_label(ctx.quote(node.relation), label))
+    return label
+
+
+def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constraint]:
+    """One constraint, or two for ``lo <= e <= hi``; none after an error."""
+    relation = node.relation
+    assert isinstance(relation, syntax.Compare)  # and closed: the syntax has no others
+    scope, condition = families.open_scope(ctx), None
+    binders: tuple[ir.Binder, ...] = ()
+    if node.family is not None:
+        head = families.family(ctx, node.family, "a family of constraints", scope)
+        if head is None:
+            return []
+        scope, binders, condition = head.scope, head.binders, head.condition
+    sides = expressions.complete(
+        [
+            expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False)
+            for operand in relation.operands
+        ]
+    )
+    options = _option_values(ctx, node)
+    if sides is None or options is None:
+        return []
+    operands, axes = _entries(ctx, scope, sides, relation)
+    if not operands:
+        return []
+    binders = (*binders, *axes)
+    op = relation.ops[0]
+    pairs = list(zip(operands, operands[1:], strict=False))
+    if op == ">=":
+        pairs.reverse()
+    constraints: list[ir.Constraint] = []
+    suffixes = [""] if len(pairs) == 1 else [".lower", ".upper"]
+    for suffix, (left, right) in zip(suffixes, pairs, strict=True):
+        if op == ">=":
+            body = _difference(right, left, relation.span)
+        else:
+            body = _difference(left, right, relation.span)
+        if not _all_settled(ctx, body, binders):
+            return []
+        free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
+        constraint = ir.Constraint(
+            label=label + suffix,
+            body=body,
+            written=(left, op, right),
+            kind="eq" if op == "==" else "le",
+            binders=(*free, *binders),
+            condition=conjunction([*(ctx.pending[b] for b in free), condition]),
+            options=options,
+            span=node.span,
+        )
+        if not _possible(ctx, constraint, relation):
+            return []
+        constraints.append(constraint)
+    _add_remarks(ctx, constraints, node, label)
+    return constraints
+
+
+def _entries(
+    ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
+) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
+    """The sides of a constraint on arrays, entry by entry, with an index for each axis.
+
+    No sides after an error.
+    """
+    whole = max(sides, key=lambda side: len(side.shape))
+    for side in sides:
+        if shapes.is_net_parameters(side):
+            ctx.report(errors.shapes.not_a_scalar("a side of a constraint", shapes.described(ctx, side)))
+            return [], ()
+        if side.shape and not shapes.same_shape(ctx, side.shape, whole.shape):
+            left, right = sorted((side, whole), key=lambda s: s.span.start)
+            ends = shapes.described(ctx, left), shapes.described(ctx, right)
+            axes = len(left.shape), len(right.shape)
+            ctx.report(errors.shapes.operands(relation.ops[0], *ends, relation.span, axes))
+            return [], ()
+    visible = {*ctx.symbols, *scope.locals}
+    names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in visible)
+    binders = []
+    for dim, name in zip(whole.shape, names, strict=False):
+        members = indexing.members(ctx, indexing.axis_of(ctx, dim), relation.span)
+        if members is None:
+            return [], ()
+        binders.append(ir.Binder(name=name, kind="in", domain=members, span=relation.span))
+    at = tuple(ir.Element(binder=binder, span=relation.span) for binder in binders)
+    entries = [ir.Item(base=side, indices=at, span=side.span) if side.shape else side for side in sides]
+    return entries, tuple(binders)
+
+
+def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
+    """Whether every draw is averaged; open ``in`` indices may stay, since they make a family."""
+    open_in = tuple(b for b in ctx.pending if b.kind == "in")
+    return families.settled(ctx, body, (*binders, *open_in), "a constraint")
+
+
+def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
+    """Left minus right, without a zero that is a side."""
+    if isinstance(right, ir.Const) and right.value == 0:
+        return left
+    if isinstance(left, ir.Const) and isinstance(right, ir.Const):
+        return ir.Const(value=left.value - right.value, span=span)
+    if isinstance(left, ir.Const) and left.value == 0:
+        return ir.Apply(op="neg", args=(right,), span=span)
+    return ir.Apply(op="sub", args=(left, right), span=span)
+
+
+def _possible(ctx: Context, constraint: ir.Constraint, relation: syntax.Compare) -> bool:
+    """Whether some point may satisfy a constraint. Reports an error if none can."""
+    enclosure, equality = signs.interval(ctx, constraint.body), constraint.kind == "eq"
+    infeasible = enclosure.positive or (equality and enclosure.negative)
+    if infeasible:
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, equality=equality))
+    return not infeasible
+
+
+def _add_remarks(ctx: Context, constraints: list[ir.Constraint], node: Constraint, label: str) -> None:
+    """Remarks on a constraint without a variable, and on a bound that a declaration could state."""
+    relation = node.relation
+    if not all(ir.variables_of(constraint.body) for constraint in constraints):
+        ctx.report(errors.problem.constant_constraint(label, relation.span))
+        return
+    bounds = _as_bounds(ctx, node, constraints)
+    if bounds is not None:
+        ctx.report(errors.problem.bound_as_constraint(ctx.quote(relation), bounds))
+
+
+def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint]) -> str | None:
+    """``x[K] >= 0, <= 1`` if a constraint bounds a variable or each of its entries by numbers, else None."""
+    relation = node.relation
+    assert isinstance(relation, syntax.Compare)
+    if "==" in relation.ops or any(constraint.condition is not None for constraint in constraints):
+        return None
+    for k, operand in enumerate(relation.operands):
+        base = operand
+        if isinstance(operand, syntax.Index) and node.family is not None:
+            base = operand.obj
+        others = [other for other in relation.operands if other is not operand]
+        if not isinstance(base, syntax.Name) or base.id not in ctx.variables:
+            continue
+        if not all(_is_number(other) for other in others):
+            continue
+        shape = ctx.variables[base.id].shape
+        sizes = f"[{', '.join(map(str, shape))}]" if shape else ""
+        return f"{base.id}{sizes} {', '.join(_bounds_beside(ctx, relation, k))}"
+    return None
+
+
+def _bounds_beside(ctx: Context, relation: syntax.Compare, k: int) -> list[str]:
+    """The operands on both sides of operand k as bounds of it: ``<= 1``, ``>= 0``."""
+    flipped = {"<=": ">=", ">=": "<="}
+    bounds = []
+    if k + 1 < len(relation.operands):
+        bounds.append(f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}")
+    if k > 0:
+        bounds.append(f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}")
+    return bounds
+
+
+def _is_number(node: syntax.Expr) -> bool:
+    """Whether an operand is a number written out, with or without a sign."""
+    if isinstance(node, syntax.Unary):
+        node = node.arg
+    return isinstance(node, syntax.Number)
+
+
+def _option_values(ctx: Context, node: Constraint) -> dict[str, ir.Expr] | None:
+    """``with name = value``: fixed numbers or words; None after an error."""
+    option_values: dict[str, ir.Expr] = {}
+    for option in node.options:
+        value: ir.Expr | None
+        if isinstance(option.value, syntax.Name) and option.value.id not in ctx.symbols:
+            value = ir.Label(text=option.value.id, span=option.value.span)
+        else:
+            value = expressions.evaluate(ctx, Scope(), option.value)
+        if value is None or not literals.is_fixed(ctx, value):
+            return None
+        option_values[option.name] = value
+    return option_values
+
+
+# ----------------------------------------------------------------------------------------- notations
+def _keys(node: Constraint) -> frozenset[Key]:
+    if node.label is None:
+        return frozenset()
+    return frozenset({("constraint", node.label)})
+
+
+def _write(writer: Writer, node: Constraint) -> None:
+    if node.label is not None:
+        writer(node.label)
+        writer.indexing(node.family)
+        writer(": ")
+    writer.expression(node.relation)
+    if node.options:
+        writer(" with ")
+        writer.listed(node.options, writer.keyword)
+
+
+def _python(writer: PythonWriter, node: Constraint, doc: str) -> str:
+    relation = writer.family(node.family, lambda: writer.formula(node.relation))
+    arguments = [labelled(node.label, relation)]
+    if node.options:
+        arguments.append(f"using={writer.mapping(node.options)}")
+    return writer.method("subject_to", arguments, doc)
+
+
+constraint = StatementKind(
+    name="constraint",
+    order=160,
+    node=Constraint,
+    forms={"": "label[k in K]: left <= right;"},
+    clauses=("WITH",),
+    group="problem",
+    rules={"constraint": _read, "withs": lambda c, at: distinct(c)},
+    announce=_announce,
+    check=_check,
+    names=no_names,
+    keys=_keys,
+    write=_write,
+    python=_python,
+)

@@ -1,0 +1,80 @@
+"""``let risk[k in K] = E[z ~ D | z.g == k] loss(z);``: quantities and families of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import declarations, expressions, families, reductions
+from fccomodel.language.formulas.context import Context, LetSymbol
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import Binding, PythonWriter
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
+
+
+@dataclass(frozen=True, kw_only=True)
+class LetDecl(syntax.Statement):
+    """``let name[family] = value;``."""
+
+    name: str
+    value: syntax.Expr
+    family: syntax.Indexing | None = None
+
+
+def _read(c: list, at: Span) -> LetDecl:
+    return LetDecl(name=declared(c[0]), family=c[1], value=c[2], span=at)
+
+
+def _check(ctx: Context, node: LetDecl) -> None:
+    span = declarations.name_span(ctx, node, node.name)
+    ctx.pending = {}
+    scope = reductions.indices_open(ctx, declarations.HERE)
+    binders: tuple[ir.Binder, ...] = ()
+    if node.family is not None:
+        head = families.family(ctx, node.family, "a family of quantities", scope)
+        if head is None:
+            declarations.broken(ctx, node, node.name)
+            return
+        if head.condition is not None:
+            ctx.report(errors.declarations.family_with_condition(node.name, node.family.span))
+            declarations.broken(ctx, node, node.name)
+            return
+        scope, binders = head.scope, head.binders
+    body = expressions.evaluate(ctx, scope, node.value)
+    if body is None or not expressions.is_number(ctx, body, "a `let`"):
+        declarations.broken(ctx, node, node.name)
+        return
+    if not families.settled(ctx, body, binders, f"`let {node.name}`", family=True):
+        declarations.broken(ctx, node, node.name)
+        return
+    quantity = ir.Let(name=node.name, binders=binders, body=body, span=span)
+    if ctx.declare(LetSymbol(name=node.name, what="a `let`", span=span, let=quantity)):
+        ctx.lets[node.name] = quantity
+
+
+def _write(writer: Writer, node: LetDecl) -> None:
+    writer("let ", node.name)
+    writer.indexing(node.family)
+    writer.after(" = ", node.value)
+
+
+def _python(writer: PythonWriter, node: LetDecl, doc: str) -> str:
+    value = writer.family(node.family, lambda: writer.symbolic(node.value, Binding.COMPARED))
+    return writer.named("let", node.name, value, doc)
+
+
+let = StatementKind(
+    name="let",
+    order=120,
+    node=LetDecl,
+    forms={"let": "let risk[k in K] = E[z ~ D | z.g == k] loss(z);"},
+    token="LET",
+    follows="NAME",
+    rules={"let": _read},
+    check=_check,
+    write=_write,
+    python=_python,
+)

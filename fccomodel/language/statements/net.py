@@ -1,0 +1,129 @@
+"""``net s : real[d] -> real assume smooth;``: torch modules, which ``bind`` brings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fccomodel.core import ir
+from fccomodel.core.source import Span
+from fccomodel.language import errors, syntax
+from fccomodel.language.formulas import atom_calls, declarations, expressions, literals
+from fccomodel.language.formulas.context import Context, NetSymbol
+from fccomodel.language.printing import Writer
+from fccomodel.language.python_code import PythonWriter
+from fccomodel.language.statements import StatementKind
+from fccomodel.language.tree import declared
+
+#: What can be assumed of a net, with the name of its constant, which may be left out; empty without one.
+ASSUMPTIONS = {"smooth": "L", "lipschitz": "C", "weakly_convex": "rho", "convex": ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetDecl(syntax.Statement):
+    """``net s : real[d] -> real assume smooth, lipschitz(2);`` where each assumption is a Name or a Call."""
+
+    name: str
+    input: syntax.TypeExpr
+    output: syntax.TypeExpr
+    assume: tuple[syntax.Expr, ...] = ()
+
+
+def _read(c: list, at: Span) -> NetDecl:
+    return NetDecl(name=declared(c[0]), input=c[1], output=c[2], assume=c[3] or (), span=at)
+
+
+def _read_assumptions(c: list, at: Span) -> tuple[syntax.Expr, ...]:
+    return tuple(c)
+
+
+def _check(ctx: Context, node: NetDecl) -> None:
+    span = declarations.name_span(ctx, node, node.name)
+    ends = expressions.complete([_end_shape(ctx, end) for end in (node.input, node.output)])
+    assume = expressions.complete([_assumption(ctx, assumption) for assumption in node.assume])
+    taken = node.name in atom_calls.named_atoms()
+    if taken:
+        declarations.taken(ctx, node.name, span)
+    if ends is None or assume is None or taken:
+        declarations.broken(ctx, node, node.name)
+        return
+    network = ir.Net(name=node.name, input=ends[0], output=ends[1], assume=tuple(assume), span=span)
+    if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
+        ctx.nets[node.name] = network
+
+
+def _end_shape(ctx: Context, end: syntax.TypeExpr) -> ir.Shape | None:
+    """The shape of what a net takes or gives, or None after an error."""
+    if end.name != "real":
+        ctx.report(errors.declarations.not_mapped_by_nets(ctx.quote(end)))
+        return None
+    return literals.declared_shape(ctx, declarations.HERE, end.shape)
+
+
+def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]] | None:
+    """An assumption's name and constants, or None after an error."""
+    name = ""
+    args: tuple[syntax.Expr, ...] = ()
+    if isinstance(node, syntax.Name):
+        name = node.id
+    elif isinstance(node, syntax.Call):
+        name, args = node.func, node.args
+    if name not in ASSUMPTIONS:
+        ctx.report(errors.declarations.unknown_assumption(ctx.quote(node), name, ASSUMPTIONS))
+        return None
+    allowed = 1 if ASSUMPTIONS[name] else 0
+    values = expressions.complete(
+        [expressions.number(ctx, declarations.HERE, arg, "a constant") for arg in args]
+    )
+    if values is None:
+        return None
+    constants = tuple(value.value for value in values if isinstance(value, ir.Const) and value.value >= 0)
+    if len(args) > allowed or len(constants) < len(args):
+        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, allowed))
+        return None
+    return name, constants
+
+
+def _write(writer: Writer, node: NetDecl) -> None:
+    writer("net ", node.name, " : ")
+    writer.type(node.input)
+    writer(" -> ")
+    writer.type(node.output)
+    if node.assume:
+        writer(" assume ")
+        writer.listed(node.assume, writer.expression)
+
+
+def _python(writer: PythonWriter, node: NetDecl, doc: str) -> str:
+    arguments = [writer.type(node.input), writer.type(node.output)]
+    if node.assume:
+        arguments.append(f"assume={{{', '.join(_python_assumption(writer, a) for a in node.assume)}}}")
+    return writer.assigned(node.name, writer.fc("net"), arguments, doc)
+
+
+def _python_assumption(writer: PythonWriter, node: syntax.Expr) -> str:
+    if isinstance(node, syntax.Call):
+        args = writer.listed(node.args)
+        if len(node.args) != 1:
+            args = f"({args})"
+        return f"{node.func!r}: {args}"
+    if isinstance(node, syntax.Name):
+        return f"{node.id!r}: True"
+    return ""
+
+
+net = StatementKind(
+    name="net",
+    order=90,
+    node=NetDecl,
+    forms={"net": "net s : real[d] -> real assume smooth;"},
+    elsewhere={"network": "net"},
+    token="NET",
+    follows="NAME",
+    clauses=("ASSUME",),
+    spaced_colon=True,
+    rules={"net": _read, "assumptions": _read_assumptions},
+    check=_check,
+    stands_for=lambda node: "net",
+    write=_write,
+    python=_python,
+)

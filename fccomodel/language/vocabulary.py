@@ -1,0 +1,17 @@
+"""The words of the library that models use as functions, reductions, sets and distributions."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from fccomodel.library import atoms, distributions, reductions, sets
+
+
+@cache
+def names() -> frozenset[str]:
+    """Every word."""
+    functions = {name for name, atom in atoms.all().items() if not atom.internal and not atom.symbol}
+    functions |= {alias for alias, name in atoms.aliases().items() if name in functions}
+    return frozenset(
+        {*functions, *reductions.named(lambda kind: kind.written), *sets.all(), *distributions.all()}
+    )

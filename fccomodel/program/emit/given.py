@@ -1,0 +1,167 @@
+"""The text of a criterion's functions: value, adjoints and watched values of a batch that is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from fccomodel.core.quoting import literal
+from fccomodel.program.emit.carried import carried, source
+from fccomodel.program.emit.gradient import Gradient
+from fccomodel.program.emit.page import function, printer_of
+from fccomodel.program.emit.program import helpers
+from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.graph import below
+from fccomodel.program.lower.given import GivenSteps, presence
+from fccomodel.program.operations import Val
+
+STEP_ARGUMENTS = "data, w, w_prev, u, c, y, batch, h, given"
+WATCH_ARGUMENTS = "data, w, v, batch, given"
+
+
+class GivenGradient(Gradient):
+    """``step``: the estimates move, then value, adjoints of the scores, gradient of the variables."""
+
+    lowered: GivenSteps  # type: ignore[assignment]
+
+    @property
+    def text(self) -> str:
+        about = "Value, adjoints of the scores by name, gradient of the variables beside the nets."
+        return function("step", about, self.lines, STEP_ARGUMENTS)
+
+    def statements(self) -> list[str]:
+        """From the scores up to their adjoints."""
+        printer, pulls, slopes = self.printer, self.steps.pulls, self.slopes()
+        printer.names.claim("given")
+        met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
+        valued = all(not v.op.silent or v.op.name == "draw" for v in below([self.steps.root]).values())
+        printer.print([*met, *slopes, *([self.steps.root] if valued else [])])
+        contributions = printer.contributions(pulls)
+        kept = [self.keep("y", slope, slope) for slope in slopes]
+        if self.steps.state.dual:
+            kept += [self.keep("c", slope, slope) for slope in slopes]
+        kept += [
+            self.keep("u", slope, slope.args[0])
+            for slope in slopes
+            if slope.attrs["name"] in self.lowered.estimated
+        ]
+        value = printer.ref(self.steps.root) if valued else "math.nan"
+        return [*printer.lines, *kept, *self.returned(contributions, value)]
+
+    def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
+        """The statement that hands back the value and all gradients."""
+        by_name: dict[str, list[str]] = {}
+        for name, text in contributions:
+            by_name.setdefault(name, []).append(text)
+
+        def entries(names: Iterable[str]) -> str:
+            return ", ".join(f"{literal(n)}: {' + '.join(by_name[n])}" for n in names if n in by_name)
+
+        adjoints = entries(asked.name for asked in self.lowered.scores)
+        return [f"return {value}, {{{adjoints}}}, {{{entries(self.lowered.layout)}}}"]
+
+    def estimate(self, val: Val) -> str:
+        """The call that moves an estimate where the batch has what it estimates."""
+        if not val.attrs["name"]:
+            return super().estimate(val)
+        value, *positions = val.args
+        return _tracked(self.lowered, self.printer, val, value, positions, self.steps.before.get(val.id))
+
+    def keep(self, where: str, slope: Val, val: Val) -> str:
+        """The statement that keeps a value of the blocks that the batch has."""
+        centre, present = slope.args[1], self.lowered.present[slope.id]
+        index = self.index(centre.args, centre)
+        event = len(slope.event)
+        return (
+            f"keep({where}.{centre.attrs['name']}, ({index}{',' if index else ''}), "
+            f"{self.printer.ref(val, centre.axes, event)}, {self.printer.ref(present, centre.axes, 0)})"
+        )
+
+
+def _tracked(
+    lowered: GivenSteps, printer: Any, val: Val, value: Val, positions: list[Val], before: Val | None
+) -> str:
+    """The call of ``tracked``: an estimator for the present blocks alone."""
+    estimator = lowered.plan.algorithm_record.estimator
+    text = printer.expanded(value, val.axes, val.event)
+    extra = ""
+    if estimator is not None and estimator.needs_previous:
+        extra = f", {printer.expanded(before, val.axes, val.event) if before is not None else text}"
+    index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
+    present = printer.expanded(lowered.present[val.id], val.axes)
+    way = "track_log" if val.attrs["log"] else "track"
+    return f"tracked({way}, u.{val.attrs['name']}, ({index}), {text}, {present}, h{extra})"
+
+
+def _watch(lowered: GivenSteps) -> str:
+    """``watch``: the objective and the constraints as written, their expectations by running means."""
+    state = lowered.watching
+
+    def estimate(val: Val) -> str:
+        value, *positions = val.args
+        index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
+        present = printer.expanded(presence(state, val), val.axes)
+        text = printer.expanded(value, val.axes, val.event)
+        return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, h)"
+
+    def way(val: Val) -> str:
+        return "mean_log" if val.attrs["log"] else "mean"
+
+    printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]
+    for name in ("given", "h"):
+        printer.names.claim(name)
+    printer.print([value for _, value in lowered.watched.values()])
+    values = ", ".join(f"{literal(k)}: {printer.ref(v)}" for k, (_, v) in lowered.watched.items())
+    samples = Samples(state.draws)
+    about = "The objective and the constraints as written, from running means."
+    lines = [*samples.unpacked, "h = WATCHING", *printer.lines, f"return {{{values}}}"]
+    return function("watch", about, lines, WATCH_ARGUMENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenProgram:
+    """The functions of a criterion as text, with the arrays that they read, as tensors.
+
+    text      defines ``step``, ``watch``, ``prepare`` and, where the model has noise, ``draw``
+    noise     whether a step and ``watch`` take noise
+    """
+
+    text: str
+    data: Mapping[str, torch.Tensor]
+    numbers: Mapping[str, float]
+    noise: tuple[bool, bool]
+
+
+def given_program(lowered: GivenSteps) -> GivenProgram:
+    """The text of the functions of a criterion, and its data."""
+    samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
+    gradient = GivenGradient(lowered, lowered.steps, samples)  # type: ignore[arg-type]
+    watch = _watch(lowered)
+    estimator = lowered.plan.algorithm_record.estimator
+    known = vars(estimator) if estimator is not None else {}
+    offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
+    parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
+    parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
+    parts.append(
+        function(
+            "prepare", "What depends on the data alone.", [*gradient.prepared.lines, "return data"], "data"
+        )
+    )
+    text = "\n\n\n".join([*map(source, helpers(parts)), *parts])
+    return GivenProgram(
+        text=f"import math\n\nimport torch\n\n\n{text}\n",
+        data={key: _tensor(array) for key, array in lowered.data.items() if f"data.{key}" in text},
+        numbers=lowered.state.numbers,
+        noise=(bool(lowered.state.draws), bool(lowered.watching.draws)),
+    )
+
+
+def _tensor(array: np.ndarray) -> torch.Tensor:
+    """An array as a tensor: float64 numbers, int64 positions."""
+    array = np.asarray(array)
+    array = np.ascontiguousarray(array if array.dtype.kind == "f" else array.astype(np.int64, copy=False))
+    return torch.from_numpy(array if array.flags.writeable else array.copy())

@@ -1,0 +1,393 @@
+"""The steps of a plan for batches that somebody else draws: the criterion of a training loop.
+
+The rows of a batch are handed to a step, with weights that make its weighted mean an estimate of the
+mean over the table. Every binder over a table takes the whole batch; its set, its keys and its
+conditions are weights. So one program serves every batch of at most ``capacity`` rows: rows that
+fill it up have weight 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fccomodel.core import ir
+from fccomodel.data.bound import Bound
+from fccomodel.evaluation.sets import selections
+from fccomodel.evaluation.sets.selections import Selection
+from fccomodel.normal_form import NormalForm
+from fccomodel.normal_form.smoothing import Smoothed
+from fccomodel.plan import Plan
+from fccomodel.program import errors
+from fccomodel.program.backward import backward, previous
+from fccomodel.program.graph import below
+from fccomodel.program.lower.binders.batches import Batches
+from fccomodel.program.lower.leaves.scores import Scores
+from fccomodel.program.lower.lowered import BlockSteps, Layout
+from fccomodel.program.lower.lowering import Lowering
+from fccomodel.program.lower.records import Part, Slot, Way
+from fccomodel.program.lower.state import Env, State
+from fccomodel.program.operations import Axis, Event, Val
+from fccomodel.program.operations.entrywise import number
+from fccomodel.program.operations.estimates import track
+from fccomodel.program.operations.given import given, given_scores
+from fccomodel.program.operations.sources import variable
+
+#: a sum of weights that stands for 0 where something is divided by it
+TINY = 1e-30
+#: groups of a key, at most, that batches are weighted by
+MOST_GROUPS = 256
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreInput:
+    """Outputs of ``net`` on a ``column`` of a ``table`` that a step asks for, under ``name``."""
+
+    name: str
+    net: str
+    table: str
+    column: str
+    event: Event
+
+
+@dataclass(eq=False, kw_only=True)
+class GivenState(State):
+    """A state whose rows are handed to the step.
+
+    capacity    rows of each table in a step
+    weights     by axis the weights of a batch's rows for its binder: of mean 1, or all 0 where the
+                batch has no row of the set
+    partitions  by table: numbers of the sets and groups that each row belongs to
+    scores      outputs of nets that the step asks for, by net, table and column
+    """
+
+    capacity: int
+    weights: dict[Axis, Val] = field(default_factory=dict)
+    partitions: dict[str, list[np.ndarray]] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], ScoreInput] = field(default_factory=dict)
+
+    def partition(self, table: str, codes: np.ndarray) -> None:
+        """Notes a partition of a table's rows, once."""
+        known = self.partitions.setdefault(table, [])
+        if not any(np.array_equal(codes, other) for other in known):
+            known.append(codes)
+
+
+class GivenRows(Batches):
+    """Slots that take the rows of a batch as they are given; other sets as a whole."""
+
+    state: GivenState
+
+    def slot(self, sel: Selection, env: Env, way: Way) -> tuple[Slot, Part, Mapping[ir.Binder, Slot]]:
+        """The batch of the binder's table, weighted by its set and its condition."""
+        state, g, binder, domain = self.state, self.state.graph, sel.binder, sel.binder.domain
+        if not isinstance(domain, ir.RowSet):
+            return super().slot(sel, env, way)
+        if way.whole:
+            state.refuse(errors.all_rows_of_a_batch(binder))
+        axis = g.axis(state.unique(binder.name), state.capacity, "sample")
+        ids = g.make(given, name=f"rows_{domain.table}", axes=(axis,), event=())
+        members = self.slots.members(sel)
+        slot = Slot(
+            binder=binder,
+            ids=ids,
+            pos=ids,
+            n=state.total(binder),
+            members=members,
+            selection=sel if sel.parents else None,
+        )
+        weight = g.make(given, name=f"weights_{domain.table}", axes=(axis,), event=())
+        self.note(sel, members)
+        if len(members) < state.total(binder):
+            inside = np.zeros(state.total(binder))
+            inside[members] = 1.0
+            key = state.ship(f"{domain.table}_{binder.name}_members", inside)
+            weight = g.apply("mul", weight, state.take(key, ids, ()))
+        weight = self.weighted(sel, {**env, binder: slot}, way, axis, weight, len(members))
+        state.weights[axis] = weight
+        count = g.const(len(members))
+        return slot, Part(binder=binder, axis=axis, weight=weight, count=count, parents=sel.parents), {}
+
+    def note(self, sel: Selection, members: np.ndarray) -> None:
+        """The set and the groups of a selection, as partitions of the table."""
+        state, domain = self.state, sel.binder.domain
+        assert isinstance(domain, ir.RowSet)
+        total = state.total(sel.binder)
+        if 0 < len(members) < total:
+            inside = np.zeros(total, dtype=np.int64)
+            inside[members] = 1
+            state.partition(domain.table, inside)
+        for inner, _ in sel.keys:
+            codes = selections.key_codes(state.bound, sel.binder, [inner], np.arange(total))
+            _, groups = np.unique(codes, return_inverse=True)
+            if groups.max(initial=0) < MOST_GROUPS:
+                state.partition(domain.table, groups.reshape(-1))
+
+    def weighted(self, sel: Selection, env: Env, way: Way, axis: Axis, weight: Val, members: int) -> Val:
+        """Weights of mean 1 along an axis for the rows of a selection.
+
+        Where a condition relates binders of one reduction, or a sum has a value over nothing, the
+        condition only masks the weights of the whole set.
+        """
+        g = self.state.graph
+        if not sel.parents:
+            return self.spread(sel, env, way, axis, weight, g.const(members))
+        mask = self.cells.mask(sel, env)
+        if way.inside(sel) or way.total:
+            return g.apply("mul", mask, self.normalised(weight, axis))
+        matching, size = g.apply("mul", mask, weight), g.const(members)
+        for other in sel.excludes:
+            if env[other].ids.op is given:
+                matching = g.apply("mul", matching, self.without(sel, env[other], env[sel.binder]))
+        ranges = selections.realise(self.state.bound, sel, empty="keep")
+        if ranges.size is not None and not sel.orders and not sel.masks:
+            parents = [env[p].ids for p in sel.parents]
+            key = self.state.unique(f"{sel.binder.name}_size")
+            size = self.state.cells(key, np.maximum(ranges.size, 1).astype(np.float64), parents)
+        return self.spread(sel, env, way, axis, matching, size)
+
+    def normalised(self, weight: Val, axis: Axis) -> Val:
+        """Weights divided by their mean; all 0 if that is 0."""
+        g = self.state.graph
+        mean = g.apply("max", g.average(weight, [axis]), g.const(TINY))
+        return g.apply("div", weight, mean)
+
+    def spread(self, sel: Selection, env: Env, way: Way, axis: Axis, weight: Val, size: Val) -> Val:
+        """Weights of mean 1. Where another binder stands for a row of the same batch, this row has its
+        share 1 / n of the set as it is, and the other rows stand for the rest: so a mean over pairs
+        from one batch is an unbiased estimate."""
+        g, beside = self.state.graph, self.beside(sel, env, way, axis)
+        if beside is None:
+            return self.normalised(weight, axis)
+        same = g.make(number, [g.apply("eq", beside.ids, env[sel.binder].ids)])
+        own = g.apply("mul", same, weight)
+        rest = g.apply("mul", g.apply("sub", weight, own), self.without(sel, beside, env[sel.binder]))
+        has_own = self.positive(g.total(own, [axis]))
+        has_rest = self.positive(g.total(rest, [axis]))
+        without = g.apply("sub", g.const(1.0), g.apply("div", g.const(1.0), size))
+        share = g.apply("mul", has_own, g.apply("sub", g.const(1.0), g.apply("mul", has_rest, without)))
+        others = g.apply("sub", g.const(1.0), share)
+        return g.apply(
+            "add",
+            g.apply("mul", share, self.normalised(own, axis)),
+            g.apply("mul", others, self.normalised(rest, axis)),
+        )
+
+    def without(self, sel: Selection, left_out: Slot, slot: Slot) -> Val:
+        """What weights change by where a row is left out: the others of its stratum, n of N rows in the
+        batch, stand for N - 1 rows and are n - 1."""
+        g, domain = self.state.graph, sel.binder.domain
+        assert isinstance(domain, ir.RowSet)
+
+        def along(name: str, ids: Val) -> Val:
+            return g.make(given, name=f"{name}_{domain.table}", axes=ids.axes, event=())
+
+        alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
+        more = g.apply("sub", along("others", slot.ids), g.const(1.0))
+        return g.apply("add", g.const(1.0), g.apply("mul", g.make(number, [alike]), more))
+
+    def positive(self, value: Val) -> Val:
+        """1 where a number is above 0, else 0."""
+        g = self.state.graph
+        return g.make(number, [g.apply("gt", value, g.const(0.0))])
+
+    def beside(self, sel: Selection, env: Env, way: Way, axis: Axis) -> Slot | None:
+        """The first other binder that the body depends on and that can stand for the same row."""
+        domain, mine = sel.binder.domain, env[sel.binder].members
+        assert isinstance(domain, ir.RowSet) and mine is not None
+        for binder in self.state.free(way.body):
+            other = env.get(binder)
+            if other is None or other.ids.op is not given or axis in other.ids.axes:
+                continue
+            assert isinstance(binder.domain, ir.RowSet) and other.members is not None
+            if binder.domain.table != domain.table or binder in sel.excludes:
+                continue
+            if len(np.intersect1d(mine, other.members, assume_unique=True)):
+                return other
+        return None
+
+
+class GivenOutputs(Scores):
+    """Outputs of nets that are handed to the step."""
+
+    state: GivenState
+
+    def net(self, node: ir.NetCall, env: Env) -> Val:
+        """The scores of a batch's rows; F0826 where the net is applied to anything but a column."""
+        state, arg = self.state, node.arg
+        slot = env[arg.binder] if isinstance(arg, ir.Column) and arg.name is not None else None
+        if slot is None or slot.ids.op is not given:
+            state.refuse(errors.net_of_no_column(node))
+        assert isinstance(arg, ir.Column) and arg.name is not None
+        assert isinstance(arg.binder.domain, ir.RowSet)
+        key = (node.net, arg.binder.domain.table, arg.name)
+        if key not in state.scores:
+            name = f"scores_{len(state.scores) + 1}"
+            event = state.shape(node.shape)
+            state.scores[key] = ScoreInput(name=name, net=key[0], table=key[1], column=key[2], event=event)
+        asked = state.scores[key]
+        return state.graph.make(given_scores, name=asked.name, axes=slot.ids.axes, event=asked.event)
+
+
+class GivenLowering(Lowering):
+    """Lowers expressions for rows and scores that are handed to the step."""
+
+    def __init__(self, state: GivenState):
+        super().__init__(state, batches=GivenRows)
+        self.scores = GivenOutputs(state, self.leaves, self.expr)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GivenSteps:
+    """The steps of a plan for batches that are handed to it.
+
+    steps     value and gradient of the minimised objective, as the plan's algorithm estimates them
+    watched   objective and constraints of the problem as written, from running means
+    watching  the state of these
+    present   by the id of an estimate: 1 where the batch has what it estimates, else 0
+    """
+
+    problem: ir.Problem
+    bound: Bound
+    plan: Plan
+    layout: Layout
+    steps: BlockSteps
+    watching: GivenState
+    watched: Mapping[str, tuple[str, Val]]
+    present: Mapping[int, Val]
+    #: no other ranks have a share of these steps
+    shares: None = None
+
+    @property
+    def state(self) -> GivenState:
+        """The state of the steps."""
+        assert isinstance(self.steps.state, GivenState)
+        return self.steps.state
+
+    @property
+    def normal(self) -> NormalForm:
+        """The plan's normal form."""
+        return self.plan.normal
+
+    @property
+    def data(self) -> Mapping[str, np.ndarray]:
+        """The arrays that both functions need, by key."""
+        return self.steps.state.data
+
+    @property
+    def centred(self) -> list[Smoothed]:
+        """The smoothed functions that have centres."""
+        return [s for s in self.normal.smoothed if s.name in self.steps.state.centres]
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """The centres of penalties whose arguments are estimated in steps."""
+        if self.steps.state.dual:
+            return ()
+        return tuple(s.name for s in self.centred if s.penalty is not None)
+
+    @property
+    def scores(self) -> list[ScoreInput]:
+        """The outputs of nets that a step asks for."""
+        return list(self.state.scores.values())
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables whose rows a batch has."""
+        names = (v.attrs["name"] for state in (self.state, self.watching) for v in state.graph.vals
+                 if v.op is given)  # fmt: skip
+        return sorted({name.removeprefix("rows_") for name in names if name.startswith("rows_")})
+
+
+def given_steps(problem: ir.Problem, bound: Bound, plan: Plan, capacity: int) -> GivenSteps:
+    """The steps of a plan for batches of at most ``capacity`` rows of each table.
+
+    Raises F0826 where the model has no net, uses a net's weights outside of it, or needs all rows in
+    every step.
+    """
+    record = plan.algorithm_record
+    dual = record.outer in ("dual", "conjugate")
+    state = GivenState(
+        bound=bound,
+        full=False,
+        capacity=capacity,
+        dual=dual,
+        stable=hasattr(record.estimator, "track_log") and not dual,
+        coupled="linear coupling" in record.requires,
+    )
+    state.logarithms.scan(plan.normal.objective)
+    root = GivenLowering(state).expr(plan.normal.objective, {}, True)
+    pulls = backward(state.graph, {root: state.graph.const(1.0)})
+    tracks = [v for v in state.graph.vals if v.op is track]
+    before = {v.id: previous(state.graph, v.args[0]) for v in tracks if plan.remembers}
+    if not state.scores:
+        state.refuse(errors.criterion_without_net())
+    watching = GivenState(bound=bound, full=False, capacity=capacity, data=state.data, scores=state.scores)
+    watched = {label: (kind, value) for label, kind, value in _watched(problem, watching)}
+    _check_weights(plan, state)
+    present = {v.id: presence(state, v) for v in tracks}
+    present |= {v.id: presence(state, v) for v in state.graph.vals if v.op.name == "envelope_slope"}
+    steps = BlockSteps(state=state, root=root, pulls=pulls, before=before)
+    return GivenSteps(
+        problem=problem,
+        bound=bound,
+        plan=plan,
+        layout=_layout(state, plan),
+        steps=steps,
+        watching=watching,
+        watched=watched,
+        present=present,
+    )
+
+
+def _watched(problem: ir.Problem, state: GivenState) -> list[tuple[str, str, Val]]:
+    """Label, kind and value of the objective (label "") and of the constraints, all by running means."""
+    lowering, rows = GivenLowering(state), [("", "objective", problem.objective.expr)]
+    rows += [(c.label, c.kind, c.body) for c in problem.constraints if not c.binders]
+    values = []
+    for label, kind, body in rows:
+        state.logarithms.scan(body)
+        values.append((label, kind, lowering.expr(body, {}, False)))
+    for constraint in problem.constraints:
+        if constraint.binders:
+            way = Way(body=constraint.body, whole=True, dense=True)
+            ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
+            values.append(
+                (constraint.label, constraint.kind, lowering.expr(constraint.body, ranged.env, False))
+            )
+    return values
+
+
+def _check_weights(plan: Plan, state: GivenState) -> None:
+    """A net's weights are met only inside the net: its optimizer is not ours."""
+    nets = {name for name, var in plan.normal.variables.items() if var.net is not None}
+    direct = [v for v in state.graph.vals if v.op is variable and v.attrs["name"] in nets]
+    if direct or any(term.variable in nets for term in plan.normal.prox):
+        state.refuse(errors.weights_outside(sorted(nets)))
+
+
+def _layout(state: GivenState, plan: Plan) -> Layout:
+    """The variables beside the nets, one after another."""
+    layout, start = {}, 0
+    for name, var in plan.normal.variables.items():
+        if var.net is None:
+            shape = state.shape(var.shape)
+            length = int(np.prod(shape, dtype=np.int64))
+            layout[name] = (start, start + length, shape)
+            start += length
+    return layout
+
+
+def presence(state: GivenState, val: Val) -> Val:
+    """1 where a batch has rows of all that a value is made of, else 0: along the value's axes."""
+    g, met = state.graph, {axis for v in below([val]).values() for axis in v.axes}
+    present = g.const(1.0)
+    for axis in sorted(met & state.weights.keys(), key=lambda a: a.order):
+        weight = state.weights[axis]
+        reduced = [a for a in weight.axes if a not in val.axes]
+        whole = g.total(weight, reduced) if reduced else weight
+        here = g.make(number, [g.apply("gt", whole, g.const(0.0))])
+        present = g.apply("mul", present, here)
+    return present

@@ -1,0 +1,364 @@
+"""The criterion of a training loop: its gradient is that of the emitted solver and of the problem."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from support.places import ROOT
+
+import fccomodel
+from fccomodel import FccoError
+from fccomodel.execution.run.loading import loaded
+from fccomodel.program.emit import emit, sections
+from fccomodel.program.lower import lower
+
+HEAD = (
+    "model m; dim d; set G; data D : table(x: real[d], y: {0, 1}, g: G);"
+    "set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0};"
+    "net s : real[d] -> real; var w = params(s);"
+)
+AUC = HEAD + (
+    "maximize auc: E[p ~ P, n ~ N] sigmoid(s(w; p.x) - s(w; n.x));"
+    "subject to centred: abs(E[z ~ D] s(w; z.x)) <= 0.05;"
+)
+#: KL partial AUC: a logarithm of a mean for each positive
+PARTIAL = HEAD + "minimize E[p ~ P] log(E[n ~ N] exp((s(w; n.x) - s(w; p.x)) / 2));"
+SQUARES = HEAD + "minimize E[p ~ P] square(s(w; p.x) - 1) + square(E[n ~ N] s(w; n.x));"
+GROUPS = HEAD + (
+    "minimize E[z ~ D] log1pexp(-(2 * z.y - 1) * s(w; z.x));"
+    "subject to fair[k in G]: E[z ~ D | z.g == k] log1pexp(-(2 * z.y - 1) * s(w; z.x)) <= 0.5;"
+)
+#: a threshold beside the net, and pairs of one set with itself
+PAIRS = HEAD + (
+    "var t >= -1, <= 1;"
+    "minimize E[a ~ D, b ~ D] square(s(w; a.x) - s(w; b.x) - a.y + b.y) + square(E[z ~ D] s(w; z.x) - t);"
+)
+
+
+def rows(n: int = 120, d: int = 5) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n, d))
+    y = (x[:, 0] + rng.normal(size=n) > 0.6).astype(int)
+    return {"x": x, "y": y, "g": np.array(["a", "b", "c"])[rng.integers(3, size=n)]}
+
+
+def mlp(d: int = 5) -> torch.nn.Module:
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(d, 8), torch.nn.ELU(), torch.nn.Linear(8, 1), torch.nn.Flatten(-2)
+    return torch.nn.Sequential(*layers).double()
+
+
+def bound(text: str, data: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any], torch.nn.Module]:
+    data = data or rows()
+    net = mlp()
+    return fccomodel.compile(text).bind(D=data, nets={"s": copy.deepcopy(net).float()}), data, net
+
+
+def gradient_of(net: torch.nn.Module) -> torch.Tensor:
+    return torch.cat([p.grad.reshape(-1) for p in net.parameters() if p.grad is not None])
+
+
+# ------------------------------------------------------------------------ the same as emitted solvers
+@pytest.mark.parametrize(
+    ("text", "algorithm", "which"),
+    [
+        (SQUARES, "sonex", -1),
+        (PARTIAL, "sonex", -1),
+        (PARTIAL, "sox", -1),
+        (PARTIAL, "soap", -1),
+        (GROUPS, "sonex", 0),
+    ],
+    ids=["squares", "partial sonex", "partial sox", "partial soap", "groups"],
+)
+def test_the_gradient_is_that_of_the_emitted_solver(text: str, algorithm: str, which: int) -> None:
+    """The solver's own batches, its estimates and iterates, over five steps: the same gradients.
+
+    ``which`` of the arrays of a batch has its row numbers.
+    """
+    problem, data, net = bound(text)
+    options: dict[str, Any] = {"algorithm": algorithm, "inner_batch": 16}
+    if text == PARTIAL:
+        options["outer_batch"] = 12
+    planned = problem.plan(unverified=True, **options)
+    criterion = problem.criterion(batch=48, **options)
+    lowered = lower(planned.problem, planned.bound, planned.plan)
+    solver = loaded(emit(lowered)).SOLVER
+    arrays = solver.prepare(solver.as_namespace(sections.tensors(lowered, {}), "cpu", torch.float64))
+    u, c, h = solver.buffers("cpu", torch.float64), solver.centres("cpu", torch.float64), solver.settings()
+    x, rng, w_prev, before = torch.from_numpy(data["x"]), torch.Generator().manual_seed(0), None, None
+    for _ in range(5):
+        w = torch.cat([p.detach().reshape(-1) for p in net.parameters()])
+        batch = [part[0] for part in solver.draw(arrays, rng, 1)]
+        expected = solver.gradient(arrays, w, w if w_prev is None else w_prev, u, c, batch, h)
+        rows = batch[which]
+        last = before if before is not None else net
+        net.zero_grad()
+        criterion(rows, previous={"s": last(x[rows])}, s=net(x[rows])).backward()
+        assert torch.allclose(gradient_of(net), expected, rtol=0, atol=1e-10)
+        w_prev, before = w, copy.deepcopy(net)
+        with torch.no_grad():
+            for p in net.parameters():
+                p -= 0.05 * p.grad
+
+
+@pytest.mark.parametrize("text", [AUC, PARTIAL, GROUPS], ids=["auc", "partial", "groups"])
+def test_the_gradient_of_a_part_is_that_of_these_rows(text: str) -> None:
+    """Rows outside the batch have no part in it, and filling up changes nothing."""
+    problem, data, net = bound(text)
+    x = torch.from_numpy(data["x"])
+    whole, small = problem.criterion(batch=120), problem.criterion(batch=64)
+    first = whole.sampler(seed=1, batch=50).__iter__().__next__()
+    values = []
+    for criterion in (whole, small):
+        net.zero_grad()
+        loss = criterion(first, s=net(x[first]))
+        loss.backward()
+        values.append((float(loss.detach()), gradient_of(net).clone()))
+    assert values[0][0] == pytest.approx(values[1][0], abs=1e-12)
+    assert torch.allclose(values[0][1], values[1][1], rtol=0, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------ limits, and no bias
+def test_a_full_batch_has_the_gradient_of_the_objective() -> None:
+    problem, data, net = bound(PAIRS)
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).double()
+    criterion = problem.criterion(batch=120, algorithm="sox")
+    with torch.no_grad():
+        criterion.variables["t"].fill_(0.3)
+    loss = criterion(torch.arange(120), s=net(x))
+    loss.backward()
+    mine = gradient_of(net).clone(), criterion.variables["t"].grad.clone()
+    net.zero_grad()
+    t = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
+    r = net(x) - y
+    exact = (r[:, None] - r).square().mean() + (net(x).mean() - t).square()
+    exact.backward()
+    assert float(loss.detach()) == pytest.approx(float(exact.detach()), abs=1e-10)
+    assert torch.allclose(mine[0], gradient_of(net), atol=1e-10)
+    assert torch.allclose(mine[1], t.grad, atol=1e-10)
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_pairs_of_one_batch_are_unbiased(stratified: bool) -> None:
+    """The mean over many batches of a linear expectation over pairs is its value; also where batches
+    have more positives than the table."""
+    text = HEAD + (
+        "minimize E[a ~ D, b ~ D] square(s(w; a.x) - s(w; b.x) - a.y + b.y)"
+        " + E[p ~ P, n ~ N] sigmoid(s(w; n.x) - s(w; p.x));"
+    )
+    problem, data, net = bound(text)
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).double()
+    criterion = problem.criterion(batch=16)
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        s = net(x)
+        r = s - y
+        exact = float((r[:, None] - r).square().mean() + (s[y == 0] - s[y == 1][:, None]).sigmoid().mean())
+        seen = []
+        sampler = criterion.sampler(seed=0)
+        for _ in range(150):
+            batches = sampler if stratified else [rng.choice(120, 16, replace=False) for _ in range(8)]
+            seen += [float(criterion(batch, s=s[batch])) for batch in batches]
+    error = np.std(seen) / len(seen) ** 0.5
+    assert abs(np.mean(seen) - exact) < 4 * error + 1e-3 * abs(exact)
+
+
+def test_a_set_without_a_row_contributes_nothing() -> None:
+    problem, data, net = bound(GROUPS)
+    x, g = torch.from_numpy(data["x"]), data["g"]
+    criterion = problem.criterion(batch=32, algorithm="sonex")
+    criterion(torch.arange(120), s=net(x))
+    (name,) = [b.name for b in criterion.made[32].lowered.state.buffers.values() if b.shape == (3,)]
+    before = criterion.get_buffer(f"u_{name}").clone()
+    some = np.flatnonzero(g != "b")[:20]
+    criterion(some, s=net(x[some]))
+    after = criterion.get_buffer(f"u_{name}")
+    assert after[1] == before[1]
+    assert (after != before).tolist() == [True, False, True]
+    assert torch.isfinite(after).all()
+
+
+# -------------------------------------------------------------------------------------------- training
+def test_a_loop_with_batch_norm_and_flips_trains() -> None:
+    """Images in a plain loop: the ranking is learned, the constraint is met, its multiplier moves."""
+    rng = np.random.default_rng(0)
+    n = 256
+    y = (rng.random(n) < 0.3).astype(int)
+    x = rng.normal(size=(n, 1, 8, 8)).astype(np.float32)
+    x[y == 1, :, 2:6, 2:6] += 0.7
+    text = (
+        "model cnn; dim c; dim a; dim b; data D : table(x: real[c, a, b], y: {0, 1});"
+        "set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0};"
+        "net s : real[c, a, b] -> real; var w = params(s);"
+        "maximize E[p ~ P, n ~ N] sigmoid(s(w; p.x) - s(w; n.x));"
+        "subject to rate: E[z ~ D] sigmoid(s(w; z.x)) <= 0.25;"
+    )
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 8, 3, padding=1), torch.nn.BatchNorm2d(8), torch.nn.ELU(),
+        torch.nn.AdaptiveAvgPool2d(4), torch.nn.Flatten(), torch.nn.Linear(128, 1), torch.nn.Flatten(0),
+    )  # fmt: skip
+    shape = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 1), torch.nn.Flatten(-2))
+    problem = fccomodel.compile(text).bind(D={"x": x, "y": y}, nets={"s": shape})
+    criterion = problem.criterion(batch=32)
+    data = torch.utils.data.TensorDataset(torch.from_numpy(x), torch.from_numpy(y))
+    numbers = fccomodel.numbered(data)
+    loader = torch.utils.data.DataLoader(numbers, batch_sampler=criterion.sampler(seed=0))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=5e-3)
+    for _ in range(40):
+        for batch, (images, _) in loader:
+            flipped = images.flip(-1) if torch.rand(()) < 0.5 else images
+            loss = criterion(batch, s=net(flipped))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            criterion.step()
+    assert net.training
+    seen = criterion.evaluate(torch.utils.data.DataLoader(numbers, batch_size=64), s=net)
+    assert net.training
+    assert seen.objective > 0.85
+    assert seen.violation < 0.03
+    values = criterion.values()
+    assert values["multipliers"]["rate"] > 0.01
+    assert abs(values["objective"] - seen.objective) < 0.1
+    assert seen.rows == {"D": n}
+
+
+def test_the_state_goes_on_to_the_same_bits() -> None:
+    problem, data, net = bound(AUC)
+    x = torch.from_numpy(data["x"])
+
+    def train(criterion: Any, net: torch.nn.Module, optimizer: Any, batches: list[list[int]]) -> None:
+        for batch in batches:
+            optimizer.zero_grad()
+            criterion(batch, s=net(x[batch])).backward()
+            optimizer.step()
+            criterion.step()
+
+    rng = np.random.default_rng(0)
+    batches = [rng.choice(120, 24).tolist() for _ in range(500)]
+    one, other = problem.criterion(batch=24), problem.criterion(batch=24)
+    twin = copy.deepcopy(net)
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    train(one, net, optimizer, batches)
+    second = torch.optim.Adam(twin.parameters(), 1e-2)
+    train(other, twin, second, batches[:300])
+    again = problem.criterion(batch=24)
+    again.load_state_dict(copy.deepcopy(other.state_dict()))
+    train(again, twin, second, batches[300:])
+    for a, b in zip(net.parameters(), twin.parameters(), strict=True):
+        assert torch.equal(a, b)
+    assert float(one.c_y1) != 0.0
+
+
+def test_in_evaluation_mode_nothing_moves() -> None:
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    x = torch.from_numpy(data["x"])
+    criterion(range(24), s=net(x[:24]))
+    before = copy.deepcopy(dict(criterion.named_buffers()))
+    criterion.eval()
+    criterion(range(24, 48), s=net(x[24:48]))
+    for name, value in criterion.named_buffers():
+        assert torch.equal(value.nan_to_num(), before[name].nan_to_num())
+
+
+def test_previous_scores_correct_the_estimates() -> None:
+    """With them the estimate follows the step: u moves by gamma' times the difference."""
+    problem, data, net = bound(AUC)
+    x, batch = torch.from_numpy(data["x"]), list(range(40))
+    found = []
+    for given in (False, True):
+        criterion = problem.criterion(batch=40, algorithm="sonex")
+        criterion.settings.gamma, criterion.settings.gamma_prime = 0.5, 0.25
+        s = net(x[batch]).detach()
+        criterion(batch, s=s)
+        criterion(batch, previous={"s": s} if given else None, s=s + 1.0)
+        found.append(float(criterion.u_u1))
+    assert found[1] - found[0] == pytest.approx(0.25)
+
+
+# --------------------------------------------------------------------------------------------- report
+def test_report_and_evaluate_agree() -> None:
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    numbers = fccomodel.numbered(torch.from_numpy(data["x"]))
+    loader = torch.utils.data.DataLoader(numbers, batch_size=50)
+    seen, report = criterion.evaluate(loader, s=net), criterion.report(s=net)
+    assert seen.objective == pytest.approx(report.objective, abs=1e-9)
+    assert seen.constraints["centred"] == pytest.approx(report.constraints["centred"].value, abs=1e-9)
+    part = torch.utils.data.Subset(numbers, range(60))
+    half = criterion.evaluate(torch.utils.data.DataLoader(part, batch_size=50), s=net)
+    assert half.rows == {"D": 60}
+    y = data["y"][:60]
+    s = net(torch.from_numpy(data["x"][:60])).detach().numpy()
+    exact = 1 / (1 + np.exp(s[y == 0] - s[y == 1][:, None]))
+    assert half.objective == pytest.approx(exact.mean(), abs=1e-9)
+
+
+def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The script of the guide, as it stands: it ranks, and flags no more than it may."""
+    page = (ROOT / "tutorials" / "guide" / "training.md").read_text()
+    (script,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    exec(compile(script, "training.md", "exec"), {"__name__": "__main__"})
+    auc, violation = re.findall(r"on all rows: auc ([\d.]+), violation ([\d.]+)", capsys.readouterr().out)[0]
+    assert float(auc) > 0.85
+    assert float(violation) < 0.03
+
+
+# --------------------------------------------------------------------------------------------- errors
+def test_what_does_not_fit_is_said() -> None:
+    problem, data, net = bound(AUC)
+    criterion = problem.criterion(batch=24)
+    s = net(torch.from_numpy(data["x"]))
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        ([0, 1, 2], {"s": s[:2]}, "shape"),
+        ([0, 1], {"score": s[:2]}, "no net `score`"),
+        ([0, 1], {}, "missing"),
+        ([0, 120], {"s": s[:2]}, "row 120 is not in the table"),
+        ([-1, 1], {"s": s[:2]}, "row -1"),
+        ({"E": [0, 1]}, {"s": s[:2]}, "rows of `D`"),
+    ]
+    for batch, scores, message in wrong:
+        with pytest.raises(FccoError, match=message) as error:
+            criterion(batch, **scores)
+        assert error.value.diagnostics[0].code == "F0826"
+        assert error.value.diagnostics[0].fix
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("model m; data D : table(a: real); var t; minimize E[z ~ D] square(t - z.a);", "no net"),
+        (HEAD + "minimize E[a ~ P, b ~ N] s(w; a.x - b.x);", "not applied to a column"),
+        (HEAD + "minimize max[z in D] square(s(w; z.x));", "all rows of a table"),
+        (HEAD + "minimize E[z ~ D] square(s(w; z.x)) + sumsq(w);", "weights"),
+    ],
+    ids=["no net", "pairs of rows", "maximum", "weights"],
+)
+def test_models_without_a_criterion_are_refused(text: str, message: str) -> None:
+    if "net s" in text:
+        problem = bound(text)[0]
+    else:
+        problem = fccomodel.compile(text).bind(D={"a": np.arange(5.0)})
+    with pytest.raises(FccoError, match=message) as error:
+        problem.criterion()
+    assert error.value.diagnostics[0].code == "F0826"
+
+
+def test_an_algorithm_with_steps_of_its_own_is_refused() -> None:
+    problem = bound(PARTIAL)[0]
+    with pytest.raises(FccoError, match="no criterion"):
+        problem.criterion(algorithm="moap")
+
+
+def test_biased_methods_are_used_only_by_name() -> None:
+    text = HEAD + "minimize E[p ~ D] log(E[n ~ D | n != p] exp(s(w; n.x) - s(w; p.x)));"
+    problem = bound(text)[0]
+    assert problem.criterion().algorithm != "bsgd"
+    assert problem.criterion(algorithm="bsgd").algorithm == "bsgd"
