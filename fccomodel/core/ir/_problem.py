@@ -152,8 +152,10 @@ class Problem:
     @overload
     def expressions(self, kind: type[Node]) -> Iterator[Node]: ...
     def expressions(self, kind: type[Expr] = Expr) -> Iterator[Expr]:
-        """Every node of the objective and the constraints once, children before parents; those of a
-        kind alone if one is given."""
+        """Every node of the objective and the constraints once, children before parents.
+
+        Only nodes of the class ``kind``, if one is given.
+        """
         return (node for node in walk(*self.roots) if isinstance(node, kind))
 
     def text(self, expr: Expr) -> str:
