@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
+#: The same where passes of nets are dear: the run leaves this share to the report.
+OF_DEAR_NETS = 0.15
 #: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds
 #: more. With the start of a command (some 3 s) and the budget itself this is the promise of at most
 #: 1.3 times the budget and 5 s.
@@ -392,6 +394,8 @@ def run(
     program = emit(planned)
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations, oracles = options.parse_budget(value["budget"])
+    if seconds is not None and planned.plan.thrifty:
+        seconds *= 1.0 - OF_DEAR_NETS
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
@@ -443,6 +447,7 @@ def report(
     from fccomodel import report as judging
 
     seconds = options.parse_budget(planned.options["budget"][0])[0]
+    afforded = OF_DEAR_NETS if planned.plan.thrifty else AFFORDED
     with quoting(planned.problem.source):
         kkt = judging.report(
             planned.bound,
@@ -451,7 +456,7 @@ def report(
             limits=solution.limits,
             ended=endings.ending(planned, solution),
             work=Meter(max(REPORT_S, solution.worked / 2), until, stop),
-            afford=math.inf if seconds is None else AFFORDED * seconds,
+            afford=math.inf if seconds is None else afforded * seconds,
             most=0.0 if seconds is None else BEYOND_SHARE * seconds + BEYOND_S,
             seed=planned.seed,
             analysis=planned.analysis,

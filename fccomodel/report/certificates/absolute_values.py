@@ -50,7 +50,7 @@ def vee(node: ir.Expr, see: Analyser) -> Vee | None:
         pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see))
     else:
         pieces = []
-    if not 2 <= len(pieces) <= maxima.MOST:
+    if not 2 <= len(pieces) <= maxima.MAX_TERMS:
         return None
     lines = [_line(piece, see) for piece in pieces]
     sloped = [line for line in lines if line is not None and line.varying]
