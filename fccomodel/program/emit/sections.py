@@ -25,6 +25,8 @@ from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSI
 from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
+#: the share of the steps' work that looks at all rows take at most, where these are dear
+LOOKING = 0.1
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
@@ -96,6 +98,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **({"steady": True} if lowered.plan.steady else {}),
         **({"annealed": True} if lowered.plan.annealed else {}),
         **({"once": True} if lowered.plan.once else {}),
+        **({"looking": LOOKING} if lowered.plan.thrifty else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
