@@ -89,7 +89,7 @@ def test_values_are_of_all_rows_where_one_pass_is_affordable(monkeypatch):
 
 def test_explain_says_what_will_be_large(bound, monkeypatch):
     assert "drawn at random" not in str(bound.explain())
-    monkeypatch.setattr(subsample, "MANY", 100_000)
+    monkeypatch.setattr(subsample, "LARGE_ELEMENTS", 100_000)
     assert "elements are evaluated" in str(bound.explain())
 
 
