@@ -1,4 +1,4 @@
-"""What to say about text whose characters the language has no use for."""
+"""Errors about characters that the language does not use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.language import errors, lexer
 from fccomodel.language.errors.words import short
 
-#: What a character of print or of another language stands for.
+#: What to write in the place of a character of print or of another language.
 _INSTEAD = {
     **dict.fromkeys("≤⩽≦", "<="),
     **dict.fromkeys("≥⩾≧", ">="),
@@ -19,35 +19,37 @@ _INSTEAD = {
     **dict.fromkeys("−–—", "-"),
     **dict.fromkeys("∼～", "~"),
     **dict.fromkeys("“”„‘’'", '"'),
-    **{
-        "≠": "!=",
-        "÷": "/",
-        "∈": "in",
-        "→": "->",
-        "∧": "and",
-        "∨": "or",
-        "¬": "not",
-        "…": "..",
-        "&": "and",
-        "!": "not",
-    },
-    **{
-        "∑": "sum[i in I]",
-        "∏": "prod[i in I]",
-        "√": "sqrt(u)",
-        "‖": "norm2(u)",
-        "𝔼": "E",
-        "ℝ": "real",
-        "²": "^2",
-        "³": "^3",
-    },
-    **{"；": ";", "，": ",", "（": "(", "）": ")", "：": ":", "\N{NO-BREAK SPACE}": " "},
+    "≠": "!=",
+    "÷": "/",
+    "∈": "in",
+    "→": "->",
+    "∧": "and",
+    "∨": "or",
+    "¬": "not",
+    "…": "..",
+    "&": "and",
+    "!": "not",
+    "∑": "sum[i in I]",
+    "∏": "prod[i in I]",
+    "√": "sqrt(u)",
+    "‖": "norm2(u)",
+    "𝔼": "E",
+    "ℝ": "real",
+    "²": "^2",
+    "³": "^3",
+    "；": ";",
+    "，": ",",
+    "（": "(",
+    "）": ")",
+    "：": ":",
+    "\N{NO-BREAK SPACE}": " ",
 }
+#: Greek letters whose names are not spelt by their Unicode names.
 _GREEK = {"λ": "lam", "Λ": "Lam"}
 
 
 def unreadable(text: str, limit: int) -> Diagnostic | None:
-    """A text that is no model at all: binary, or longer than ``limit`` characters."""
+    """The error of a text that is binary or longer than ``limit`` characters, or None."""
     at = text.find("\0")
     if at >= 0:
         return errors.text.zero_byte(at)
@@ -57,24 +59,21 @@ def unreadable(text: str, limit: int) -> Diagnostic | None:
 
 
 def all_junk(words: Sequence[Token], limit: int) -> list[Diagnostic]:
-    """One diagnostic for each name or sign that means nothing, at its first place; the first ``limit``
-    of them."""
+    """An error for each name or sign that means nothing, at its first place; the first ``limit`` of them."""
     places: dict[str | int, list[int]] = {}
     for k, word in enumerate(words):
-        if word.type.startswith(lexer.JUNK):
-            places.setdefault(
-                str(word) if word.type == lexer.JUNK_NAME or word[0] in _INSTEAD else k, []
-            ).append(k)
+        if not word.type.startswith(lexer.JUNK):
+            continue
+        recurs = word.type == lexer.JUNK_NAME or word[0] in _INSTEAD
+        places.setdefault(str(word) if recurs else k, []).append(k)
     return [_junk(words, at[0], len(at)) for at in list(places.values())[:limit]]
 
 
 def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
+    """The error about word ``k``, which the file has so many times."""
     word, at = words[k], lexer.span(words[k])
     text = str(word)
-    if times > 1:
-        often = f" ({times} times in this file)"
-    else:
-        often = ""
+    often = f" ({times} times in this file)" if times > 1 else ""
     if word.type == lexer.JUNK_STRING:
         return errors.text.string_without_end(at.start)
     if word.type == lexer.JUNK_NAME:
@@ -88,27 +87,21 @@ def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
         return errors.text.sign_of_another_language(text, _INSTEAD[text[0]], often, at)
     if len(text) == 1 and text.isprintable():
         return errors.text.meaningless_sign(text, often, at)
-    return errors.text.meaningless_characters(
-        len(text), unicodedata.name(text[0], f"U+{ord(text[0]):04X}"), often, at
-    )
+    first = unicodedata.name(text[0], f"U+{ord(text[0]):04X}")
+    return errors.text.meaningless_characters(len(text), first, often, at)
 
 
 def _number(words: Sequence[Token], k: int) -> str | None:
-    """The number that a point makes with the digits on one side of it, written with a zero on the other."""
-    if words[k] != ".":
+    """The number that a point and the digits beside it stand for: ``.5`` is ``0.5``; None without digits."""
+    point = words[k]
+    if point != ".":
         return None
-    if k + 1 < len(words) and words[k + 1].start_pos == words[k].end_pos:
-        after = words[k + 1]
-    else:
-        after = None
-    if after is not None and after.type == "NUMBER":
-        return f"0.{after}"
-    if k and words[k - 1].end_pos == words[k].start_pos:
-        before = words[k - 1]
-    else:
-        before = None
-    if before is not None and before.type == "NUMBER":
-        return f"{before}.0"
+    for after in words[k + 1 : k + 2]:
+        if after.type == "NUMBER" and after.start_pos == point.end_pos:
+            return f"0.{after}"
+    for before in words[max(k - 1, 0) : k]:
+        if before.type == "NUMBER" and before.end_pos == point.start_pos:
+            return f"{before}.0"
     return None
 
 
@@ -118,8 +111,11 @@ def _ascii(name: str) -> str:
 
 
 def _letter(c: str) -> str:
-    if c in _GREEK or c in _INSTEAD:
-        return _GREEK.get(c) or _INSTEAD[c]
+    """A spelling of a character in ASCII letters."""
+    if c in _GREEK:
+        return _GREEK[c]
+    if c in _INSTEAD:
+        return _INSTEAD[c]
     described = unicodedata.name(c, "").split()
     if described[:1] == ["GREEK"] and "LETTER" in described:
         letter = described[described.index("LETTER") + 1]

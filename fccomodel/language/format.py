@@ -1,10 +1,9 @@
-"""The canonical layout of a model: one statement per line, comments where they were, the user's own
-brackets and spelling."""
+"""The canonical layout of a model: one statement a line; comments, brackets and spelling stay."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lark import Token
 
@@ -15,10 +14,11 @@ from fccomodel.language.splitter import split
 
 #: Columns of a line, comments excepted.
 WIDTH = 100
+#: Columns that a broken line has at least, if it can.
+SHORTEST_LINE = WIDTH // 3
 _INDENT = "  "
 _CONTINUED = "    "
-# Where a long line breaks, loosest first: before clauses and these words, or after those. Brackets
-# count first.
+#: Types of the words before which a long line breaks, with their ranks: breaks of low rank come first.
 _BREAK_BEFORE = {
     "OR": 1,
     "AND": 2,
@@ -28,20 +28,25 @@ _BREAK_BEFORE = {
     "ADD": 5,
     "MUL": 6,
 }
+#: Types of the words after which a long line breaks, with their ranks.
 _BREAK_AFTER = {"COMMA": 0, "SEMICOLON": 0, "COLON": 0, "EQUAL": 1}
+#: Rank of a clause of a statement.
+_BREAK_AT_CLAUSE = 0
+#: Rank of the body of a reduction.
 _BREAK_AT_BODY = 7
-# After these a `+` or `-` is a sign.
+#: Types of the words after which a value begins, so that `+` and `-` are signs.
 _OPERATORS = frozenset(
     {"ADD", "MUL", "POW", "CMP", "EQUAL", "COLON", "COMMA", "SEMICOLON", "VBAR", "TILDE", "_DOTS", "SENSE"}
 )
+#: Types of such words that look like names.
 _KEYWORDS = frozenset({"IN", "AND", "OR", "NOT", "BY"})
 
 
 def format(source: Source) -> str:
-    """The model's text in canonical layout; it reads as the same abstract syntax, and formatting it
-    again changes nothing.
+    """The model's text in canonical layout.
 
-    Raises ``FccoError`` where the model does not parse.
+    It reads as the same abstract syntax, and formatting it again changes nothing. Raises ``FccoError``
+    if the model does not parse.
     """
     parse(source)
     tokens = lexer.tokens(source.text)
@@ -74,24 +79,29 @@ def format(source: Source) -> str:
 
 
 def _end(tokens: Sequence[Token], k: int) -> str:
-    """The ``;`` of the statement whose words end before ``k``; an objective that ``s.t.`` follows has
-    none."""
+    """The ``;`` of the statement whose words end before ``k``, or nothing if ``s.t.`` follows."""
     while k < len(tokens) and tokens[k].type in lexer.SPACE:
         k += 1
-    return ";" if k < len(tokens) and tokens[k].type == "SEMICOLON" else ""
+    if k < len(tokens) and tokens[k].type == "SEMICOLON":
+        return ";"
+    return ""
 
 
 @dataclass(kw_only=True)
 class _Page:
-    """Lines so far, the comments waiting for the indentation of what follows them, and the line ends
-    since the last word."""
+    """The lines of the layout so far.
+
+    lines    the lines so far
+    waiting  comments that wait for the indentation of the statement that follows
+    ends     the line ends since the last word or comment
+    """
 
     lines: list[str] = field(default_factory=list)
     waiting: list[str] = field(default_factory=list)
     ends: int = 0
 
     def between(self, token: Token) -> None:
-        """What stands between statements: a space, a comment, or the ``;`` that has already been written."""
+        """Take a token between statements: space, a comment, or a ``;`` that was already written."""
         if token.type == "COMMENT":
             if self.ends == 0 and self.lines and not self.waiting:
                 self.lines[-1] += _INDENT + token.rstrip()
@@ -103,16 +113,18 @@ class _Page:
             self.ends += token.count("\n")
 
     def paragraph(self) -> None:
-        """Keep one blank line of those since the last word or comment."""
+        """Keep one blank line if there were some since the last word or comment."""
         if self.ends > 1 and (self.lines or self.waiting):
             self.waiting.append("")
 
     def statement(self, lines: list[str], indent: str) -> None:
+        """Add the lines of a statement, after the comments that wait for it."""
         self.paragraph()
         self.lines += [indent + line if line else "" for line in self.waiting] + lines
         self.waiting, self.ends = [], 0
 
     def text(self) -> str:
+        """The text of all lines."""
         lines = self.lines + self.waiting
         if lines:
             return "\n".join(lines) + "\n"
@@ -150,8 +162,10 @@ def _semicolon(tokens: Sequence[Token], k: int) -> int:
 
 
 def _lay_out(tokens: Sequence[Token], end: str, indent: str, indices: frozenset[str]) -> list[str]:
-    """Words, spaced, on as few lines as the width allows; a comment ends its line. ``end`` follows the
-    last word."""
+    """The lines of a statement, as few as the width allows; a comment ends its line.
+
+    end  what follows the last word
+    """
     words = _spaced([t for t in tokens if t.type not in lexer.SPACE], end, indices)
     lines: list[str] = []
     run: list[_Word] = []
@@ -176,8 +190,12 @@ def _lay_out(tokens: Sequence[Token], end: str, indent: str, indices: frozenset[
 
 @dataclass(frozen=True, kw_only=True)
 class _Word:
-    """A word to lay out: ``space`` before it or not; ``rank`` of a line break before it (brackets,
-    then looseness), or None."""
+    """A word to lay out.
+
+    text   the word
+    space  whether a space stands before it
+    rank   the rank of a line break before it, open brackets first; None: no break
+    """
 
     text: str
     space: bool
@@ -185,20 +203,18 @@ class _Word:
 
 
 def _wrap(words: Sequence[_Word], first: str, following: str) -> list[str]:
-    """One line, or several: each break is the loosest within reach, and the last among equals."""
+    """Words on lines, each broken at the lowest rank within the width, at the last place among equals."""
     lines: list[str] = []
     rest, indent = list(words), first
     while rest:
         columns = [len(indent)]
         for k, word in enumerate(rest):
             columns.append(columns[-1] + len(word.text) + (word.space and k > 0))
-        if columns[-1] <= WIDTH:
-            cut = len(rest)
-        else:
+        cut = len(rest)
+        if columns[-1] > WIDTH:
             cut = _best_break(rest, columns, len(indent))
-        lines.append(
-            indent + "".join((" " if w.space and k else "") + w.text for k, w in enumerate(rest[:cut]))
-        )
+        spaced = [f" {word.text}" if word.space else word.text for word in rest[:cut]]
+        lines.append(indent + "".join(spaced).removeprefix(" "))
         rest, indent = rest[cut:], following
     return lines
 
@@ -207,63 +223,79 @@ def _best_break(words: Sequence[_Word], columns: Sequence[int], indent: int) -> 
     """The index to break before; ``columns[k]`` is the width of the first ``k`` words."""
     possible = [k for k in range(1, len(words)) if words[k].rank is not None]
     within = [k for k in possible if columns[k] <= WIDTH]
-    late = [k for k in within if columns[k] >= indent + WIDTH // 3]
-    if late or within:
-        return min(late or within, key=lambda k: (words[k].rank, -k))
-    if possible:
-        return possible[0]
-    return len(words)
+    late = [k for k in within if columns[k] >= indent + SHORTEST_LINE]
+    for places in (late, within):
+        if places:
+            return min(places, key=lambda k: (words[k].rank, -k))
+    return possible[0] if possible else len(words)
 
 
 def _spaced(tokens: Sequence[Token], end: str, indices: frozenset[str]) -> list[_Word]:
-    """Each word with the space and the line break that may stand before it."""
-    break_before = _BREAK_BEFORE | dict.fromkeys(statements.clauses(), 0)
-    keywords = _KEYWORDS | statements.clauses()
-    words: list[_Word] = []
-    brackets: list[bool] = []  # whether each open bracket holds the index of a reduction or of a family
-    operand = True  # whether a value begins here, so that `-` is a sign
-    statement = statements.by_token().get(tokens[0].type)
-    spaced_colon = statement is not None and statement.spaced_colon
-    tight = True  # no space after what came before
-    body = False
-    for k, token in enumerate(tokens):
-        kind = token.type
-        sign = kind == "ADD" and operand
-        if k:
-            before = tokens[k - 1]
-        else:
-            before = None
-        space = not tight and not _sticks(token, before, operand, spaced_colon and not brackets)
-        rank: int | None = None
-        if before is not None and not sign and not operand and kind in break_before:
-            rank = break_before[kind]
-        elif (
-            before is not None
-            and before.type in _BREAK_AFTER
-            and (not brackets or before.type in ("COMMA", "SEMICOLON"))
-        ):
-            rank = _BREAK_AFTER[before.type]
-        elif body:
-            rank = _BREAK_AT_BODY
-        words.append(
-            _Word(
-                text=token + (end if k == len(tokens) - 1 else ""),
-                space=space,
-                rank=None if rank is None else (len(brackets), rank),
-            )
-        )
-        body = False
-        tight = sign or kind in lexer.OPEN or kind == "POW"
+    """Each word with the space and the line break that may stand before it; ``end`` follows the last."""
+    spacing = _Spacing(tokens, indices)
+    words = [spacing.take(k) for k in range(len(tokens))]
+    return [*words[:-1], replace(words[-1], text=words[-1].text + end)]
+
+
+class _Spacing:
+    """Goes through the words of a statement and finds the spaces and line breaks before them.
+
+    brackets  for each open bracket, whether it holds the index of a reduction or of a family
+    operand   whether a value begins at the next word, so that ``-`` is a sign
+    tight     whether no space stands before the next word
+    body      whether the body of a reduction begins at the next word
+    """
+
+    def __init__(self, tokens: Sequence[Token], indices: frozenset[str]):
+        self.tokens = tokens
+        self.indices = indices
+        self.break_before = _BREAK_BEFORE | dict.fromkeys(statements.clauses(), _BREAK_AT_CLAUSE)
+        self.keywords = _KEYWORDS | statements.clauses()
+        statement = statements.by_token().get(tokens[0].type)
+        self.spaced_colon = statement is not None and statement.spaced_colon
+        self.brackets: list[bool] = []
+        self.operand = True
+        self.tight = True
+        self.body = False
+
+    def take(self, k: int) -> _Word:
+        """Word ``k``, which follows the words taken before."""
+        token = self.tokens[k]
+        sign = token.type == "ADD" and self.operand
+        before = self.tokens[k - 1] if k > 0 else None
+        spaced_colon = self.spaced_colon and not self.brackets
+        space = not self.tight and not _sticks(token, before, self.operand, spaced_colon)
+        rank = self.rank(token, before, sign)
+        word = _Word(text=token, space=space, rank=None if rank is None else (len(self.brackets), rank))
+        self.go_on(k, sign)
+        return word
+
+    def rank(self, token: Token, before: Token | None, sign: bool) -> int | None:
+        """The rank of a line break before a word, or None if none may stand there."""
+        if before is not None:
+            if token.type in self.break_before and not sign and not self.operand:
+                return self.break_before[token.type]
+            separates = not self.brackets or before.type in ("COMMA", "SEMICOLON")
+            if before.type in _BREAK_AFTER and separates:
+                return _BREAK_AFTER[before.type]
+        if self.body:
+            return _BREAK_AT_BODY
+        return None
+
+    def go_on(self, k: int, sign: bool) -> None:
+        """Set the state for the word after word ``k``."""
+        kind = self.tokens[k].type
+        self.tight = sign or kind in lexer.OPEN or kind == "POW"
+        self.body = False
         if kind in lexer.OPEN:
-            brackets.append(kind == "LSQB" and k + 2 < len(tokens) and tokens[k + 2].type in ("IN", "TILDE"))
-            operand = True
+            holds_index = k + 2 < len(self.tokens) and self.tokens[k + 2].type in ("IN", "TILDE")
+            self.brackets.append(kind == "LSQB" and holds_index)
+            self.operand = True
         elif kind in lexer.OPEN.values():
-            operand = body = brackets.pop()
+            self.operand = self.body = self.brackets.pop()
         else:
-            subscripted = kind == "NAME" and lexer.subscript(token) in indices
-            operand = sign or subscripted or kind in _OPERATORS or kind in keywords
-            body = subscripted
-    return words
+            self.body = kind == "NAME" and lexer.subscript(self.tokens[k]) in self.indices
+            self.operand = sign or self.body or kind in _OPERATORS or kind in self.keywords
 
 
 def _sticks(token: Token, before: Token | None, operand: bool, spaced_colon: bool) -> bool:
@@ -273,6 +305,6 @@ def _sticks(token: Token, before: Token | None, operand: bool, spaced_colon: boo
         return True
     if kind == "COLON":
         return not spaced_colon
-    if before is None or kind not in ("LPAR", "LSQB"):
+    if before is None:
         return False
-    return not operand if kind == "LPAR" else True
+    return kind == "LSQB" or (kind == "LPAR" and not operand)

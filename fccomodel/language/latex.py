@@ -1,7 +1,8 @@
-"""Expressions and problems as LaTeX, by the notation that atoms, reductions and sets declare."""
+"""Expressions and problems as LaTeX, with the templates of atoms, reductions and sets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from fccomodel.core import ir
@@ -15,10 +16,12 @@ More = Callable[["Printer", ir.Expr], Tex | None]
 
 
 class Printer:
-    """Prints expressions; ``more`` knows the nodes that later stages make, ``names`` those that go by
-    a name (by id).
+    """Prints expressions.
 
-    ``lets`` and ``subsets`` have the quantities and the sets of rows met, in order.
+    more     prints the nodes that only later stages make
+    names    by the id of a node, the name that is printed for it
+    lets     the quantities met so far, in order
+    subsets  the sets of rows met so far, in order
     """
 
     def __init__(self, problem: ir.Problem, more: More | None = None, names: Mapping[int, Tex] | None = None):
@@ -36,6 +39,17 @@ class Printer:
     def _print(self, node: ir.Expr) -> Tex:
         if id(node) in self.names:
             return self.names[id(node)]
+        printed = self._leaf(node)
+        if printed is None:
+            printed = self._operation(node)
+        if printed is None and self.more is not None:
+            printed = self.more(self, node)
+        if printed is None:
+            raise NotImplementedError(type(node).__name__)
+        return printed
+
+    def _leaf(self, node: ir.Expr) -> Tex | None:
+        """A node without children, or None for another one."""
         match node:
             case ir.Const():
                 return tex.number(node.value)
@@ -52,67 +66,67 @@ class Printer:
                 return row
             case ir.Element():
                 return tex.name(node.binder.name)
+            case ir.Hole():
+                return tex.name(node.name)
+        return None
+
+    def _operation(self, node: ir.Expr) -> Tex | None:
+        """A node with children, or None for one that only later stages make."""
+        match node:
             case ir.Item():
-                return _subscripted(
-                    self(node.base), [self._index(index, node.base) for index in node.indices]
-                )
+                return _subscripted(self(node.base), [self._index(index) for index in node.indices])
             case ir.NetCall():
                 return Tex(rf"{tex.name(node.net)}\left({self(node.params)}; {self(node.arg)}\right)")
             case ir.LetRef():
                 self.lets.setdefault(node.let.name, node.let)
                 return _subscripted(tex.name(node.let.name), [self(arg) for arg in node.args])
-            case ir.Hole():
-                return tex.name(node.name)
             case ir.Exists():
                 return Tex(rf"\exists\, {self.over([node.binder], None)} : {self(node.condition)}", 0)
             case ir.Reduce():
                 return self._reduce(node)
             case ir.Apply():
                 return self._apply(node)
-        if self.more is None:
-            found = None
-        else:
-            found = self.more(self, node)
-        if found is None:
-            raise NotImplementedError(type(node).__name__)
-        return found
+        return None
 
-    def _index(self, index: ir.Expr, base: ir.Expr) -> Tex:
-        """An index as the user counts, from 1."""
+    def _index(self, index: ir.Expr) -> Tex:
+        """An index, counted from 1 as the user counts."""
         if isinstance(index, ir.Const):
             return Tex(f"{int(index.value) + 1}")
         return self(index)
 
     def _apply(self, node: ir.Apply) -> Tex:
         args, atom = [self(arg) for arg in node.args], atoms.get(node.op)
-        if node.op == "mul" and (positive := _without_sign(args[0])) is not None:
-            return Tex("-" + tex.written(_template(atom), positive, *args[1:]), SUM)
-        if node.op == "add" and (positive := _without_sign(args[1])) is not None:
-            return tex.written(_template(atoms.get("sub")), args[0], positive)
+        if node.op == "mul":
+            positive = _without_sign(args[0])
+            if positive is not None:
+                return Tex("-" + tex.written(_template(atom), positive, *args[1:]), SUM)
+        if node.op == "add":
+            positive = _without_sign(args[1])
+            if positive is not None:
+                return tex.written(_template(atoms.get("sub")), args[0], positive)
         return tex.written(_template(atom, node.op), *args)
 
     def _reduce(self, node: ir.Reduce) -> Tex:
         kind = reductions.of(node)
-        named = {name: self(value) for name, value in node.options.items()}
+        options = {name: self(value) for name, value in node.options.items()}
         template = kind.tex or rf"\operatorname*{{{tex.escaped(node.kind)}}}_{{<over>}}\left(<body>\right)"
-        return tex.written(
-            template, over=Tex(self.over(node.binders, node.condition)), body=self(node.body), **named
-        )
+        over = Tex(self.over(node.binders, node.condition))
+        return tex.written(template, over=over, body=self(node.body), **options)
 
     # ----------------------------------------------------------------------------------------- sets
     def over(self, binders: Sequence[ir.Binder], condition: ir.Expr | None) -> str:
-        """``z \\sim D,\\, k \\in G \\mid condition``; the conditions of sets of rows join the one given."""
-        said = [f"{tex.name(b.name)} {KINDS[b.kind]} {self.set(b.domain)}" for b in binders]
-        return r",\, ".join(said) + (rf" \mid {self(condition)}" if condition is not None else "")
+        """Binders and the condition on them: ``z \\sim D,\\, k \\in G \\mid condition``."""
+        listed = r",\, ".join(f"{tex.name(b.name)} {KINDS[b.kind]} {self.set(b.domain)}" for b in binders)
+        if condition is None:
+            return listed
+        return rf"{listed} \mid {self(condition)}"
 
     def set(self, domain: ir.Set) -> Tex:
-        """A set by its name, or by what it is where it has none."""
+        """A set by its name, or written out if it has none."""
         match domain:
             case ir.Distribution():
-                args = ", ".join(self(arg) for arg in domain.args)
-                return Tex(
-                    rf"\mathrm{{{tex.escaped(domain.family)}}}\left({args}\right){_power(self.shape(domain.shape))}"
-                )
+                args, power = ", ".join(self(arg) for arg in domain.args), _power(self.shape(domain.shape))
+                return Tex(rf"\mathrm{{{tex.escaped(domain.family)}}}\left({args}\right){power}")
             case ir.VectorSet():
                 return self.simple_set(domain)
             case ir.RowSet() if domain.name != domain.table and domain.where is not None:
@@ -124,7 +138,7 @@ class Printer:
         return tex.name(domain.name)
 
     def chosen(self, domain: ir.RowSet) -> Tex:
-        """Rows of a table, by their condition."""
+        """Rows of a table under their condition."""
         assert domain.row is not None and domain.where is not None
         row = tex.name(domain.row.name)
         return Tex(rf"\left\{{{row} \in {tex.name(domain.table)} \mid {self(domain.where)}\right\}}")
@@ -138,7 +152,7 @@ class Printer:
         return tex.name(domain.name)
 
     def simple_set(self, domain: ir.VectorSet) -> Tex:
-        """A simple set; of a box without one end, the bounds alone."""
+        """A simple set by its template."""
         kind = sets.all()[domain.family]
         args = [self(arg) for arg in domain.args]
         template = kind.tex or rf"\operatorname{{{tex.escaped(domain.family)}}}\left(<...>\right)"
@@ -148,6 +162,7 @@ class Printer:
         return Tex(rf"{self(domain.centre)} + {plain}")
 
     def shape(self, shape: ir.Shape) -> str:
+        """Sizes with ``\\times`` between them."""
         return r" \times ".join(self.size(dim) for dim in shape)
 
     def size(self, dim: ir.Dim) -> Tex:
@@ -165,14 +180,11 @@ class Printer:
 
     # --------------------------------------------------------------------------------- declarations
     def variable(self, variable: ir.Variable) -> str:
-        """``w \\in \\mathbb{R}^{d}``, or the simple sets that it lies in."""
+        """A variable with its space, ``w \\in \\mathbb{R}^{d}``, or with its simple sets, and its bounds."""
         named, space = tex.name(variable.name), rf"\mathbb{{R}}{_power(self.shape(variable.shape))}"
-        bounds = [self._bounded(named, one) for one in variable.sets if one.family == "box"]
-        inside = [self.simple_set(one) for one in variable.sets if one.family != "box"]
-        if inside:
-            within = r" \cap ".join(inside)
-        else:
-            within = space
+        bounds = [self._bounded(named, box) for box in variable.sets if box.family == "box"]
+        inside = [self.simple_set(simple) for simple in variable.sets if simple.family != "box"]
+        within = r" \cap ".join(inside) or space
         return r",\; ".join([rf"{named} \in {within}", *filter(None, bounds)])
 
     def _bounded(self, named: Tex, box: ir.VectorSet) -> str:
@@ -187,29 +199,30 @@ class Printer:
 
 
 def problem(stated: ir.Problem) -> str:
-    """A problem as an ``align`` block: the objective over its variables, the constraints with their
-    labels, what its quantities stand for."""
+    """A problem as an ``align*`` block: objective, constraints with labels, and the quantities in them."""
     printer = Printer(stated)
     goal = stated.objective
     over = r",\; ".join(filter(None, (printer.variable(v) for v in stated.variables.values())))
     sense = r"\min" if goal.sense == "minimize" else r"\max"
     rows: list[Row] = [(rf"{sense}_{{{over}}} \quad", printer(goal.expr), "")]
-    rows += [constraint(printer, one, first=k == 0) for k, one in enumerate(stated.constraints)]
+    rows += [constraint(printer, family, first=k == 0) for k, family in enumerate(stated.constraints)]
     return aligned(rows + quantities(printer))
 
 
-def constraint(printer: Printer, one: ir.Constraint, *, first: bool = False) -> Row:
-    """A row of a problem: a constraint as written, over which members, and its label."""
-    left, relation, right = one.written
+def constraint(printer: Printer, family: ir.Constraint, *, first: bool = False) -> Row:
+    """A row of a problem: a constraint as written, its members, and its label."""
+    left, relation, right = family.written
     body = rf"{printer(left)} {RELATIONS[relation]} {printer(right)}"
-    if one.binders:
-        body += rf",\quad \forall\, {printer.over(one.binders, one.condition)}"
-    return (r"\text{s.t.} \quad" if first else ""), body, tex.escaped(one.label)
+    if family.binders:
+        body += rf",\quad \forall\, {printer.over(family.binders, family.condition)}"
+    begin = r"\text{s.t.} \quad" if first else ""
+    return begin, body, tex.escaped(family.label)
 
 
 def quantities(printer: Printer) -> list[Row]:
-    """Rows for the quantities and the sets of rows met so far, and those that they are made of."""
-    rows, done = [], 0
+    """Rows for the quantities and the sets of rows met so far, and for those in them."""
+    rows: list[str] = []
+    done = 0
     while done < len(printer.lets):
         let = list(printer.lets.values())[done]
         named = _subscripted(tex.name(let.name), [tex.name(b.name) for b in let.binders])
@@ -222,15 +235,18 @@ def quantities(printer: Printer) -> list[Row]:
     return [(r"\text{where} \quad" if not k else "", row, "") for k, row in enumerate(rows)]
 
 
+#: The signs of binders, by kind.
 KINDS = {"in": r"\in", "~": r"\sim"}
+#: The signs of relations.
 RELATIONS = {"<=": r"\le", ">=": r"\ge", "==": "="}
 
 
 def aligned(rows: Sequence[Row]) -> str:
-    """Rows of a beginning, mathematics and a label, aligned."""
-    lines = [
-        f"  {begin} & {body}" + (rf" && \text{{({label})}}" if label else "") for begin, body, label in rows
-    ]
+    """Rows as an ``align*`` block."""
+    lines = []
+    for begin, body, label in rows:
+        tag = rf" && \text{{({label})}}" if label else ""
+        lines.append(f"  {begin} & {body}{tag}")
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
 
 
@@ -241,7 +257,7 @@ def _template(atom: atoms.Atom | None, op: str = "") -> str:
 
 
 def _without_sign(piece: Tex) -> Tex | None:
-    """What follows the minus sign that a piece begins with."""
+    """The rest of a product that begins with a minus sign, or None for another piece."""
     if piece.level == SUM and piece.startswith("-") and not _is_sum(piece[1:]):
         return Tex(piece[1:], PRODUCT)
     return None
@@ -261,10 +277,10 @@ def _subscripted(base: Tex, indices: Sequence[str]) -> Tex:
     if not indices:
         return base
     inner = ", ".join(indices)
-    if base.level < ATOM or "_" in base:
-        return Tex(
-            rf"{base:{ATOM}}[{inner}]" if base.level < ATOM else rf"{{\left[{base}\right]}}_{{{inner}}}"
-        )
+    if base.level < ATOM:
+        return Tex(rf"{base:{ATOM}}[{inner}]")
+    if "_" in base:
+        return Tex(rf"{{\left[{base}\right]}}_{{{inner}}}")
     return Tex(f"{base}_{{{inner}}}")
 
 
@@ -275,6 +291,8 @@ def _power(text: str) -> str:
 
 
 def _finite(end: ir.Expr) -> float | None:
-    """None for an infinite bound."""
+    """The value of a bound, or None if it is infinite; 0 stands for a bound that is no constant."""
     value = end.value if isinstance(end, ir.Const) else 0.0
-    return None if value in (float("inf"), float("-inf")) else value
+    if math.isinf(value):
+        return None
+    return value

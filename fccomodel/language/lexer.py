@@ -1,5 +1,4 @@
-"""Text to tokens, and tokens to statements: the lexical half of the syntax. The words themselves are
-those of ``fcco.lark``."""
+"""Text to words: the scanner of the language, whose words are those of ``fcco.lark``."""
 
 from __future__ import annotations
 
@@ -12,42 +11,49 @@ from pathlib import Path
 
 import lark
 from lark import Lark, Token
-from lark.lexer import PatternStr
+from lark.lexer import PatternStr, TerminalDef
 
 from fccomodel.core import version
 from fccomodel.core.source import Span
 from fccomodel.library import reductions
 
-#: What the scanner makes of text that the language has no word for.
+#: Type of characters that the language has no word for.
 JUNK = "JUNK"
+#: Type of a name with letters beyond ASCII.
 JUNK_NAME = "JUNK_NAME"
+#: Type of a string without an end.
 JUNK_STRING = "JUNK_STRING"
-#: What the grammar derives.
+#: The start symbols of the grammar.
 START = ["statement", "constraint"]
-#: Text between words.
+#: Types of the text between words.
 SPACE = ("WS", "COMMENT")
+#: Types of opening brackets, each with the type of the closing one.
 OPEN = {"LPAR": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
+#: Opening brackets, each with the closing one.
 CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
 def grammar_text() -> str:
-    """The grammar, inside the package in an installed one, beside it in a checkout; its reductions are
-    those of the library."""
+    """The text of the grammar with the reductions of the library.
+
+    An installed package holds the file, in a checkout it lies beside the package.
+    """
     package = Path(__file__).parents[1]
+    written = "|".join(reductions.named(lambda kind: kind.written))
     for place in (package / "grammar" / "fcco.lark", package.parent / "grammar" / "fcco.lark"):
         if place.is_file():
-            return place.read_text(encoding="utf-8").replace(
-                "REDUCTIONS", "|".join(reductions.named(lambda kind: kind.written))
-            )
+            return place.read_text(encoding="utf-8").replace("REDUCTIONS", written)
     raise FileNotFoundError("grammar/fcco.lark is neither in the installed package nor beside it")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """The parser, the pattern of every word, and the words that look like names.
+    """The grammar, ready for use.
 
-    words       ``NAME`` lookalikes that the language uses, with their token types
-    reductions  ``E mean sum ...``
+    parser      the parser
+    pattern     the pattern of every word
+    words       the words of the language that look like names, with their types
+    reductions  the words of the reductions: ``E mean sum ...``
     """
 
     parser: Lark
@@ -57,9 +63,10 @@ class Grammar:
 
 
 def _kept() -> str | None:
-    """Where the tables of the parser are kept from one process to the next, by the versions that they
-    depend on; None where nothing can be written. They are made again where they are not those of
-    this grammar."""
+    """The file that keeps the parser's tables from one process to the next, or None if none can be written.
+
+    Its name holds the versions that the tables depend on. The parser rewrites it if the grammar differs.
+    """
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fccomodel"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -73,8 +80,10 @@ def _kept() -> str | None:
 
 @cache
 def grammar() -> Grammar:
-    """The grammar, built once. A test builds it under ``strict``, which needs one package more and
-    takes twice as long."""
+    """The grammar, built once.
+
+    A test builds it with lark's ``strict``, which needs one more package and takes twice as long.
+    """
     parser = Lark(
         grammar_text(),
         parser="lalr",
@@ -86,16 +95,16 @@ def grammar() -> Grammar:
     name = next(re.compile(t.pattern.to_regexp()) for t in parser.terminals if t.name == "NAME")
     words: dict[str, str] = {}
     parts = []
-    for t in sorted(
-        parser.terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name)
-    ):
-        if isinstance(t.pattern, PatternStr) and name.fullmatch(t.pattern.value):
-            words[t.pattern.value] = t.name
+    for terminal in sorted(parser.terminals, key=_precedence):
+        pattern = terminal.pattern
+        if isinstance(pattern, PatternStr) and name.fullmatch(pattern.value):
+            words[pattern.value] = terminal.name
         else:
-            parts.append(f"(?P<{t.name}>{t.pattern.to_regexp()})")
-        if t.name in ("RED", "SENSE"):
-            words.update({word: t.name for word in re.findall(r"\w+", t.pattern.value.split(")")[0])})
-    # What follows is no word of the language.
+            parts.append(f"(?P<{terminal.name}>{pattern.to_regexp()})")
+        if terminal.name in ("RED", "SENSE"):
+            alternatives = re.findall(r"\w+", pattern.value.split(")")[0])
+            words.update(dict.fromkeys(alternatives, terminal.name))
+    # Text that is no word of the language.
     parts.insert(0, rf"(?P<{JUNK_NAME}>(?![A-Za-z0-9_]+(?!\w))[^\W\d]\w*)")
     parts += [rf'(?P<{JUNK_STRING}>"[^"\r\n]*)', rf"(?P<{JUNK}>.)"]
     reductions = frozenset(word for word, kind in words.items() if kind == "RED")
@@ -104,20 +113,26 @@ def grammar() -> Grammar:
     )
 
 
-def tokens(text: str) -> list[Token]:
-    """Every word of a text and the text between them, in order; a word that looks like a name has its
-    own type.
+def _precedence(terminal: TerminalDef) -> tuple[int, int, int, str]:
+    """The key by which the scanner tries words first."""
+    pattern = terminal.pattern
+    return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name
 
-    Neighbouring characters that mean nothing are one token of type ``JUNK``; a name with letters
-    beyond ASCII is a ``JUNK_NAME``, a string without an end a ``JUNK_STRING``.
+
+def tokens(text: str) -> list[Token]:
+    """Every word of a text and the text between them, in order.
+
+    A word of the language that looks like a name has its own type. Neighbouring characters that mean
+    nothing are one token of type ``JUNK``, a name with letters beyond ASCII is a ``JUNK_NAME``, a string
+    without an end a ``JUNK_STRING``.
     """
-    g = grammar()
+    types, pattern = grammar().words, grammar().pattern
     words: list[Token] = []
     line = 1
-    for match in g.pattern.finditer(text):
+    for match in pattern.finditer(text):
         kind, value = str(match.lastgroup), match.group()
         if kind == "NAME":
-            kind = g.words.get(value, kind)
+            kind = types.get(value, kind)
         elif kind == JUNK and words and words[-1].type == JUNK:
             value = words.pop().value + value
         words.append(Token(kind, value, match.end() - len(value), line, end_pos=match.end()))
@@ -126,14 +141,16 @@ def tokens(text: str) -> list[Token]:
 
 
 def is_name(token: Token) -> bool:
-    """Whether a word reads as a name: a ``NAME``, or one that the language uses itself."""
+    """Whether a word reads as a name: a ``NAME``, or a word of the language that looks like one."""
     return token.type == "NAME" or str(token) in grammar().words
 
 
 def subscript(word: str) -> str | None:
-    """The ``i`` of ``mean_i``, of a word that begins like that."""
+    """The ``i`` of ``mean_i``, or None if a word is not of this form."""
     kind, bar, index = word.partition("_")
-    return index if bar and kind in grammar().reductions else None
+    if bar and kind in grammar().reductions:
+        return index
+    return None
 
 
 def span(first: Token, last: Token | None = None) -> Span:

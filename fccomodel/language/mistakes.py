@@ -1,4 +1,4 @@
-"""What to say about words that make no statement: each kind of slip has its own diagnostic."""
+"""Errors about words that make no statement; each kind of mistake has its own."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from fccomodel.language.statements.model import ModelDecl
 from fccomodel.language.statements.options import Options
 from fccomodel.library import reductions
 
-#: Names of reductions elsewhere, and how these are written here.
+#: How reductions of other languages are written here, by their names there; ``{0}`` is the index.
 _REDUCTIONS = {
     **dict.fromkeys(("logsumexp", "lse"), "log(sum{0} exp(u))"),
     **dict.fromkeys(("softmax", "smax"), "logmeanexp{0} u"),
     **dict.fromkeys(("average", "avg"), "mean{0} u"),
     **dict.fromkeys(("expectation", "expect", "ex"), "E{0} u"),
     **dict.fromkeys(("std", "sd", "stdev"), "sqrt(variance{0} u)"),
-    **dict.fromkeys(("var",), "variance{0} u"),
-    **dict.fromkeys(("norm1",), "sum{0} abs(u)"),
+    "var": "variance{0} u",
+    "norm1": "sum{0} abs(u)",
     **dict.fromkeys(("norm2", "norm"), "sqrt(sum{0} u^2)"),
     **dict.fromkeys(("count", "cardinality"), "sum{0} 1"),
     **dict.fromkeys(("pr", "p", "probability", "chance"), "prob{0} (u <= v)"),
@@ -34,13 +34,13 @@ _REDUCTIONS = {
 
 # --------------------------------------------------------------------------------- whole statements
 def not_closed(piece: Piece) -> Diagnostic:
-    """A good statement without its ``;``."""
+    """The error of a statement that only lacks its ``;``."""
     last = piece.words[-1]
     return errors.statements.no_semicolon(last, lexer.span(last), last=True)
 
 
 def unknown_statement(words: Sequence[Token], constrained: bool) -> Diagnostic:
-    """A statement that begins with no statement word, where none but a declaration can stand."""
+    """The error of a statement that begins with no word of one; ``constrained``: among constraints."""
     first, at = str(words[0]), lexer.span(words[0])
     if "".join(words[:2]) in ("//", "/*"):
         return errors.syntax.operator_elsewhere("".join(words[:2]), Span(start=at.start, end=at.end + 1))
@@ -53,7 +53,7 @@ def unknown_statement(words: Sequence[Token], constrained: bool) -> Diagnostic:
 
 
 def order(parsed: Sequence[syntax.Statement]) -> list[Diagnostic]:
-    """``model`` comes first, ``options`` last, and neither twice."""
+    """The errors of a ``model`` that is not the first statement, and of ``options`` that are not the last."""
     diagnostics: list[Diagnostic] = []
     for k, statement in enumerate(parsed):
         if isinstance(statement, ModelDecl) and k > 0:
@@ -64,8 +64,7 @@ def order(parsed: Sequence[syntax.Statement]) -> list[Diagnostic]:
 
 
 def subscripts(parsed: Sequence[syntax.Statement], indices: frozenset[str]) -> list[Diagnostic]:
-    """Names given to something that would afterwards read as a reduction: ``let mean_i = 1;`` beside
-    ``index i in P;``."""
+    """The errors of declared names that read as reductions: ``let mean_i = 1;`` after ``index i in P;``."""
     diagnostics: list[Diagnostic] = []
     for statement in parsed:
         names = (
@@ -83,7 +82,7 @@ def subscripts(parsed: Sequence[syntax.Statement], indices: frozenset[str]) -> l
 # ------------------------------------------------------------------------------- inside a statement
 @dataclass(frozen=True, kw_only=True)
 class Slip:
-    """Word ``k`` of a statement stands where only words of the ``expected`` types can."""
+    """Word ``k`` of a statement, in the place of words of the ``expected`` types."""
 
     words: Sequence[Token]
     k: int
@@ -91,27 +90,27 @@ class Slip:
 
     @property
     def word(self) -> Token:
+        """The word."""
         return self.words[self.k]
 
     @property
     def at(self) -> Span:
+        """The place of the word."""
         return lexer.span(self.word)
 
     @property
     def before(self) -> Token | None:
-        if self.k:
-            return self.words[self.k - 1]
-        return None
+        """The word before it, or None for the first."""
+        return self.words[self.k - 1] if self.k > 0 else None
 
     @property
     def after(self) -> Token | None:
-        if self.k + 1 < len(self.words):
-            return self.words[self.k + 1]
-        return None
+        """The word after it, or None for the last."""
+        return self.words[self.k + 1] if self.k + 1 < len(self.words) else None
 
 
 def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagnostic:
-    """What is wrong at word ``k``, or at the statement's end if there are only ``k`` words."""
+    """The error at word ``k``, or at the statement's end if there are only ``k`` words."""
     kinds = frozenset(expected)
     form = statements.form(str(words[0]))
     if k == len(words):
@@ -126,15 +125,14 @@ def unexpected(words: Sequence[Token], k: int, expected: Iterable[str]) -> Diagn
 
 @dataclass(frozen=True)
 class Mistake:
-    """A slip of the pen, and what was meant.
+    """A common mistake.
 
-    words    types of the words up to the one in the wrong place: alternatives with ``|``; ``any``
-             word; ``name``, a word that
-             reads as one; ``[]``, a pair of brackets with what is in it; ``...``, what follows the
-             innermost open bracket
-    explain  the diagnostic, from the slip and the words that the pattern names; None where it is
-             another slip after all
-    example  a statement with it
+    words    the types of the words up to the wrong one, with ``|`` between alternatives. ``any`` is any
+             word, ``name`` a word that reads as a name, ``[]`` a pair of brackets with its content,
+             ``...`` all that follows the innermost open bracket
+    explain  from the place and the words that the pattern names to the error, or to None if it is not
+             this mistake after all
+    example  a statement with the mistake
     """
 
     words: str
@@ -142,6 +140,7 @@ class Mistake:
     example: str
 
     def explained(self, s: Slip) -> Diagnostic | None:
+        """The error, or None if it is not this mistake."""
         named = _match(self.words.split(), s.words, s.k)
         if named is None:
             return None
@@ -149,7 +148,7 @@ class Mistake:
 
 
 def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token] | None:
-    """The words that a pattern names where it ends at word k; None where it does not."""
+    """The words that a pattern names if it ends at word ``k``, else None."""
     named: list[Token] = []
     for item in reversed(pattern):
         if item in ("...", "[]"):
@@ -166,13 +165,15 @@ def _match(pattern: Sequence[str], words: Sequence[Token], k: int) -> list[Token
 
 
 def _is(word: Token, kinds: str) -> bool:
-    return any(
-        kind in ("any", word.type) or (kind == "name" and lexer.is_name(word)) for kind in kinds.split("|")
-    )
+    """Whether a word is of one of some types."""
+    alternatives = kinds.split("|")
+    if "any" in alternatives or word.type in alternatives:
+        return True
+    return "name" in alternatives and lexer.is_name(word)
 
 
 def _opening(words: Sequence[Token], k: int) -> int | None:
-    """The place of the bracket that is open at word k (that closes there, if one does)."""
+    """The index of the bracket that is open before word ``k``, or None without one."""
     depth = 1
     for j in range(k - 1, 0, -1):
         depth += (words[j].type in ("RPAR", "RSQB")) - (words[j].type in ("LPAR", "LSQB"))
@@ -182,7 +183,7 @@ def _opening(words: Sequence[Token], k: int) -> int | None:
 
 
 def _operator(s: Slip, *_: Token) -> Diagnostic | None:
-    """An operator of another language: the scanner took its two characters apart."""
+    """An operator of another language, whose two characters are two words here."""
     for first, second in ((s.before, s.word), (s.word, s.after)):
         if first is None or second is None or first.end_pos != second.start_pos:
             continue
@@ -192,20 +193,22 @@ def _operator(s: Slip, *_: Token) -> Diagnostic | None:
 
 
 def _semicolon(s: Slip, before: Token, word: Token) -> Diagnostic | None:
-    ends = "$END" in s.expected and (word.type in statements.by_token() or _labels(s) or _misspelt_start(s))
-    if not (ends or word.type == "RBRACE" and "SEMICOLON" in s.expected):
-        return None
-    return errors.statements.no_semicolon(before, lexer.span(before))
+    """A missing ``;``."""
+    begins = word.type in statements.by_token() or _labels(s) or _misspelt_start(s)
+    if "$END" in s.expected and begins or "SEMICOLON" in s.expected and word.type == "RBRACE":
+        return errors.statements.no_semicolon(before, lexer.span(before))
+    return None
 
 
 def _equals(s: Slip, word: Token) -> Diagnostic | None:
-    compares = "CMP" in s.expected and s.words[0].type not in ("VAR", "PARAM")
-    if compares:
+    """``=`` for ``==``."""
+    if "CMP" in s.expected and s.words[0].type not in ("VAR", "PARAM"):
         return errors.syntax.compared_by_equals(s.at)
     return None
 
 
 def _compares(s: Slip, word: Token) -> Diagnostic | None:
+    """``==`` for ``=``."""
     if word == "==" and "EQUAL" in s.expected:
         return errors.syntax.named_by_comparison(s.at)
     return None
@@ -213,29 +216,25 @@ def _compares(s: Slip, word: Token) -> Diagnostic | None:
 
 def _reserved(s: Slip, word: Token) -> Diagnostic | None:
     """A word of the language as a label, an index or a value."""
-    after = s.after
-    label = (
-        s.k == 0
-        and word.type in statements.by_token()
-        and after is not None
-        and after.type in ("COLON", "LSQB")
-    )
-    index = (
-        after is not None and after.type in ("IN", "TILDE") and word.type != "NAME" and lexer.is_name(word)
-    )
-    value = (word.type in statements.by_token() or word.type == "TABLE") and "NUMBER" in s.expected
+    after = s.after.type if s.after is not None else ""
+    starts = word.type in statements.by_token()
+    label = s.k == 0 and starts and after in ("COLON", "LSQB")
+    index = after in ("IN", "TILDE") and word.type != "NAME" and lexer.is_name(word)
+    value = (starts or word.type == "TABLE") and "NUMBER" in s.expected
     if label or index or value:
         return errors.syntax.reserved(word, s.at, reduction=word.type == "RED")
     return None
 
 
 def _reduction_as_name(s: Slip, reduction: Token, word: Token) -> Diagnostic | None:
+    """The name of a reduction as that of a quantity."""
     if word.type in ("LPAR", "LBRACE", "IN", "TILDE"):
         return None
     return errors.syntax.reserved(reduction, lexer.span(reduction), reduction=True)
 
 
 def _subscript(s: Slip, before: Token, word: Token) -> Diagnostic | None:
+    """A reduction with a subscript that is not declared."""
     index = lexer.subscript(before)
     kind = reductions.get(before.partition("_")[0])
     binding = "~" if kind is not None and kind.drawn else "in"
@@ -245,10 +244,12 @@ def _subscript(s: Slip, before: Token, word: Token) -> Diagnostic | None:
 
 
 def _wrong_brackets(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
+    """The index of a reduction in other brackets, or in none."""
     return errors.syntax.index_in_wrong_brackets(reduction, s.at)
 
 
 def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Token) -> Diagnostic:
+    """An index after a name that is no reduction."""
     kinds = sorted(lexer.grammar().reductions)
     written = _REDUCTIONS.get(str(name).lower(), "").format(f"[{index} {word} ...]")
     close = nearest(str(name), kinds)
@@ -262,56 +263,66 @@ def _no_reduction(s: Slip, name: Token, bracket: Token, index: Token, word: Toke
 
 
 def _two_bodies(s: Slip, reduction: Token, *_: Token) -> Diagnostic:
+    """A reduction with an argument and a body in the same brackets."""
     form = reductions.all()[reduction].head
     return errors.syntax.two_bodies(reduction, form, s.at)
 
 
 def _range_type(s: Slip, column: Token, colon: Token, number: Token) -> Diagnostic | None:
+    """A number as the type of a column."""
     if s.words[0] == "data":
         return errors.syntax.number_as_type(number, column, s.at)
     return None
 
 
 def _interval(s: Slip, *_: Token) -> Diagnostic | None:
+    """An interval as the domain of a variable."""
     if s.words[0].type not in ("VAR", "PARAM"):
         return None
-    low, comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
-    return errors.syntax.interval(s.words[1], (low, high) if comma and low and high else ("0", "1"), s.at)
+    low, _comma, high = "".join(takewhile(lambda word: word != "]", s.words[s.k + 1 :])).partition(",")
+    ends = (low, high) if low and high else ("0", "1")
+    return errors.syntax.interval(s.words[1], ends, s.at)
 
 
 def _function_by_let(s: Slip, let: Token, name: Token, bracket: Token) -> Diagnostic | None:
+    """``let`` for ``def``."""
     if s.k == 2:
         return errors.syntax.function_by_let(name, s.at)
     return None
 
 
 def _body_in_brackets(s: Slip, reduction: Token, word: Token) -> Diagnostic:
+    """A second body after ``E[body]``."""
     return errors.syntax.body_in_brackets(reduction, s.at)
 
 
 def _may_multiply(s: Slip) -> bool:
+    """Whether ``*`` could stand before the word."""
     return "MUL" in s.expected and not _labels(s)
 
 
 def _number_or_name(s: Slip, number: Token, name: Token) -> Diagnostic | None:
+    """``2u``."""
     if not _may_multiply(s) or number.end_pos != name.start_pos:
         return None
     return errors.text.number_or_name(number, name, lexer.span(number, name))
 
 
 def _heading(s: Slip, before: Token, word: Token) -> Diagnostic | None:
+    """``such that`` for ``subject to``."""
     if not _may_multiply(s) or word.lower() not in ("such", "subject", "st"):
         return None
     return errors.syntax.heading_expected(word, _reason(before, s.expected), s.at)
 
 
 def _product(s: Slip, *_: Token) -> Diagnostic | None:
+    """Two values without an operator between them."""
     if _may_multiply(s):
         return errors.syntax.no_operator(s.at)
     return None
 
 
-#: The first that explains a slip is reported.
+#: The first of these that explains the word is reported.
 MISTAKES = (
     Mistake("any", _operator, "minimize u ** 2;"),
     Mistake("any any", _semicolon, "options { seed = 1 }"),
@@ -336,7 +347,7 @@ MISTAKES = (
 
 
 def _labels(s: Slip) -> bool:
-    """Whether the word reads like the label of a constraint, ``name:`` or ``name[k in K]:``."""
+    """Whether the word reads as the label of a constraint, ``name:`` or ``name[k in K]:``."""
     if s.word.type != "NAME" or s.after is None:
         return False
     indexed = s.after.type == "LSQB" and s.k + 3 < len(s.words) and s.words[s.k + 3].type in ("IN", "TILDE")
@@ -344,47 +355,46 @@ def _labels(s: Slip) -> bool:
 
 
 def _misspelt_start(s: Slip) -> bool:
-    """Whether the word begins a line like a statement would, were it spelt well: ``pram lam ...``."""
+    """Whether the word begins a line as a misspelt statement would: ``pram lam ...``."""
     if s.before is None or s.after is None or s.before.line == s.word.line or not lexer.is_name(s.after):
         return False
     return str(s.word) in statements.elsewhere() or nearest(str(s.word), statements.forms()) is not None
 
 
 # ----------------------------------------------------------------------------------- expected words
+#: How messages write the words of a type, where not by its name in lower case.
 _SPELL = {
-    **{
-        "LPAR": "`(`",
-        "RPAR": "`)`",
-        "LSQB": "`[`",
-        "RSQB": "`]`",
-        "LBRACE": "`{`",
-        "RBRACE": "`}`",
-        "COMMA": "`,`",
-    },
-    **{
-        "COLON": "`:`",
-        "EQUAL": "`=`",
-        "SEMICOLON": "`;`",
-        "$END": "`;`",
-        "TILDE": "`~`",
-        "VBAR": "`|`",
-        "_ARROW": "`->`",
-    },
-    **{
-        "_DOTS": "`..`",
-        "POW": "`^`",
-        "NAME": "a name",
-        "NUMBER": "a number",
-        "STRING": "a string in double quotes",
-    },
-    **{"CMP": "a comparison", "FIELD": "a field such as `.x`", "SENSE": "`minimize`"},
+    "LPAR": "`(`",
+    "RPAR": "`)`",
+    "LSQB": "`[`",
+    "RSQB": "`]`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "COMMA": "`,`",
+    "COLON": "`:`",
+    "EQUAL": "`=`",
+    "SEMICOLON": "`;`",
+    "$END": "`;`",
+    "TILDE": "`~`",
+    "VBAR": "`|`",
+    "_ARROW": "`->`",
+    "_DOTS": "`..`",
+    "POW": "`^`",
+    "NAME": "a name",
+    "NUMBER": "a number",
+    "STRING": "a string in double quotes",
+    "CMP": "a comparison",
+    "FIELD": "a field such as `.x`",
+    "SENSE": "`minimize`",
 }
+#: Types that are expected together where a value is.
 _VALUE = frozenset({"NAME", "NUMBER", "LPAR"})
+#: Types that are expected together where an operator is.
 _OPERATOR = frozenset({"ADD", "MUL"})
 
 
 def _reason(before: Token | None, expected: frozenset[str]) -> str:
-    """What can come after a word."""
+    """The words that can come after a word, in a sentence."""
     parts: list[str] = []
     rest = set(expected) - {"SUBRED"}
     if rest >= _VALUE:
@@ -394,10 +404,9 @@ def _reason(before: Token | None, expected: frozenset[str]) -> str:
         parts.append("an operator")
         rest -= _OPERATOR | {"POW", "CMP", "AND", "OR", "_DOTS", "FIELD", "LSQB", "LPAR"}
     parts += sorted({_SPELL.get(kind) or f"`{kind.lower()}`" for kind in rest - {"RED"}})
-    if parts:
-        listed = ", ".join(parts[:-1]) + (" or " if len(parts) > 1 else "") + parts[-1]
-    else:
-        listed = "nothing"
+    listed = parts[-1] if parts else "nothing"
+    if len(parts) > 1:
+        listed = f"{', '.join(parts[:-1])} or {listed}"
     if before is not None:
         return f"After `{short(str(before))}` comes {listed}."
     return f"Here comes {listed}."

@@ -1,8 +1,8 @@
-"""Text to abstract syntax. Every syntax error of a file is found in one pass."""
+"""Text to abstract syntax; one pass finds every syntax error of a file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,17 +19,16 @@ from fccomodel.language.tree import Refusal, build
 
 __all__ = ["declared_indices", "grammar_text", "parse"]
 
-#: A model file's length in characters, and one statement's in words: the text is mathematics, data
-#: are bound to it.
+#: Characters of a model file.
 MAX_CHARACTERS = 1_000_000
+#: Words of a statement.
 MAX_WORDS = 50_000
 #: Errors reported at once.
 MAX_ERRORS = 30
 
 
 def parse(source: Source) -> syntax.Model:
-    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors, in the order of the
-    text."""
+    """The abstract syntax of a model; raises ``FccoError`` with all syntax errors in order."""
     text = source.text
     refused = characters.unreadable(text, MAX_CHARACTERS)
     if refused is not None:
@@ -65,7 +64,7 @@ def parse(source: Source) -> syntax.Model:
 
 
 def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """In the order of the text, cut off at ``MAX_ERRORS``, with a last error that says so."""
+    """Errors in the order of the text; after ``MAX_ERRORS`` of them, one that says that there are more."""
     diagnostics = sorted(diagnostics, key=lambda d: d.span.start if d.span else -1)
     if len(diagnostics) < MAX_ERRORS:
         return diagnostics
@@ -73,8 +72,7 @@ def _sorted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def declared_indices(pieces: list[Piece]) -> frozenset[str]:
-    """Names that `index i in P, j ~ N;` declares anywhere in the file: what may stand as a subscript
-    in `mean_i`."""
+    """The names that ``index i in P, j ~ N;`` declares anywhere in the file: the subscripts of ``mean_i``."""
     return frozenset(
         str(word)
         for piece in pieces
@@ -85,17 +83,13 @@ def declared_indices(pieces: list[Piece]) -> frozenset[str]:
 
 
 def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> syntax.Statement:
-    """One statement's node; raises ``Refusal``."""
+    """The node of one statement; raises ``Refusal``."""
     words = piece.words
     if len(words) > MAX_WORDS:
         raise Refusal(errors.text.long_statement(len(words), MAX_WORDS, lexer.span(words[0])))
-    labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
-    begins = words[0].type in statements.by_token() and not labelled
-    declares = (
-        len(words) > 1
-        and words[0].type == words[1].type == "NAME"
-        and lexer.subscript(words[0]) not in indices
-    )
+    begins = _begins_with_its_word(words, constrained)
+    two_names = len(words) > 1 and words[0].type == words[1].type == "NAME"
+    declares = two_names and lexer.subscript(words[0]) not in indices
     if not begins and (declares or not constrained):
         raise Refusal(mistakes.unknown_statement(words, constrained))
     parser = lexer.grammar().parser.parse_interactive(start="statement" if begins else "constraint")
@@ -115,9 +109,17 @@ def _statement(piece: Piece, constrained: bool, indices: frozenset[str]) -> synt
     return build(tree, statements.rules())
 
 
+def _begins_with_its_word(words: Sequence[Token], constrained: bool) -> bool:
+    """Whether the first word says which statement this is, and is not the label of a constraint."""
+    labelled = constrained and len(words) > 1 and words[1].type in ("COLON", "LSQB")
+    return words[0].type in statements.by_token() and not labelled
+
+
 def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -> Token:
-    """A word as its place reads it: a name where only a name can stand, ``mean_i`` a reduction if
-    ``i`` is an index."""
+    """A word as its place reads it.
+
+    It is a name where only a name can stand; ``mean_i`` is a reduction if ``i`` is a declared index.
+    """
     kind = word.type
     if kind == "NAME":
         if "SUBRED" in choices and lexer.subscript(word) in indices:
@@ -128,9 +130,12 @@ def _as_read(word: Token, choices: Mapping[str, Any], indices: frozenset[str]) -
 
 
 def _acceptable(parser: InteractiveParser, before: list[int]) -> set[str]:
-    """Types of the words that the parser would shift in the states ``before``: its table lists more,
-    shared between states."""
-    table, end = parser.parser_state.parse_conf.parse_table.states, parser.parser_state.parse_conf.end_state
+    """The types of the words that the parser would shift in the states ``before``.
+
+    Its table lists more, since states share entries.
+    """
+    conf = parser.parser_state.parse_conf
+    table, end = conf.parse_table.states, conf.end_state
     shiftable: set[str] = set()
     for kind in filter(str.isupper, table[before[-1]]):
         states = list(before)

@@ -1,25 +1,63 @@
-"""Abstract syntax to text: as few brackets as the grammar allows, and where in the text each piece of
-syntax stands."""
+"""Formulas as text with as few brackets as the grammar allows, and where each piece of syntax stands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
 
 from fccomodel.core.source import Span
 from fccomodel.language import lexer, syntax
 
-#: Binding strength of the kinds of expressions; a ``REDUCED`` one ends in a reduction's body, so
-#: that nothing can follow it.
-OR, AND, NOT, COMPARED, RANGED, SUM, REDUCED, PRODUCT, SIGNED, POWER, POSTFIX, ATOM = range(12)
-_BINARY = {"or": (OR, AND, OR), "and": (AND, NOT, AND), "+": (SUM, REDUCED, SUM), "-": (SUM, REDUCED, SUM)}
+
+class Strength(IntEnum):
+    """How tightly the text of an expression holds together.
+
+    A ``REDUCED`` expression ends in the body of a reduction, so that nothing can follow it.
+    """
+
+    OR = 0
+    AND = 1
+    NOT = 2
+    COMPARED = 3
+    RANGED = 4
+    SUM = 5
+    REDUCED = 6
+    PRODUCT = 7
+    SIGNED = 8
+    POWER = 9
+    POSTFIX = 10
+    ATOM = 11
+
+
+class Demands(NamedTuple):
+    """The strengths that an operation demands of its operands, and its own strength."""
+
+    left: Strength
+    right: Strength
+    own: Strength
+
+
+_DEMANDS = {
+    "or": Demands(Strength.OR, Strength.AND, Strength.OR),
+    "and": Demands(Strength.AND, Strength.NOT, Strength.AND),
+    "+": Demands(Strength.SUM, Strength.REDUCED, Strength.SUM),
+    "-": Demands(Strength.SUM, Strength.REDUCED, Strength.SUM),
+    "^": Demands(Strength.POSTFIX, Strength.SIGNED, Strength.POWER),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """The text from ``start`` to ``end`` writes a piece of syntax whose own place is ``span``;
-    ``leaf``: a name by itself."""
+    """Where a piece of syntax stands in a text.
+
+    start  the first character in the text
+    end    the end in the text
+    span   the place of the syntax where it was said
+    leaf   whether it is a name by itself
+    """
 
     start: int
     end: int
@@ -29,7 +67,7 @@ class Mark:
 
 @dataclass(kw_only=True)
 class Writer:
-    """A text that grows, and the marks of what was written."""
+    """A text that grows, and the marks of what was written; a call adds to the text."""
 
     pieces: list[str] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
@@ -41,18 +79,20 @@ class Writer:
 
     @property
     def text(self) -> str:
+        """The text so far."""
         return "".join(self.pieces)
 
     @contextmanager
     def marked(self, span: Span, *, leaf: bool = False) -> Iterator[None]:
+        """A mark of what is written inside."""
         start = self.length
         yield
         self.marks.append(Mark(start=start, end=self.length, span=span, leaf=leaf))
 
     # ---------------------------------------------------------------------------------- expressions
-    def expression(self, node: syntax.Expr, level: int = OR) -> None:
-        """An expression, in brackets where its place binds more tightly than it does."""
-        bracketed = strength(node) < level
+    def expression(self, node: syntax.Expr, demand: Strength = Strength.OR) -> None:
+        """Write an expression, in brackets if its place demands more strength than it has."""
+        bracketed = strength(node) < demand
         self("(" * bracketed)
         with self.marked(node.span, leaf=isinstance(node, syntax.Name)):
             self._bare(node)
@@ -66,25 +106,13 @@ class Writer:
                 self(f'"{node.value}"')
             case syntax.Name():
                 self(node.id)
-            case syntax.Unary():
-                self(node.op, " " * (node.op == "not"))
-                self.expression(
-                    node.arg, NOT if node.op == "not" else REDUCED if _reduces(node.arg) else SIGNED
-                )
-            case syntax.Binary():
-                self._binary(node)
-            case syntax.Compare():
-                self.expression(node.operands[0], RANGED)
-                for op, operand in zip(node.ops, node.operands[1:], strict=True):
-                    self(f" {op} ")
-                    self.expression(operand, RANGED)
-            case syntax.Range():
-                self._range(node)
+            case syntax.Unary() | syntax.Binary() | syntax.Compare() | syntax.Range():
+                self._operation(node)
             case syntax.Field():
-                self.expression(node.obj, POSTFIX)
+                self.expression(node.obj, Strength.POSTFIX)
                 self(".", node.name)
             case syntax.Index():
-                self.expression(node.obj, ATOM)
+                self.expression(node.obj, Strength.ATOM)
                 self.items("[", node.items, "]")
             case syntax.Call():
                 self(node.func)
@@ -100,35 +128,54 @@ class Writer:
             case _:
                 raise TypeError(node)
 
+    def _operation(self, node: syntax.Unary | syntax.Binary | syntax.Compare | syntax.Range) -> None:
+        match node:
+            case syntax.Unary(op="not"):
+                self("not ")
+                self.expression(node.arg, Strength.NOT)
+            case syntax.Unary():
+                self(node.op)
+                self.expression(node.arg, Strength.REDUCED if _reduces(node.arg) else Strength.SIGNED)
+            case syntax.Binary():
+                self._binary(node)
+            case syntax.Compare():
+                self.expression(node.operands[0], Strength.RANGED)
+                for op, operand in zip(node.ops, node.operands[1:], strict=True):
+                    self(f" {op} ")
+                    self.expression(operand, Strength.RANGED)
+            case syntax.Range():
+                self._range(node)
+
     def _binary(self, node: syntax.Binary) -> None:
-        """An operation; a chain's left operands without recursion."""
+        """Write an operation; a chain is followed to the left without recursion."""
         chain = [node]
-        while (
-            isinstance(chain[-1].left, syntax.Binary) and strength(chain[-1].left) >= _strengths(chain[-1])[0]
-        ):
+        while isinstance(chain[-1].left, syntax.Binary):
+            if strength(chain[-1].left) < _demands(chain[-1]).left:
+                break
             chain.append(chain[-1].left)
         start = self.length
-        self.expression(chain[-1].left, _strengths(chain[-1])[0])
+        self.expression(chain[-1].left, _demands(chain[-1]).left)
         for link in reversed(chain):
             self(link.op if link.op == "^" else f" {link.op} ")
-            self.expression(link.right, _strengths(link)[1])
+            self.expression(link.right, _demands(link).right)
             if link is not node:
                 self.marks.append(Mark(start=start, end=self.length, span=link.span))
 
     def _range(self, node: syntax.Range) -> None:
-        self.expression(node.low, SUM)
+        self.expression(node.low, Strength.SUM)
         self(" .. ")
-        self.expression(node.high, SUM)
+        self.expression(node.high, Strength.SUM)
         if node.step is not None:
             self(" by ")
-            self.expression(node.step, SUM)
+            self.expression(node.step, Strength.SUM)
 
     def _arguments(self, node: syntax.Call) -> None:
         """``(a, b; c, name = d)``."""
         self("(")
         parts: tuple[syntax.Expr | syntax.Keyword, ...] = (*node.args, *node.keywords)
         for k, part in enumerate(parts):
-            self("" if k == 0 else "; " if k == node.semicolon else ", ")
+            if k > 0:
+                self("; " if k == node.semicolon else ", ")
             if isinstance(part, syntax.Keyword):
                 self.keyword(part)
             else:
@@ -149,26 +196,28 @@ class Writer:
                 self(")")
             self.indexing(node.indexing)
         self(" ")
-        self.expression(node.body, REDUCED)
+        self.expression(node.body, Strength.REDUCED)
 
     def keyword(self, node: syntax.Keyword) -> None:
+        """Write ``name = value``."""
         with self.marked(node.span):
             self(node.name, " = ")
             self.expression(node.value)
 
     def listed(self, parts: Iterable, write: Callable) -> None:
-        """Parts with commas between them."""
+        """Write parts with commas between them."""
         for k, part in enumerate(parts):
             self(", " * (k > 0))
             write(part)
 
     def items(self, opened: str, items: Sequence[syntax.Expr], closed: str) -> None:
+        """Write expressions between brackets, with commas between them."""
         self(opened)
         self.listed(items, self.expression)
         self(closed)
 
     def indexing(self, node: syntax.Indexing | None) -> None:
-        """``[i in I, z ~ D | condition]``, or nothing."""
+        """Write ``[i in I, z ~ D | condition]``, or nothing."""
         if node is not None:
             self("[")
             self._heads(node)
@@ -182,33 +231,34 @@ class Writer:
                 self.expression(node.condition)
 
     def binder(self, node: syntax.Binder) -> None:
+        """Write ``name in domain`` or ``name ~ domain``."""
         with self.marked(node.span):
             self(f"{node.name} {node.kind} ")
-            self.expression(node.domain, RANGED)
+            self.expression(node.domain, Strength.RANGED)
 
     # --------------------------------------------------------------------- what statements share
     def after(self, sign: str, node: syntax.Expr | None) -> None:
-        """A sign and an expression, or nothing."""
+        """Write a sign and an expression, or nothing."""
         if node is not None:
             self(sign)
             self.expression(node)
 
     def shape(self, shape: Sequence[syntax.Expr]) -> None:
-        """``[d, K]``, or nothing."""
+        """Write ``[d, K]``, or nothing."""
         if shape:
             self.items("[", shape, "]")
 
     def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> None:
-        """``[d] >= 0, in simplex(d)``: a shape and bounds."""
+        """Write a shape and bounds: ``[d] >= 0, in simplex(d)``."""
         self.shape(shape)
         for k, bound in enumerate(bounds):
             self("," * (k > 0), " ")
             with self.marked(bound.span):
                 self(bound.op, " ")
-                self.expression(bound.value, RANGED)
+                self.expression(bound.value, Strength.RANGED)
 
     def type(self, node: syntax.TypeExpr) -> None:
-        """``real[d]``, ``{0, 1}``, ``G``."""
+        """Write ``real[d]``, ``{0, 1}`` or ``G``."""
         with self.marked(node.span):
             if node.values is not None:
                 self.expression(node.values)
@@ -223,35 +273,33 @@ def expression(node: syntax.Expr) -> str:
     return writer.text
 
 
-def strength(node: syntax.Expr) -> int:
+def strength(node: syntax.Expr) -> Strength:
     """How tightly an expression's text holds together."""
     match node:
         case syntax.Unary(op="not"):
-            return NOT
+            return Strength.NOT
         case syntax.Unary():
-            return REDUCED if _reduces(node) else SIGNED
+            return Strength.REDUCED if _reduces(node) else Strength.SIGNED
         case syntax.Binary():
-            return _strengths(node)[2]
+            return _demands(node).own
         case syntax.Compare():
-            return COMPARED
+            return Strength.COMPARED
         case syntax.Range():
-            return RANGED
+            return Strength.RANGED
         case syntax.Reduce():
-            return REDUCED if _reduces(node) else ATOM
+            return Strength.REDUCED if _reduces(node) else Strength.ATOM
         case syntax.Call():
-            return POSTFIX if _reads_as_reduction(node) else ATOM
-    return ATOM
+            return Strength.POSTFIX if _reads_as_reduction(node) else Strength.ATOM
+    return Strength.ATOM
 
 
-def _strengths(node: syntax.Binary) -> tuple[int, int, int]:
-    """What an operation asks of its operands, and its own strength."""
-    if node.op in _BINARY:
-        return _BINARY[node.op]
-    if node.op == "^":
-        return POSTFIX, SIGNED, POWER
+def _demands(node: syntax.Binary) -> Demands:
+    """The strengths that an operation demands of its operands, and its own strength."""
+    if node.op in _DEMANDS:
+        return _DEMANDS[node.op]
     if _reduces(node.right):
-        return (PRODUCT, REDUCED, REDUCED)
-    return (PRODUCT, SIGNED, PRODUCT)
+        return Demands(Strength.PRODUCT, Strength.REDUCED, Strength.REDUCED)
+    return Demands(Strength.PRODUCT, Strength.SIGNED, Strength.PRODUCT)
 
 
 def _reduces(node: syntax.Expr) -> bool:

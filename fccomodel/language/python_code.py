@@ -5,25 +5,53 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from enum import IntEnum
+from typing import NamedTuple
 
 from fccomodel.language import rewriting, syntax, vocabulary
 from fccomodel.library import reductions
 
-#: How tightly Python's operators bind.
-COMPARED, OR, AND, SUM, PRODUCT, UNARY, POWER, ATOM = range(8)
-_BINARY = {
-    "or": ("|", OR, AND, OR),
-    "and": ("&", AND, SUM, AND),
-    "+": ("+", SUM, PRODUCT, SUM),
-    "-": ("-", SUM, PRODUCT, SUM),
-    "*": ("*", PRODUCT, UNARY, PRODUCT),
-    "/": ("/", PRODUCT, UNARY, PRODUCT),
-    "@": ("@", PRODUCT, UNARY, PRODUCT),
-    "^": ("**", ATOM, UNARY, POWER),
+
+class Binding(IntEnum):
+    """How tightly Python's operators bind."""
+
+    COMPARED = 0
+    OR = 1
+    AND = 2
+    SUM = 3
+    PRODUCT = 4
+    UNARY = 5
+    POWER = 6
+    ATOM = 7
+
+
+class Operator(NamedTuple):
+    """An operator in Python: its sign, how tightly its operands must bind, and how tightly it binds."""
+
+    sign: str
+    left: Binding
+    right: Binding
+    own: Binding
+
+
+_OPERATORS = {
+    "or": Operator("|", Binding.OR, Binding.AND, Binding.OR),
+    "and": Operator("&", Binding.AND, Binding.SUM, Binding.AND),
+    "+": Operator("+", Binding.SUM, Binding.PRODUCT, Binding.SUM),
+    "-": Operator("-", Binding.SUM, Binding.PRODUCT, Binding.SUM),
+    "*": Operator("*", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
+    "/": Operator("/", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
+    "@": Operator("@", Binding.PRODUCT, Binding.UNARY, Binding.PRODUCT),
+    "^": Operator("**", Binding.ATOM, Binding.UNARY, Binding.POWER),
 }
+#: The arguments of ``var`` and ``param`` that give bounds, by the language's signs.
 _BOUNDS = {">=": "ge", ">": "gt", "<=": "le", "<": "lt", "in": "domain"}
-#: Words that Python uses itself; the package's have its name before them.
+#: Words of the language that Python uses itself; the code writes the package's name before them.
 _SHADOWED = frozenset({"sum", "max", "min", "abs"})
+#: The types of the language under their names in the package.
+_TYPES = {"real": "real", "int": "integer"}
+#: Digits of a whole number that a float holds exactly.
+EXACT_DIGITS = 15
 
 
 class PythonWriter:
@@ -37,8 +65,6 @@ class PythonWriter:
     model     the name of the model in the code
     package   the name of the package in the code
     """
-
-    COMPARED = COMPARED
 
     def __init__(self, sorts: Mapping[str, str], taken: Collection[str], own: Collection[str]):
         self.sorts, self.taken, self.own = sorts, taken, own
@@ -56,10 +82,11 @@ class PythonWriter:
 
     # ---------------------------------------------------------------------------------------- names
     def fc(self, name: str) -> str:
+        """A name of the package: ``fc.var``."""
         return f"{self.package}.{name}"
 
     def word(self, name: str) -> str:
-        """A word of the language: imported by its name, unless that is another's."""
+        """A word of the language, imported by its name unless that means something else."""
         if name in _SHADOWED or name in self.taken:
             return self.fc(name)
         self.imported.add(name)
@@ -67,8 +94,7 @@ class PythonWriter:
 
     def own_name(self, name: str) -> str:
         """A name of the model: ``m.w``."""
-        plain = name not in self.own and not name.startswith("_") and not keyword.iskeyword(name)
-        if plain:
+        if name not in self.own and not name.startswith("_") and not keyword.iskeyword(name):
             return f"{self.model}.{name}"
         return f"{self.model}[{name!r}]"
 
@@ -76,12 +102,11 @@ class PythonWriter:
         """A name in a formula."""
         if name in self.local:
             return name
-        if name not in self.sorts and name in vocabulary.names():
-            return self.word(name)
         if name in self.sorts:
-            split = None
-        else:
-            split = self.subscripts(name)
+            return self.own_name(name)
+        if name in vocabulary.names():
+            return self.word(name)
+        split = self.subscripts(name)
         if split is None:
             return self.own_name(name)
         base, indices = split
@@ -91,7 +116,7 @@ class PythonWriter:
         return f"{self.fc('subscript')}({self.own_name(base)}, {parts})"
 
     def subscripts(self, name: str) -> tuple[str, list[str]] | None:
-        """``h_k`` as ``h`` and ``k``, where these are names."""
+        """``h_k`` as ``h`` and ``k`` if these are names here, else None."""
         parts = name.split("_")
         for cut in range(len(parts) - 1, 0, -1):
             base, rest = "_".join(parts[:cut]), parts[cut:]
@@ -100,117 +125,121 @@ class PythonWriter:
         return None
 
     # ------------------------------------------------------------------------------------- formulas
-    def formula(self, node: syntax.Expr, level: int = COMPARED) -> str:
-        """A formula, in brackets where its place binds more tightly; its value may be a plain number
-        of Python."""
+    def formula(self, node: syntax.Expr, level: Binding = Binding.COMPARED) -> str:
+        """A formula, in brackets if its place binds more tightly.
+
+        In Python its value may be a plain number.
+        """
         text, own = self._formula(node)
         if own < level:
             return f"({text})"
         return text
 
-    def symbolic(self, node: syntax.Expr, level: int = ATOM) -> str:
-        """A formula that Python's operators cannot compute away."""
+    def symbolic(self, node: syntax.Expr, level: Binding = Binding.ATOM) -> str:
+        """A formula whose value in Python is no plain number or text."""
         if _plain(node):
             return f"{self.fc('literal')}({self.formula(node)})"
         return self.formula(node, level)
 
-    def _formula(self, node: syntax.Expr) -> tuple[str, int]:
+    def _formula(self, node: syntax.Expr) -> tuple[str, Binding]:
+        """A formula without brackets around it, and how tightly it binds."""
+        match node:
+            case syntax.Unary():
+                return self._unary(node), Binding.UNARY
+            case syntax.Binary():
+                return self._binary(node), _OPERATORS[node.op].own
+            case syntax.Compare() if len(node.ops) == 1:
+                left, right = (
+                    self.symbolic(node.operands[0], Binding.OR),
+                    self.formula(node.operands[1], Binding.OR),
+                )
+                return f"{left} {node.ops[0]} {right}", Binding.COMPARED
+        return self._atom(node), Binding.ATOM
+
+    def _atom(self, node: syntax.Expr) -> str:
+        """A formula that needs no brackets anywhere."""
         match node:
             case syntax.Number():
-                return _number(node), ATOM
+                return _number(node)
             case syntax.String():
-                return repr(node.value), ATOM
+                return repr(node.value)
             case syntax.Name():
-                return self.name(node.id), ATOM
-            case syntax.Unary(op="not"):
-                return f"~{self.symbolic(node.arg, UNARY)}", UNARY
-            case syntax.Unary():
-                plain = node.op == "-" and isinstance(node.arg, syntax.Number)
-                return node.op + (self.formula(node.arg) if plain else self.symbolic(node.arg, UNARY)), UNARY
-            case syntax.Binary():
-                return self._binary(node)
+                return self.name(node.id)
             case syntax.Compare():
-                return self._compare(node)
+                return self._chain(node)
             case syntax.Range():
-                ends = [self.formula(node.low), self.formula(node.high)]
-                if node.step is None:
-                    ends += []
-                else:
-                    ends += [f"by={self.formula(node.step)}"]
-                return f"{self.fc('grid')}({', '.join(ends)})", ATOM
+                return self._range(node)
             case syntax.Field():
-                named = node.name.startswith("_") or keyword.iskeyword(node.name)
-                obj = self.symbolic(node.obj)
-                return (f"{self.fc('column')}({obj}, {node.name!r})" if named else f"{obj}.{node.name}"), ATOM
+                return self._field(node)
             case syntax.Index():
-                return f"{self.symbolic(node.obj)}[{self.listed(node.items)}]", ATOM
+                return f"{self.symbolic(node.obj)}[{self.listed(node.items)}]"
             case syntax.Call():
-                return self._call(node), ATOM
+                return self._call(node)
             case syntax.SetLiteral():
-                return f"{self.fc('values')}({self.listed(node.items)})", ATOM
+                return f"{self.fc('values')}({self.listed(node.items)})"
             case syntax.SetComprehension():
-                return self.comprehension(node, "subset"), ATOM
+                return self.comprehension(node, "subset")
             case syntax.Reduce():
-                return self._reduce(node), ATOM
+                return self._reduce(node)
         raise TypeError(node)
+
+    def _unary(self, node: syntax.Unary) -> str:
+        if node.op == "not":
+            return f"~{self.symbolic(node.arg, Binding.UNARY)}"
+        if node.op == "-" and isinstance(node.arg, syntax.Number):
+            return f"-{self.formula(node.arg)}"
+        return f"{node.op}{self.symbolic(node.arg, Binding.UNARY)}"
+
+    def _range(self, node: syntax.Range) -> str:
+        arguments = [self.formula(node.low), self.formula(node.high)]
+        if node.step is not None:
+            arguments.append(f"by={self.formula(node.step)}")
+        return f"{self.fc('grid')}({', '.join(arguments)})"
+
+    def _field(self, node: syntax.Field) -> str:
+        row = self.symbolic(node.obj)
+        if node.name.startswith("_") or keyword.iskeyword(node.name):
+            return f"{self.fc('column')}({row}, {node.name!r})"
+        return f"{row}.{node.name}"
 
     def listed(self, items: Iterable[syntax.Expr]) -> str:
         """Formulas with commas between them."""
         return ", ".join(self.formula(item) for item in items)
 
-    def _binary(self, node: syntax.Binary) -> tuple[str, int]:
+    def _binary(self, node: syntax.Binary) -> str:
+        """An operation; a chain is followed to the left without recursion."""
         chain = [node]
-        while (
-            isinstance(chain[-1].left, syntax.Binary)
-            and _BINARY[chain[-1].left.op][3] >= _BINARY[chain[-1].op][1]
-        ):
+        while isinstance(chain[-1].left, syntax.Binary):
+            if _OPERATORS[chain[-1].left.op].own < _OPERATORS[chain[-1].op].left:
+                break
             chain.append(chain[-1].left)
         first, innermost = chain[-1].left, chain[-1]
-        zero = innermost.op == "+" and isinstance(first, syntax.Number) and first.value == 0
-        alone = _plain(first) and (zero or _plain(innermost.right) or innermost.op in ("and", "or"))
-        level = _BINARY[innermost.op][1]
-        if alone:
+        level = _OPERATORS[innermost.op].left
+        if _plain(first) and _computed_by_python(innermost):
             text = self.symbolic(first, level)
         else:
             text = self.formula(first, level)
         for link in reversed(chain):
-            sign, _, right, _ = _BINARY[link.op]
-            text += f" {sign} {self.formula(link.right, right)}"
-        return text, _BINARY[node.op][3]
+            operator = _OPERATORS[link.op]
+            text += f" {operator.sign} {self.formula(link.right, operator.right)}"
+        return text
 
-    def _compare(self, node: syntax.Compare) -> tuple[str, int]:
-        if len(node.ops) == 1:
-            return (
-                f"{self.symbolic(node.operands[0], OR)} {node.ops[0]} {self.formula(node.operands[1], OR)}",
-                COMPARED,
-            )
+    def _chain(self, node: syntax.Compare) -> str:
+        """Several comparisons, which Python cannot chain."""
         if node.ops == ("<=", "<="):
-            return f"{self.fc('between')}({self.listed(node.operands)})", ATOM
+            return f"{self.fc('between')}({self.listed(node.operands)})"
         parts = [self.formula(node.operands[0])]
         for op, operand in zip(node.ops, node.operands[1:], strict=True):
             parts += [repr(op), self.formula(operand)]
-        return f"{self.fc('chain')}({', '.join(parts)})", ATOM
+        return f"{self.fc('chain')}({', '.join(parts)})"
 
     def _call(self, node: syntax.Call) -> str:
         parts = [self.formula(arg) for arg in node.args] + self._keywords(node.keywords)
-        if (
-            node.func == "abs"
-            and "abs" not in self.taken
-            and len(parts) == 1
-            and node.args
-            and not _plain(node.args[0])
-        ):
-            return f"abs({parts[0]})"
-        if node.func in self.sorts:
-            split = None
-        else:
-            split = self.subscripts(node.func)
-        if (
-            node.func in self.sorts
-            or node.func in self.local
-            or node.func in vocabulary.names()
-            or split is not None
-        ):
+        if node.func == "abs" and "abs" not in self.taken and len(parts) == len(node.args) == 1:
+            if not _plain(node.args[0]):
+                return f"abs({parts[0]})"
+        known = {*self.sorts, *self.local, *vocabulary.names()}
+        if node.func in known or self.subscripts(node.func) is not None:
             return f"{self.name(node.func)}({', '.join(parts)})"
         return f"{self.fc('sampler')}({', '.join([repr(node.func), *parts])})"
 
@@ -220,26 +249,23 @@ class PythonWriter:
     # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:
         if node.indexing is None:
-            if node.subscript is None:
-                index = ""
-            else:
-                index = f"[{self.name(node.subscript)}]"
+            index = f"[{self.name(node.subscript)}]" if node.subscript is not None else ""
             return f"{self.word(node.kind)}{index}({self.formula(node.body)})"
         kind = "~" if reductions.all()[node.kind].drawn else "in"
         over = self.over(node.indexing, kind, lambda: self.formula(node.body))
         keywords = self._keywords(node.keywords)
-        return f"{self.word(node.kind)}({', '.join([f'({over})', *keywords]) if keywords else over})"
+        if keywords:
+            over = ", ".join([f"({over})", *keywords])
+        return f"{self.word(node.kind)}({over})"
 
     def over(self, indexing: syntax.Indexing, kind: str, body: Callable[[], str]) -> str:
-        """``body for i in I for z in D.where(condition)``."""
+        """``body for i in I for z in D.where(condition)``; ``kind`` is the binders' kind without a word."""
         loops = []
         outside = len(self.local)
         for k, binder in enumerate(indexing.binders):
             last = k == len(indexing.binders) - 1
             domain = self.domain(binder, indexing.condition if last else None)
-            if binder.kind == kind:
-                domain = domain
-            else:
+            if binder.kind != kind:
                 domain = f"{self.fc('draw' if binder.kind == '~' else 'iterate')}({domain})"
             loops.append(f" for {binder.name} in {domain}")
             self.local.append(binder.name)
@@ -248,79 +274,72 @@ class PythonWriter:
         return text
 
     def domain(self, binder: syntax.Binder, condition: syntax.Expr | None, how: str = "where") -> str:
-        """What a binder ranges over, under a condition on it."""
-        domain = self.formula(binder.domain, ATOM)
+        """The set that a binder ranges over, under a condition on it: ``D.where(...)``."""
+        domain = self.formula(binder.domain, Binding.ATOM)
         if condition is None:
             return domain
         columns = self._of_columns(binder, condition)
         if columns is not None:
             return f"{domain}.{how}({self.formula(columns)})"
-        dim = isinstance(binder.domain, syntax.Name) and self.sorts.get(binder.domain.id) == "dim"
-        if dim and how != "where":
+        if self._is_dim(binder.domain) and how != "where":
             domain = f"{self.fc('iterate')}({domain})"
-        self.local.append(binder.name)
-        text = f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
-        self.local.pop()
-        return text
+        with self.locals([binder.name]):
+            return f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
+
+    def _is_dim(self, node: syntax.Expr) -> bool:
+        return isinstance(node, syntax.Name) and self.sorts.get(node.id) == "dim"
 
     def _of_columns(self, binder: syntax.Binder, condition: syntax.Expr) -> syntax.Expr | None:
-        """A condition on a row with the set's columns in place of the row's; None where it says more
-        of the row."""
+        """A condition on a row with the set's columns in place of the row's.
+
+        None if the condition uses the row other than by its columns.
+        """
         domain = binder.domain
-        if (
-            not isinstance(domain, syntax.Name)
-            or domain.id in self.local
-            or self.sorts.get(domain.id) == "dim"
-        ):
-            return None
-        fields = sum(
-            isinstance(n, syntax.Field) and n.obj == syntax.Name(id=binder.name, span=n.span)
-            for n in rewriting.walk(condition)
-        )
-        rows = sum(isinstance(n, syntax.Name) and n.id == binder.name for n in rewriting.walk(condition))
-        if fields != rows or not fields:
+        if not isinstance(domain, syntax.Name) or domain.id in self.local or self._is_dim(domain):
             return None
 
-        def change(node: syntax.Node) -> syntax.Node | None:
-            return domain if isinstance(node, syntax.Name) and node.id == binder.name else None
+        def is_row(node: syntax.Node) -> bool:
+            """Whether a node is the row."""
+            return isinstance(node, syntax.Name) and node.id == binder.name
 
-        return rewriting.replaced(condition, change)
+        nodes = list(rewriting.walk(condition))
+        columns = sum(isinstance(node, syntax.Field) and is_row(node.obj) for node in nodes)
+        if columns == 0 or columns != sum(map(is_row, nodes)):
+            return None
+        return rewriting.replaced(condition, lambda node: domain if is_row(node) else None)
 
     def comprehension(self, node: syntax.SetComprehension, how: str) -> str:
-        """``D.where(...)``, as a set of its own by ``subset``."""
-        binder = node.indexing.binders[0]
+        """``D.where(...)``, or ``D.subset(...)`` for a set of its own (``how``)."""
+        binder, condition = node.indexing.binders[0], node.indexing.condition
         if binder.name == "z":
-            return self.domain(binder, node.indexing.condition, how)
-        self.local.append(binder.name)
-        domain, condition = self.formula(binder.domain, ATOM), node.indexing.condition
-        if condition is None:
-            text = domain
-        else:
-            text = f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
-        self.local.pop()
-        return text
+            return self.domain(binder, condition, how)
+        with self.locals([binder.name]):
+            domain = self.formula(binder.domain, Binding.ATOM)
+            if condition is None:
+                return domain
+            return f"{domain}.{how}(lambda {binder.name}: {self.formula(condition)})"
 
     def family(self, indexing: syntax.Indexing | None, body: Callable[[], str]) -> str:
+        """``(body for k in K)``, or the body alone without a family."""
         if indexing is None:
             return body()
         return f"({self.over(indexing, 'in', body)})"
 
     def type(self, node: syntax.TypeExpr) -> str:
         """The type of a column."""
+        shape = f"[{self.listed(node.shape)}]" if node.shape else ""
         if node.values is not None:
-            ascending = _ascending(node.values.items)
-            if ascending and not node.shape:
-                text = f"{{{self.listed(node.values.items)}}}"
-            else:
-                text = self.formula(node.values)
-        else:
-            name = str(node.name)
-            text = {"real": self.fc("real"), "int": self.fc("integer")}.get(name) or self.name(name)
-        return text + (f"[{self.listed(node.shape)}]" if node.shape else "")
+            if _ascending(node.values.items) and not node.shape:
+                return f"{{{self.listed(node.values.items)}}}"
+            return self.formula(node.values) + shape
+        name = str(node.name)
+        if name in _TYPES:
+            return self.fc(_TYPES[name]) + shape
+        return self.name(name) + shape
 
     # --------------------------------------------------------------------- what statements share
     def bounded(self, shape: Sequence[syntax.Expr], bounds: Sequence[syntax.Bound]) -> list[str]:
-        """Shape and bounds; several of a kind as a list."""
+        """Shape and bounds as arguments; several bounds of a kind as a list."""
         values: dict[str, list[str]] = {}
         for bound in bounds:
             values.setdefault(_BOUNDS[bound.op], []).append(self.formula(bound.value))
@@ -333,12 +352,14 @@ class PythonWriter:
         return arguments
 
     def mapping(self, items: Iterable[syntax.Keyword]) -> str:
-        """Options: words as texts."""
-        shown = []
+        """Options as a dictionary; words are texts in it."""
+        entries = []
         for item in items:
-            word = isinstance(item.value, syntax.Name) and item.value.id not in self.sorts
-            shown.append(f"{item.name!r}: {repr(item.value.id) if word else self.symbolic(item.value)}")  # type: ignore[attr-defined]
-        return f"{{{', '.join(shown)}}}"
+            if isinstance(item.value, syntax.Name) and item.value.id not in self.sorts:
+                entries.append(f"{item.name!r}: {item.value.id!r}")
+            else:
+                entries.append(f"{item.name!r}: {self.symbolic(item.value)}")
+        return f"{{{', '.join(entries)}}}"
 
     def method(self, method: str, arguments: list[str], doc: str) -> str:
         """A call of a method of the model, with the statement's comment."""
@@ -349,27 +370,33 @@ class PythonWriter:
         return f"{self.own_name(name)} = {function}({', '.join(arguments + doc_argument(doc))})"
 
     def named(self, method: str, name: str, value: str, doc: str) -> str:
-        """``m.let(name=value)``; an assignment where that is as plain."""
+        """``m.let(name=value)``, or an assignment where that says the same."""
         if method == "let" and name != "doc" or doc:
             return self.method(method, [keyword_argument(name, value)], doc)
         return f"{self.own_name(name)} = {value}"
 
 
 def _plain(node: syntax.Expr) -> bool:
-    """Whether Python computes with it by itself."""
-    number = node.arg if isinstance(node, syntax.Unary) and node.op == "-" else node
-    return isinstance(number, syntax.Number) or isinstance(node, syntax.String)
+    """Whether the value of a formula is a plain number or text in Python."""
+    if isinstance(node, syntax.Unary) and node.op == "-":
+        return isinstance(node.arg, syntax.Number)
+    return isinstance(node, syntax.Number | syntax.String)
+
+
+def _computed_by_python(node: syntax.Binary) -> bool:
+    """Whether Python would compute an operation on a plain left operand itself, or drop the operand."""
+    adds_to_zero = node.op == "+" and isinstance(node.left, syntax.Number) and node.left.value == 0
+    return adds_to_zero or _plain(node.right) or node.op in ("and", "or")
 
 
 def _number(node: syntax.Number) -> str:
-    whole = node.text.isdigit() and len(node.text) < 16
-    if whole:
+    if node.text.isdigit() and len(node.text) <= EXACT_DIGITS:
         return str(int(node.text))
     return repr(node.value)
 
 
 def _ascending(items: Sequence[syntax.Expr]) -> bool:
-    """Whether Python's set of these members keeps their order."""
+    """Whether the members stand in ascending order, so that a set in Python can write them."""
     signed = [(-1, item.arg) if isinstance(item, syntax.Unary) else (1, item) for item in items]
     numbers = [sign * number.value for sign, number in signed if isinstance(number, syntax.Number)]
     texts = [item.value for item in items if isinstance(item, syntax.String)]

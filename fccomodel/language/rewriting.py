@@ -1,4 +1,4 @@
-"""Walking and rewriting abstract syntax."""
+"""Walks over abstract syntax and rewritings of it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from fccomodel.language import syntax
 Tree = TypeVar("Tree")
 #: Python frames that the deepest formula needs.
 _FRAMES = 200_000
+#: Whole numbers below this are written without a decimal point.
+EXACT_WHOLE_NUMBERS = 1e15
 
 
 @contextmanager
 def deep() -> Iterator[None]:
-    """Room for recursion down formulas that Python code built, without bounds of its own."""
+    """Room for recursion down formulas that Python code built, whose depth nothing limits."""
     with process.frames(_FRAMES):
         yield
 
@@ -48,20 +50,23 @@ def rebuilt(node: Tree, change: Callable[[syntax.Node], syntax.Node]) -> Tree:
     for entry in dataclasses.fields(node):
         value = getattr(node, entry.name)
         if isinstance(value, syntax.Node):
-            made: object = change(value)
+            changed: object = change(value)
         elif isinstance(value, tuple) and any(isinstance(part, syntax.Node) for part in value):
-            made = tuple(change(part) if isinstance(part, syntax.Node) else part for part in value)
+            changed = tuple(change(part) if isinstance(part, syntax.Node) else part for part in value)
         else:
             continue
-        if made is not value:
-            new[entry.name] = made
-    return dataclasses.replace(node, **new) if new else node  # type: ignore[type-var, arg-type, return-value]
+        if changed is not value:
+            new[entry.name] = changed
+    if not new:
+        return node
+    return dataclasses.replace(node, **new)  # type: ignore[type-var, arg-type, return-value]
 
 
 def replaced(node: syntax.Expr, change: Callable[[syntax.Node], syntax.Node | None]) -> syntax.Expr:
-    """The node with every node that ``change`` has another for replaced by that."""
+    """The node with each node replaced for which ``change`` gives another one."""
 
     def go(part: syntax.Node) -> syntax.Node:
+        """The part, replaced or rebuilt."""
         new = change(part)
         if new is None:
             return rebuilt(part, go)
@@ -74,11 +79,10 @@ def replaced(node: syntax.Expr, change: Callable[[syntax.Node], syntax.Node | No
 
 
 def canonical(node: syntax.Node) -> syntax.Node:
-    """The node with numbers spelt by their values, and arguments separated by commas alone: what
-    counts of a model."""
+    """The node without the spelling of numbers and the ``;`` between arguments, which mean nothing."""
     if isinstance(node, syntax.Number):
-        whole = node.value == int(node.value) and node.value < 1e15
-        return dataclasses.replace(node, text=str(int(node.value)) if whole else repr(node.value))
+        is_whole = node.value == int(node.value) and node.value < EXACT_WHOLE_NUMBERS
+        return dataclasses.replace(node, text=str(int(node.value)) if is_whole else repr(node.value))
     node = rebuilt(node, canonical)
     if isinstance(node, syntax.Call):
         return dataclasses.replace(node, semicolon=None)

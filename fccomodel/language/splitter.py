@@ -1,5 +1,4 @@
-"""Words to statements: cut at each ``;`` outside brackets, so that a slip in one statement does not
-hide the others."""
+"""Words to statements: cuts at each ``;`` outside brackets, so that an error hides no other statement."""
 
 from __future__ import annotations
 
@@ -10,14 +9,17 @@ from lark import Token
 from fccomodel.core.diagnostics import Diagnostic
 from fccomodel.language import errors, lexer, statements
 
-#: Brackets inside one another.
+#: Levels of brackets inside one another.
 MAX_BRACKETS = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """The words of one statement without its ``;``; ``closed``: it has one; ``broken``: its fault is
-    already reported."""
+    """The words of one statement without its ``;``.
+
+    closed  whether it has a ``;``
+    broken  whether an error in it was reported already
+    """
 
     words: tuple[Token, ...]
     closed: bool = True
@@ -25,8 +27,10 @@ class Piece:
 
 
 def split(words: list[Token], text: str, *, max_errors: int) -> tuple[list[Piece], list[Diagnostic]]:
-    """The statements of a model, and what is wrong with its brackets; ``words`` are without spaces and
-    comments."""
+    """The statements of a model, and the errors in its brackets.
+
+    words  the words of the text, without spaces and comments
+    """
     splitter = _Splitter(words, text)
     k = 0
     while k < len(splitter.words) and len(splitter.errors) < max_errors:
@@ -35,8 +39,14 @@ def split(words: list[Token], text: str, *, max_errors: int) -> tuple[list[Piece
 
 
 class _Splitter:
-    """One pass over the words: the open brackets, where the statement began, and whether it is known
-    to be at fault."""
+    """One pass over the words.
+
+    errors  the errors so far
+    pieces  the statements so far
+    start   the index of the first word of the current statement
+    open    the indices of the open brackets in it
+    broken  whether an error in it was reported already
+    """
 
     def __init__(self, words: list[Token], text: str):
         self.words = [*words, Token("EOF", "", len(text), 0, end_pos=len(text))]
@@ -48,7 +58,7 @@ class _Splitter:
         self.broken = False
 
     def step(self, k: int) -> int:
-        """Take word ``k``; the index of the word to go on with."""
+        """Take word ``k``: the index of the word to go on with."""
         kind = self.words[k].type
         if kind == "EOF" or self.begins(k):
             if self.open:
@@ -59,21 +69,18 @@ class _Splitter:
         if kind == "SUBJECT" and k == self.start:
             self.cut(k + 1)
             return self.after_subject(k + 1)
+        if kind in lexer.OPEN.values():
+            return self.closer(k)
+        if kind == "SEMICOLON":
+            return self.semicolon(k)
         if kind.startswith(lexer.JUNK):
             self.broken = True
         elif kind in lexer.OPEN:
-            self.open.append(k)
-            if len(self.open) == MAX_BRACKETS + 1:
-                self.fault(errors.statements.deep_brackets(MAX_BRACKETS, lexer.span(self.words[k])))
-        elif kind in lexer.OPEN.values():
-            return self.closer(k)
-        elif kind == "SEMICOLON":
-            return self.semicolon(k)
+            self.opener(k)
         return k + 1
 
     def begins(self, k: int) -> bool:
-        """Whether a new statement begins at word ``k``, even though a ``;`` or a bracket before it is
-        missing."""
+        """Whether a statement begins at word ``k``, even if a ``;`` or a bracket before it is missing."""
         word, after = self.words[k], self.words[min(k + 1, len(self.words) - 1)]
         kind = statements.by_token().get(word.type)
         if kind is None:
@@ -88,23 +95,32 @@ class _Splitter:
         return not self.open or self.first_on_line(k)
 
     def first_on_line(self, k: int) -> bool:
+        """Whether word ``k`` is the first of its line."""
         return k == 0 or self.words[k - 1].line != self.words[k].line
 
     def cut(self, end: int, closed: bool = True) -> None:
-        """The statement ends before word ``end``."""
+        """End the statement before word ``end``."""
         words = tuple(self.words[self.start : end])
         if words:
             self.pieces.append(Piece(words=words, closed=closed, broken=self.broken))
         self.start, self.open, self.broken = end, [], False
 
     def after_subject(self, k: int) -> int:
+        """Refuse a ``;`` or a ``:`` after ``subject to``: the index of the word to go on with."""
         if self.words[k].type not in ("SEMICOLON", "COLON"):
             return k
         self.errors.append(errors.statements.heading_with_end(self.words[k], lexer.span(self.words[k])))
         self.start, self.broken = k + 1, False
         return k + 1
 
+    def opener(self, k: int) -> None:
+        """Note the bracket that opens at word ``k``."""
+        self.open.append(k)
+        if len(self.open) == MAX_BRACKETS + 1:
+            self.fault(errors.statements.deep_brackets(MAX_BRACKETS, lexer.span(self.words[k])))
+
     def semicolon(self, k: int) -> int:
+        """End the statement at the ``;`` of word ``k``, unless it stands in a call or in options."""
         if not self.open:
             if k == self.start:
                 self.errors.append(errors.statements.nothing_ends(lexer.span(self.words[k])))
@@ -118,18 +134,15 @@ class _Splitter:
         return self.unclosed(k)
 
     def closer(self, k: int) -> int:
+        """Close a bracket at word ``k``: the index of the word to go on with."""
         word = self.words[k]
         if not self.open:
             self.fault(errors.statements.nothing_to_close(word, lexer.span(word)))
             return k + 1
         opener = self.words[self.open[-1]]
         if lexer.OPEN[opener.type] != word.type:
-            closer = lexer.CLOSER[str(opener)]
-            self.fault(
-                errors.statements.crossed_brackets(
-                    word, opener, self.where(opener, word), closer, lexer.span(word)
-                )
-            )
+            closer, where = lexer.CLOSER[str(opener)], self.where(opener, word)
+            self.fault(errors.statements.crossed_brackets(word, opener, where, closer, lexer.span(word)))
             while self.open and lexer.OPEN[self.words[self.open[-1]].type] != word.type:
                 self.open.pop()
         if self.open:
@@ -141,16 +154,18 @@ class _Splitter:
         return max(k + 1, self.start)
 
     def unclosed(self, k: int) -> int:
-        """A bracket is still open where a statement must end: at a ``;`` of a line's end after it, or
-        else before word ``k``."""
+        """Report an open bracket where a statement must end: the index of the word to go on with.
+
+        The statement then ends at the first ``;`` at the end of a line, or else before word ``k``.
+        """
         opener = self.open[-1]
         word = self.words[opener]
         self.fault(errors.statements.never_closed(word, lexer.CLOSER[str(word)], lexer.span(word)))
         options = word.type == "LBRACE" and self.words[self.start].type == "OPTIONS"
         for j in range(k if options else opener + 1, min(k + 1, len(self.words) - 1)):
-            if self.words[j].type == "SEMICOLON" and (
-                j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF"
-            ):
+            if self.words[j].type != "SEMICOLON":
+                continue
+            if j == k or self.first_on_line(j + 1) or self.words[j + 1].type == "EOF":
                 self.cut(j)
                 self.start = j + 1
                 return j + 1
@@ -160,14 +175,14 @@ class _Splitter:
         return k + 1
 
     def where(self, opener: Token, word: Token) -> str:
-        """How to find a bracket from another word."""
+        """Where a bracket is, seen from another word."""
         start = opener.start_pos or 0
         if opener.line != word.line:
             return f"of line {opener.line}"
         return f"of column {start - self.text.rfind(chr(10), 0, start)}"
 
     def fault(self, diagnostic: Diagnostic) -> None:
-        """Report a fault of this statement, unless one has been."""
+        """Report an error in this statement, unless one was reported."""
         if not self.broken:
             self.errors.append(diagnostic)
         self.broken = True

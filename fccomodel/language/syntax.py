@@ -9,7 +9,7 @@ from fccomodel.core.source import Span
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A piece of syntax and its place; two nodes are equal when they read the same, wherever they stand."""
+    """A piece of syntax and its place; two nodes are equal if they read the same, wherever they stand."""
 
     span: Span = field(compare=False, repr=False)
 
@@ -29,11 +29,15 @@ class Number(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class String(Expr):
+    """A text in quotes."""
+
     value: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Name(Expr):
+    """A name."""
+
     id: str
 
 
@@ -56,8 +60,7 @@ class Binary(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Expr):
-    """A chain ``operands[0] ops[0] operands[1] ops[1] ...``; ops from ``<= >= == != < > =`` (``=`` is
-    refused later)."""
+    """A chain ``operands[0] ops[0] operands[1] ...`` of ``<= >= == != < >``."""
 
     operands: tuple[Expr, ...]
     ops: tuple[str, ...]
@@ -98,8 +101,10 @@ class Keyword(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Call(Expr):
-    """``func(args; more)``: a ``;`` separates like a comma, and ``semicolon`` is the number of
-    arguments before it."""
+    """``func(args; more, name = value)``: a ``;`` separates like a comma.
+
+    semicolon  the number of arguments before the ``;``, or None without one
+    """
 
     func: str
     args: tuple[Expr, ...] = ()
@@ -140,10 +145,7 @@ class SetComprehension(Expr):
 
 @dataclass(frozen=True, kw_only=True)
 class Reduce(Expr):
-    """``kind(keywords)[indexing] body``.
-
-    ``subscript`` holds the ``i`` of ``mean_i body``; with neither indexing nor subscript it is ``E[body]``.
-    """
+    """``kind(keywords)[indexing] body``, ``mean_i body`` (``subscript``), or ``E[body]`` without either."""
 
     kind: str
     body: Expr

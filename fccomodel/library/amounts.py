@@ -1,5 +1,4 @@
-"""Constants of a function that need not be known to be known to exist: numbers, and finite ones that
-only the data will tell."""
+"""Upper bounds that may be numbers, finite but unknown until data arrive, or absent."""
 
 from __future__ import annotations
 
@@ -23,10 +22,12 @@ class Amount(NamedTuple):
 
     @property
     def finite(self) -> bool:
+        """Whether the bound exists, as a number or as an unknown finite number."""
         return not self.known or self.value < inf
 
     @property
     def zero(self) -> bool:
+        """Whether the bound is exactly 0."""
         return self.value == 0
 
     @property
@@ -49,14 +50,14 @@ NONE = Amount(inf)
 
 
 def amount(value: float | None) -> Amount:
-    """A number as an amount; None and inf are ``NONE``."""
+    """Turn a number into an amount; None and inf become ``NONE``."""
     if value is None or isinf(value) or value != value:
         return NONE
     return Amount(abs(float(value)))
 
 
 def plus(*terms: Amount) -> Amount:
-    """The sum."""
+    """The sum of two amounts."""
     if any(not t.finite for t in terms):
         return NONE
     if any(not t.known for t in terms):
@@ -67,7 +68,7 @@ def plus(*terms: Amount) -> Amount:
 
 
 def times(*factors: Amount) -> Amount:
-    """The product, where 0 times anything is 0."""
+    """The product of amounts, with 0 times anything equal to 0."""
     if any(f.rounding for f in factors):
         exact = times(*(f._replace(rounding=0.0) for f in factors))
         return rounded(
@@ -93,30 +94,29 @@ def _product(*factors: float) -> float:
 
 
 def rounded(a: Amount, rounding: float) -> Amount:
-    """The amount with this rounding in place of its own; what is not known as a number has none."""
+    """The amount with this rounding instead of its own; an unknown amount stays as it is."""
     if rounding and a.finite and a.known:
         return a._replace(rounding=rounding if rounding == rounding else inf)
     return a
 
 
 def rank(a: Amount) -> tuple[bool, bool, float, float]:
-    """Orders amounts: numbers, then a finite unknown, then none; among equal ones by what rounding may
-    add."""
+    """The sort key of amounts: numbers, then a finite unknown, then none; ties by the rounding."""
     return (not a.finite, not a.known, a.value, a.rounding)
 
 
 def least(*amounts: Amount) -> Amount:
-    """The most telling of several bounds: a number before a finite unknown before none."""
+    """The tightest of several bounds: a number before a finite unknown before none."""
     return min(amounts, key=rank)
 
 
 def most(*amounts: Amount) -> Amount:
-    """A bound of all: the largest."""
+    """The largest of several amounts, which bounds them all."""
     return rounded(max(amounts, key=rank, default=ZERO), max((a.rounding for a in amounts), default=0.0))
 
 
 def root(a: Amount) -> Amount:
-    """The square root."""
+    """The square root of an amount."""
     if a.known and a.finite:
         return Amount(sqrt(a.value))
     return a

@@ -1,8 +1,8 @@
-"""Functions as conic programs: what an atom, a reduction or a set states so that an interior-point
-method can solve for it.
+"""Conic programs of functions, which atoms, reductions and sets state for the interior-point
+method.
 
-A convex function's value becomes a variable t that lies above it (a concave one's below), held by
-affine functions in cones.
+The value of a convex function becomes a variable t above it (concave: below), which affine
+functions in cones bound.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ class Cones(Protocol):
     """A conic program under construction; arrays broadcast, and every condition holds entry by entry."""
 
     def variable(self, shape: Any) -> Affine:
-        """New variables."""
+        """New variables of this shape."""
 
     def nonneg(self, u: Affine) -> Any:
-        """u >= 0"""
+        """State u >= 0."""
 
     def zero(self, u: Affine) -> Any:
-        """u == 0"""
+        """State u == 0."""
 
     def second_order(self, t: Affine, u: Affine) -> Any:
-        """t >= |u|_2 along u's last dim"""
+        """State t >= |u|_2 along the last dimension of u."""
 
     def exponential(self, x: Affine, y: Affine, z: Affine) -> Any:
-        """y exp(x / y) <= z, y > 0"""
+        """State y exp(x / y) <= z, y > 0."""
 
     def power(self, x: Affine, y: Affine, z: Affine, exponent: float) -> Any:
-        """x^a y^(1-a) >= |z|, 0 < a < 1"""
+        """State x^a y^(1-a) >= |z|, 0 < a < 1."""
 
     def quotient(self, t: Affine, y: Affine, u: Affine) -> Any:
-        """t y >= u^2, y >= 0"""
+        """State t y >= u^2, y >= 0."""
 
     def semidefinite(self, u: Affine) -> Any:
-        """Symmetric matrices, of u's last two dims, without a negative eigenvalue"""
+        """State that symmetric matrices (last two dimensions of u) have no negative eigenvalue."""
 
     def squares(self, u: Affine) -> Affine:
-        """Estimates of |u|^2 along u's last dim from above"""
+        """Upper bounds of |u|^2 along the last dimension of u."""
 
     def powers(self, u: Affine, p: float) -> Affine:
-        """Estimates of |u|^p from above, p > 1"""
+        """Upper bounds of |u|^p, p > 1."""
 
 
 #: (cones, arguments) -> an estimate of the value, as tight as the optimum asks for; None where
@@ -59,28 +59,28 @@ Cone = Callable[..., Affine | None]
 
 
 def exponentials(k: Cones, u: Affine) -> Affine:
-    """exp(u)"""
+    """Upper bounds of exp(u)."""
     t = k.variable(u.shape)
     k.exponential(u, 1.0, t)
     return t.upper()
 
 
 def logarithms(k: Cones, u: Affine) -> Affine:
-    """log(u)"""
+    """Lower bounds of log(u)."""
     t = k.variable(u.shape)
     k.exponential(t, 1.0, u)
     return t.lower()
 
 
 def log_sum_exp(k: Cones, u: Affine) -> Affine:
-    """log sum exp(u) along the last dim"""
+    """Upper bounds of log sum exp(u) along the last dimension."""
     t = k.variable(u.shape[:-1])
     k.nonneg(1.0 - exponentials(k, u - t.unsqueeze(-1)).sum(-1))
     return t.upper()
 
 
 def log_sum_exp_by_cell(k: Cones, e: Affine, cells: Any, n: Any) -> Affine:
-    """log sum exp(e) over the elements of every cell; ``n``: their numbers"""
+    """Upper bounds of log sum exp(e) over the elements of every cell; ``n``: their numbers."""
     t = k.variable((len(n),))
     k.nonneg(1.0 - exponentials(k, e - t[cells]).gathered(cells, len(n)))
     return t.upper()
@@ -135,7 +135,7 @@ def nuclear(k: Cones, u: Affine) -> Affine:
 
 
 def symmetric(k: Cones, outer: Sequence[int], n: int) -> Affine:
-    """New symmetric matrices."""
+    """New symmetric matrices of variables."""
     i, j = torch.arange(n).unsqueeze(-1), torch.arange(n)
     high, low = torch.maximum(i, j), torch.minimum(i, j)
     return k.variable((*outer, n * (n + 1) // 2))[..., high * (high + 1) // 2 + low]
@@ -175,8 +175,10 @@ def piecewise(k: Cones, graph: tuple, value: Callable[[float], float], u: Affine
 
 
 def heaviest(k: Cones, e: Affine, cells: Any, cap: Any) -> Affine:
-    """In every cell the largest q.e over {0 <= q <= cap, sum q = 1}: the least a + cap sum (e - a)+
-    over a."""
+    """For every cell the maximum of q.e over {0 <= q <= cap, sum q = 1}.
+
+    It is the least a + sum of cap (e - a)+ over a.
+    """
     a = k.variable((len(cap),))
     at = a[cells]
     if bool((cap >= 1).all()):

@@ -1,4 +1,5 @@
-"""Distances between all rows of two tables, without their differences. The emitter copies it."""
+"""Squared distances between all rows of two tables, by products of matrices. Programs carry this
+source."""
 
 from __future__ import annotations
 
@@ -6,24 +7,27 @@ import torch
 
 
 def middle(v):
-    """The middle of the rows of v."""
+    """The mean of the rows of v."""
     return v.detach().mean(0)
 
 
 def beside(v, centre):
-    """What distances to the rows of v (m, k) need of them: v' = v - centre, 1 and |v'|^2, side by side."""
+    """The columns v - centre, 1 and |v - centre|^2 for rows v (m, k)."""
     v = v - centre
     vv = v.square().sum(-1, keepdim=True)
     return torch.cat([v, torch.ones_like(vv), vv], 1)
 
 
 class Distances(torch.autograd.Function):
-    """|u'_i - v'_j|^2 of rows (n, k) and of ``right`` (m, k + 2), which is ``beside`` of rows. Its
-    gradient is two products of matrices too: what it loses where rows are near is no more than a
-    rounding of the rows themselves does."""
+    """|u'_i - v'_j|^2 of rows (n, k) and of ``right`` (m, k + 2), as ``beside`` returns it.
+
+    The gradient is two products of matrices as well. Its cancellation error near equal rows is no
+    larger than that of rounding the rows.
+    """
 
     @staticmethod
     def forward(ctx, u, right):
+        """The distances; those that would cancel are computed from differences."""
         uu = u.square().sum(-1, keepdim=True)
         distances = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1) @ right.T
         if len(right):
@@ -38,6 +42,7 @@ class Distances(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The gradients in u and in ``right``."""
         u, right = ctx.saved_tensors
         uu = u.square().sum(-1, keepdim=True)
         left = torch.cat([-2 * u, uu, torch.ones_like(uu)], 1)
@@ -46,7 +51,7 @@ class Distances(torch.autograd.Function):
 
 
 def near_pairs(close):
-    """Rows and columns of the few entries of a matrix that are true, eight entries looked at at a time."""
+    """Rows and columns of the true entries of a sparse boolean matrix, read as words of eight."""
     if close.numel() % 8 or not close.numel():
         return close.nonzero(as_tuple=True)
     every = close.flatten()
@@ -57,8 +62,10 @@ def near_pairs(close):
 
 
 def squared_distances(u, right, centre):
-    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k), of which ``right`` is ``beside(v,
-    centre)``, by |u'|^2 + |v'|^2 - 2 u'.v' of rows moved to the middle of v, one product of
-    matrices; from their differences where that would cancel, so that the relative error is some 1e4
-    roundings at most."""
+    """|u_i - v_j|^2 for all rows of u (n, k) and v (m, k); ``right`` is ``beside(v, centre)``.
+
+    By |u'|^2 + |v'|^2 - 2 u'.v' of rows moved to the middle of v, one product of matrices. Where
+    that would cancel, from the differences, so that the relative error is about 1e4 roundings at
+    most.
+    """
     return Distances.apply(u - centre, right)

@@ -1,8 +1,7 @@
-"""What an expression asks of the values in it: of the arguments of atoms, sets and distributions, and
-of reductions' options.
+"""The conditions that an expression puts on the values in it.
 
-Each concept declares its ``Domain`` where it is declared itself; here they take one form, so that
-one check does for all.
+They come from atoms, simple sets, distributions and options of reductions. Each of these declares
+its ``Domain``; here they take one form, so that one check serves all.
 """
 
 from __future__ import annotations
@@ -41,8 +40,7 @@ TITLES = {"pow": (0, "the base of a power"), "div": (1, "the denominator of a qu
 
 
 def by_data(expr: ir.Expr) -> bool:
-    """Data and parameters alone decide its value: it depends on no variable and on no draw of a
-    distribution."""
+    """Whether data and parameters alone decide the value: no variable and no random draw enters."""
     for node in ir.walk(expr):
         match node:
             case ir.Var() | ir.NetCall() | ir.Hole():
@@ -55,13 +53,14 @@ def by_data(expr: ir.Expr) -> bool:
 
 
 def drawn(binder: ir.Binder) -> bool:
-    """It has no list of elements: it stands for a draw of a distribution, or a vector of a set."""
+    """Whether a binder stands for a draw of a distribution or a vector of a set, not for a listed
+    element."""
     return isinstance(binder.domain, ir.Distribution | ir.VectorSet)
 
 
 def uses(node: ir.Expr) -> Iterator[Use]:
-    """What a node itself asks: of an atom's arguments; of a reduction's option, elements, and what its
-    binders range over."""
+    """The conditions of a node itself: on an atom's arguments, a reduction's option, elements and
+    the ranges of its binders."""
     if isinstance(node, ir.Apply):
         atom = atoms.of(node)
         if atom is not None and atom.accepts(len(node.args)):
@@ -75,13 +74,13 @@ def uses(node: ir.Expr) -> Iterator[Use]:
 
 
 def of_domain(domain: ir.Set) -> Iterator[Use]:
-    """What is asked of the arguments of what a binder, or a variable, ranges over."""
+    """The conditions on the arguments of the set or distribution of a binder or a variable."""
     if isinstance(domain, ir.Distribution | ir.VectorSet) and (use := of_set(domain)) is not None:
         yield use
 
 
 def of_atom(atom: Atom, args: Sequence[ir.Expr]) -> Use:
-    """What an atom asks of its arguments."""
+    """The conditions on the arguments of an atom."""
     names = atom.names(len(args))
     titles = [f"`{name}` of `{atom.signature}`" for name in names]
     titles[0] = f"`{atom.name}`"
@@ -99,7 +98,7 @@ def of_atom(atom: Atom, args: Sequence[ir.Expr]) -> Use:
 
 
 def of_options(kind: Reduction, options: Mapping[str, ir.Expr]) -> Iterator[Use]:
-    """What a reduction asks of its option."""
+    """The conditions on the option of a reduction."""
     option = kind.option
     if option is not None and option.name in options:
         title = f"`{option.name}` of `{kind.name}`"
@@ -114,7 +113,7 @@ def of_options(kind: Reduction, options: Mapping[str, ir.Expr]) -> Iterator[Use]
 
 
 def of_elements(kind: Reduction, body: ir.Expr) -> Iterator[Use]:
-    """What a reduction asks of its elements."""
+    """The conditions on the elements of a reduction."""
     if kind.elements.limited:
         title = f"an element of `{kind.name}`"
         yield Use(
@@ -123,8 +122,8 @@ def of_elements(kind: Reduction, body: ir.Expr) -> Iterator[Use]:
 
 
 def of_set(domain: ir.Distribution | ir.VectorSet) -> Use | None:
-    """What is asked of the arguments of a set of vectors or a distribution; None of a sampler of the
-    user's own."""
+    """The conditions on the arguments of a set or a distribution; None for a sampler of the user's
+    own."""
     known = (
         distributions.get(domain.family) if isinstance(domain, ir.Distribution) else sets.get(domain.family)
     )

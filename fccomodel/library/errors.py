@@ -1,4 +1,4 @@
-"""F0532, F0612: simple sets and smoothing parameters whose values fit no point."""
+"""F0532 and F0612: simple sets without points, and smoothing parameters that are too large."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ SMOOTHING = Code("F0612", "smoothing parameter")
 def empty_set(
     text: str, span: Span | None, reason: str, fix: str = "Correct the values of its arguments."
 ) -> Diagnostic:
-    """A set has points at the values of its arguments; ``text`` is how the model writes it."""
+    """A set is empty for the values of its arguments; ``text`` is how the model writes it."""
     return EMPTY_SET.error(
         f"`{text}` is empty with the values bound to it", span=span, reason=reason, fix=fix
     )
 
 
 def smoothing_too_large(lam: float, weak: float) -> Diagnostic:
-    """A prox with parameter lambda is one point: 0 < lambda < 1/rho for a rho-weakly convex function."""
+    """A prox with parameter lambda is a single point only if 0 < lambda < 1/rho."""
     if not weak:
         fix = "Take any lambda > 0."
     else:

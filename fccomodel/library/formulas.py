@@ -1,5 +1,5 @@
-"""Formulas of atoms over values of any kind: constants fold by the rules of arithmetic, derivatives
-are read from texts."""
+"""Formulas of atoms over values of any kind: constants are folded, derivatives are read from
+texts."""
 
 from __future__ import annotations
 
@@ -18,37 +18,38 @@ V = TypeVar("V")
 
 
 def atom_of(name: str) -> atoms.Atom:
-    """The atom of a name that is known to be one."""
+    """The atom of a name that is known to exist."""
     atom = atoms.get(name)
     assert atom is not None, name
     return atom
 
 
 class Algebra(ABC, Generic[V]):
-    """Values that atoms are applied to."""
+    """The values to which atoms are applied."""
 
     @abstractmethod
     def const(self, value: float) -> V:
-        """The value of a number."""
+        """The value that stands for a number."""
 
     @abstractmethod
     def number(self, value: V) -> float | None:
-        """The number that a value is, else None."""
+        """The number that a value stands for, or None."""
 
     @abstractmethod
     def parts(self, value: V) -> tuple[str, tuple[V, ...]]:
-        """The scalar atom that made a value and its arguments; without one, an empty name."""
+        """The name and the arguments of the scalar atom that made a value; an empty name if there
+        is none."""
 
     @abstractmethod
     def entrywise(self, name: str, args: tuple[V, ...]) -> V:
-        """A scalar atom at arguments that do not fold."""
+        """Apply a scalar atom to arguments that do not fold."""
 
     def array(self, name: str, args: Iterable[V]) -> V:
-        """An array atom."""
+        """Apply an array atom."""
         raise NotImplementedError
 
     def apply(self, name: str, *args: V) -> V:
-        """A scalar atom, entry by entry; constants fold."""
+        """Apply a scalar atom entry by entry; constants are folded."""
         name = atom_of(name).name
         numbers = [self.number(a) for a in args]
         values = [n for n in numbers if n is not None]
@@ -64,7 +65,7 @@ class Algebra(ABC, Generic[V]):
         return folded
 
     def evaluate(self, text: str, names: Mapping[str, V]) -> V:
-        """A formula of an atom's derivative, such as ``y*(1 - y)``, on values."""
+        """Evaluate a derivative's formula, such as ``y*(1 - y)``, on values."""
         return self._read(_parsed(text), names)
 
     def _read(self, node: ast.expr, names: Mapping[str, V]) -> V:
@@ -121,7 +122,7 @@ def _sub(g: Algebra[V], u: V, v: V) -> V | None:
 
 
 def _mul(g: Algebra[V], u: V, v: V) -> V | None:
-    """A constant stands left, once."""
+    """The product with its constant, if there is one, on the left."""
     a, b = g.number(u), g.number(v)
     if a == 0 or b == 0:
         return g.const(0.0)
@@ -157,7 +158,7 @@ def _pow(g: Algebra[V], u: V, v: V) -> V | None:
 
 
 def _scaled(g: Algebra[V], value: V) -> tuple[float, V] | None:
-    """c and x of a product c x."""
+    """The factor c and the rest x of a product c x."""
     name, args = g.parts(value)
     if name == "mul":
         c = g.number(args[0])

@@ -1,4 +1,4 @@
-"""Which operations have kinks."""
+"""Operations with kinks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from fccomodel.library import atoms, reductions
 
 
 def kinked(node: ir.Expr) -> bool:
-    """An operation that has no gradient at some point: an atom with a kink, a maximum, a tail mean."""
+    """Whether an operation lacks a gradient somewhere: an atom with a kink, a maximum, a tail
+    mean."""
     if isinstance(node, ir.Reduce):
         return reductions.of(node).kinked
     atom = atoms.of(node)

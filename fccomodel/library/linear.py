@@ -1,5 +1,5 @@
-"""Linear combinations: expressions as sums of terms, each a sign and scalar factors known before any
-draw, times the rest."""
+"""Linear combinations. A term is a sign, scalar factors that are known before any draw, and a
+core."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = 100
 
 
 class Factor(NamedTuple):
-    """``mul`` or ``div``, and by what."""
+    """A multiplication (``mul``) or division (``div``) by an expression."""
 
     op: str
     by: ir.Expr
@@ -26,8 +26,8 @@ class Factor(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """``sign * core``, times and over ``factors``, which are listed from the inside; ``place`` is
-    where it was written."""
+    """``sign * core`` with ``factors`` from the inside outwards; ``place`` is where it was
+    written."""
 
     core: ir.Expr
     sign: int = 1
@@ -58,21 +58,21 @@ class Term:
         return make("neg", self.positive, span=self.place)
 
     def times(self, sign: int, factors: tuple[Factor, ...]) -> Term:
-        """The term multiplied from outside."""
+        """The term multiplied by an outer factor."""
         return replace(self, sign=sign * self.sign, factors=folded((*self.factors, *factors)))
 
 
 def is_number(node: ir.Expr) -> bool:
-    """A scalar that is known before any draw: of numbers, params and sizes alone."""
+    """Whether a scalar is known before any draw: it holds numbers, parameters and sizes only."""
     return not node.shape and all(
         isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node)
     )
 
 
 def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term]:
-    """The terms of an expression, left to right: a factor that is ``fixed`` is taken to each term of a sum.
+    """The terms of an expression, from left to right.
 
-    Not recursive.
+    A factor that is ``fixed`` is distributed over the terms of a sum. Not recursive.
     """
     found: list[Term] = []
     stack = [Term(core=expr, place=expr.span)]
@@ -87,7 +87,7 @@ def terms(expr: ir.Expr, fixed: Callable[[ir.Expr], bool] = is_number) -> list[T
 
 
 def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Term] | None:
-    """The terms that a term is, its core being a sum, a multiple or a quotient; None where it is none."""
+    """The terms of a term whose core is a sum, a multiple or a quotient; else None."""
     node = term.core
     if (parts := atoms.signed(node)) is not None:
         return [
@@ -107,7 +107,7 @@ def opened(term: Term, fixed: Callable[[ir.Expr], bool] = is_number) -> list[Ter
 
 
 def single(expr: ir.Expr) -> Term:
-    """An expression as a multiple of what is no multiple."""
+    """The expression as one term, whose core is not a multiple."""
     term = Term(core=expr, place=expr.span)
     while (inner := opened(term)) is not None and len(inner) == 1:
         term = inner[0]
@@ -115,12 +115,12 @@ def single(expr: ir.Expr) -> Term:
 
 
 def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
-    """Where a summand is written: with its factors only if these are its own."""
+    """The place of a summand, with its factors only if these are its own."""
     return term.place if len(parts) == 1 and term.factors else part.span
 
 
 def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:
-    """A factor as a sign and factors without one: ``-2`` is 2, and ``-mu`` is mu."""
+    """A factor as a sign and factors without sign: ``-2`` gives 2, ``-mu`` gives mu."""
     sign = 1
     while isinstance(by, ir.Apply) and by.op == "neg":
         sign, by = -sign, by.args[0]
@@ -130,7 +130,10 @@ def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:
 
 
 def folded(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
-    """With one number at most, in the place of the first; one of them stays as it is written."""
+    """The factors with their numbers multiplied into one, in the place of the first.
+
+    A single number stays as it is written.
+    """
     numbers = [f for f in factors if isinstance(f.by, ir.Const)]
     if len(numbers) < 2:
         return factors
@@ -150,7 +153,7 @@ def folded(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
 
 
 def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
-    """The same product, in any order."""
+    """Whether two products are the same, in any order."""
     rest = list(b)
     for f in a:
         found = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
@@ -161,8 +164,8 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
 
 
 def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
-    """The sum of some terms, written at a place, left to right; where they are many, as a tree of
-    logarithmic depth."""
+    """The sum of terms at a place, from left to right; many terms form a tree of logarithmic
+    depth."""
     listed = list(parts)
     if len(listed) > MANY:
         half = len(listed) // 2
@@ -176,7 +179,7 @@ def joined(parts: Iterable[Term], span: Span) -> ir.Expr:
 
 
 def common(lists: Sequence[Sequence[Factor]]) -> tuple[Factor, ...]:
-    """The factors that all of some lists have."""
+    """The factors that all lists share."""
     if lists:
         return tuple(f for f in lists[0] if all(_has(f, other) for other in lists[1:]))
     return ()
@@ -187,7 +190,7 @@ def _has(wanted: Factor, factors: Sequence[Factor]) -> bool:
 
 
 def without(factors: tuple[Factor, ...], divisor: Sequence[Factor]) -> tuple[Factor, ...]:
-    """The quotient of two products: common factors leave, others turn round."""
+    """The quotient of two products: common factors cancel, the others are inverted."""
     rest, turned = list(factors), []
     for d in divisor:
         k = next((k for k, f in enumerate(rest) if f.op == d.op and ir.same(f.by, d.by)), None)
@@ -205,8 +208,10 @@ Sides = tuple[ir.Expr | None, ir.Expr | None]
 def sides(
     node: ir.Expr, own: Collection[ir.Binder], free: Callable[[ir.Expr], Collection[ir.Binder]]
 ) -> Sides | None:
-    """(a, b) with a + b = node, a without the own binders and b of them alone, where a or b may be
-    nothing; None where there are none. ``free``: the binders that an expression depends on."""
+    """The parts (a, b) of node = a + b, a without the own binders and b with these alone, or None.
+
+    Either part may be empty. ``free``: the binders on which an expression depends.
+    """
     inside = [b in own for b in free(node)]
     if not any(inside):
         return node, None
@@ -235,7 +240,7 @@ def sides(
 
 
 def _added(node: ir.Apply, parts: list[ir.Expr | None]) -> ir.Expr | None:
-    """A sum, difference or negative of what is there of its arguments."""
+    """The sum, difference or negative of those arguments that exist."""
     if None not in parts:
         return with_children(node, tuple(part for part in parts if part is not None))
     first, last = parts[0], parts[-1]

@@ -1,4 +1,4 @@
-"""Maxima inside one another as one: max(.., u + |v|, ..) = max(.., u + v, u - v, ..)."""
+"""Nested maxima as one: max(.., u + |v|, ..) = max(.., u + v, u - v, ..)."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from fccomodel.core import ir
 from fccomodel.core.rewrite import apply, const
 from fccomodel.library import atoms
 
-#: Pieces that one maximum may have.
-MOST = 8
-#: What gives the number that an expression is, None where it is none.
+#: The largest number of terms of a joined maximum.
+MAX_TERMS = 8
+#: The value of an expression that is a number, or None.
 Number = Callable[[ir.Expr], float | None]
 
 
 def constant(node: ir.Expr) -> float | None:
-    """Of a number in the text."""
+    """The value of a number in the text, or None."""
     if isinstance(node, ir.Const):
         return float(node.value)
     return None
 
 
 def nested(node: ir.Expr) -> list[ir.Expr] | None:
-    """What a largest of several, with others inside, is the largest of; None where nothing is inside,
-    or they are many."""
+    """The terms of a maximum with other maxima inside, or None if there are none inside or too many
+    terms."""
     outer = branches(node)
     pieces = [piece for branch in outer for piece in spread_out(branch)]
-    return pieces if len(outer) < len(pieces) <= MOST else None
+    if len(outer) < len(pieces) <= MAX_TERMS:
+        return pieces
+    return None
 
 
 def branches(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
-    """What a maximum, or the largest of affine functions of a number, is the largest of; empty for
-    anything else."""
+    """The terms of a maximum, or of a maximum of affine functions of one number; else empty."""
     atom = atoms.of(node)
     if not isinstance(node, ir.Apply) or not isinstance(atom, atoms.ScalarAtom):
         return []
@@ -52,18 +53,17 @@ def branches(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
 
 
 def spread_out(node: ir.Expr, number: Number = constant) -> list[ir.Expr]:
-    """What a sum is the largest of, by one of its terms that is a maximum."""
+    """The terms of the maximum that a sum is, by one of its summands that is a maximum."""
     if inside := branches(node, number):
         return [piece for branch in inside for piece in spread_out(branch, number)]
     terms = atoms.signed(node)
     for k, (sign, term) in enumerate(terms or ()):
-        if sign > 0:
-            found = spread_out(term, number)
-        else:
-            found = []
-        if len(found) > 1:
+        if sign < 0:
+            continue
+        inner = spread_out(term, number)
+        if len(inner) > 1:
             assert isinstance(node, ir.Apply)
-            return [replace(node, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in found]
+            return [replace(node, args=(*node.args[:k], piece, *node.args[k + 1 :])) for piece in inner]
     return [node]
 
 

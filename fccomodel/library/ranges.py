@@ -1,4 +1,4 @@
-"""Where the values of expressions lie: one walk of interval arithmetic, whatever is known of the leaves."""
+"""Intervals of values of expressions, by one walk of interval arithmetic from the leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REALS = Interval()
 
 
 def declared(parameter: ir.Parameter) -> Interval:
-    """Where the declared bounds of a param say that it lies."""
+    """The interval of a parameter from its declared bounds."""
     return Interval(parameter.lower, parameter.upper, parameter.strict_lower, parameter.strict_upper)
 
 
@@ -67,7 +67,7 @@ class Ranges:
 
 
 def applied(atom: atoms.Atom, args: tuple[Interval, ...]) -> Interval:
-    """Where an atom's value lies, of arguments in these intervals as far as it is defined there."""
+    """The interval of an atom's value, for arguments in these intervals and inside its domain."""
     limits = atom.settled(*args)
     inside = [u if limit is None else u.meet(limit) for u, limit in zip(args, limits, strict=True)]
     try:

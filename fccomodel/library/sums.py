@@ -15,7 +15,7 @@ Constant = Callable[[ir.Expr], float | None]
 
 
 def summands(expr: ir.Expr) -> list[ir.Expr]:
-    """The terms of a sum, left to right (differences keep their sign in the term)."""
+    """The terms of a sum, from left to right; in a difference the sign goes into the term."""
     result: list[ir.Expr] = []
     stack = [(expr, 1)]
     while stack:
@@ -33,7 +33,7 @@ def summands(expr: ir.Expr) -> list[ir.Expr]:
 
 
 def factored(expr: ir.Expr, constant: Constant) -> tuple[float, ir.Expr] | None:
-    """A term as a number times the rest; None where it is a sum, or a factor is not known."""
+    """A term as a number times the rest, or None if it is a sum or a factor is not known."""
     parts = terms(expr)
     if len(parts) == 1:
         factor = multiplier(parts[0], constant)
@@ -45,7 +45,7 @@ def factored(expr: ir.Expr, constant: Constant) -> tuple[float, ir.Expr] | None:
 
 
 def multiplier(term: Term, constant: Constant) -> float | None:
-    """The number that a term multiplies its core by; None where that is not known."""
+    """The number by which a term multiplies its core, or None if it is not known."""
     value = float(term.sign)
     for op, by in term.factors:
         number = constant(by)
@@ -60,15 +60,16 @@ def multiplier(term: Term, constant: Constant) -> float | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Matched:
-    """An atom of ``x - centre``, x a whole variable (None: of x itself), with its further arguments."""
+    """An atom of ``x - centre`` with a whole variable x (centre None: 0), and its further
+    arguments."""
 
     centre: ir.Expr | None = None
     rest: tuple[ir.Expr, ...] = ()
 
 
 def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
-    """The core as this atom of the variable, or of what is left of it after a translation by what is
-    fixed."""
+    """The core as this atom of the variable, possibly after a translation by a fixed expression, or
+    None."""
     if not isinstance(core, ir.Apply) or core.op != form:
         return None
     first, *rest = core.args
@@ -90,10 +91,11 @@ def matched(core: ir.Expr, form: str, variable: str) -> Matched | None:
 
 
 def is_variable(node: ir.Expr, variable: str) -> bool:
-    """The node is the whole variable."""
+    """Whether the node is a whole variable."""
     return isinstance(node, ir.Var) and node.name == variable
 
 
 def is_fixed(node: ir.Expr) -> bool:
-    """Numbers, params, arrays and sizes alone: one value for a problem and its data."""
+    """Whether the node holds numbers, parameters, arrays and sizes only, so that the data decide
+    it."""
     return all(isinstance(n, ir.Const | ir.Param | ir.Size | ir.Apply | ir.Item) for n in ir.walk(node))

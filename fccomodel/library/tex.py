@@ -1,5 +1,5 @@
-"""Mathematics as LaTeX: pieces that know how tightly they bind, so that brackets stand where they are
-needed and nowhere else."""
+"""Mathematics as LaTeX. Each piece knows how tightly it binds, so that only needed brackets are
+written."""
 
 from __future__ import annotations
 
@@ -40,8 +40,11 @@ class Tex(str):
 
 
 def written(template: str, *args: Tex, **named: Tex) -> Tex:
-    """A template ``TEXT`` or ``LEVEL TEXT``, whose ``<0>``, ``<1>``, ``<name>`` are pieces, ``<0:2>``
-    those that bind at least so tightly, ``<...>`` all of them with commas between."""
+    """Fill a template ``TEXT`` or ``LEVEL TEXT``.
+
+    ``<0>``, ``<1>``, ``<name>`` are pieces. ``<0:2>`` puts brackets around a piece that binds less
+    tightly than 2. ``<...>`` are all pieces with commas between.
+    """
     if template[:2] in {f"{k} " for k in range(5)}:
         level, text = (int(template[0]), template[2:])
     else:
@@ -58,7 +61,8 @@ def written(template: str, *args: Tex, **named: Tex) -> Tex:
 
 
 def name(text: str) -> Tex:
-    """A name: one letter in italics, Greek letters as such, words upright; trailing digits below."""
+    """A name in LaTeX: one letter in italics, Greek letters as such, longer words upright, trailing
+    digits below."""
     stem, digits = re.fullmatch(r"(.*?)(\d*)", text).groups()  # type: ignore[union-attr]
     stem = stem.rstrip("_") or stem
     stem = SPELT.get(stem, stem)
@@ -73,12 +77,12 @@ def name(text: str) -> Tex:
 
 
 def escaped(text: str) -> str:
-    """A text in which nothing is a command."""
+    """The text with all LaTeX commands escaped."""
     return "".join(ESCAPES.get(character, character) for character in text)
 
 
 def number(value: float) -> Tex:
-    """A number to six digits, powers of ten as such."""
+    """A number to six digits, with powers of ten."""
     mantissa, _, power = f"{value:.6g}".partition("e")
     if mantissa in ("inf", "-inf"):
         return Tex(mantissa.replace("inf", r"\infty"), ATOM if value > 0 else SUM)

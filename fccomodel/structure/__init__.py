@@ -1,5 +1,7 @@
-"""Structure: curvature, monotonicity, smoothness and constants of every expression, each with the rule
-that gave it."""
+"""Structure: curvature, monotonicity, smoothness and constants of every expression.
+
+Each fact names the rule that gave it.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,12 @@ __all__ = ["RULES", "Analyser", "Analysis", "analyse", "estimate", "facts_of", "
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Analysis:
-    """The facts of a problem: of its objective as the user wrote it, and of each constraint's body
-    c(w) in c(w) <= 0.
+    """The facts of a problem.
 
-    ``see`` gives the facts of any other expression of the problem (a family's body holds for every member);
-    ``left_to_binding`` says what is asked of params and data that are not bound, which binding will check.
+    objective        facts of the objective as the user wrote it
+    constraints      by label, facts of the body c(w) of c(w) <= 0 (of a family: for every member)
+    see              gives the facts of any other expression of the problem
+    left_to_binding  conditions on params and data that are not bound yet; binding checks them
     """
 
     problem: ir.Problem
@@ -37,44 +40,43 @@ class Analysis:
 
     @property
     def minimised(self) -> Facts:
-        """The objective in the direction that is minimised: the negative of a ``maximize``."""
+        """Facts of the function that is minimised: the negated objective of a ``maximize``."""
         if self.problem.objective.sense == "minimize":
             return self.objective
         return self.objective.negated()
 
     @property
     def convex(self) -> bool:
-        """A convex problem: convex objective when minimised, convex inequalities, affine equations."""
+        """Whether the problem is convex: convex minimised objective and ``convex_constraints``."""
         return self.minimised.convex and self.convex_constraints
 
     @property
     def convex_constraints(self) -> bool:
-        """Convex inequalities, affine equations."""
+        """Whether all inequalities are convex and all equations affine."""
         kinds = {c.label: c.kind for c in self.problem.constraints}
         return all(f.affine if kinds[label] == "eq" else f.convex for label, f in self.constraints.items())
 
 
 def analyse(problem: ir.Problem, bound: Bound | None = None) -> Analysis:
-    """The facts of every part of a problem; with data, constants that the text alone leaves open
-    become numbers.
+    """The facts of the objective and of every constraint of a problem.
 
-    The cost does not depend on the number of rows or on the size of families: a family is one
-    expression, and a column's ends and norms are computed once. One fact takes passes over the
-    data, and is sought only for what is below a root, a logarithm or a fraction's bar: its least
-    value.
+    With data, constants that the text alone leaves open become numbers. The cost does not depend on
+    the number of rows or on the size of families: a family is one expression, and the ends and norms
+    of a column are computed once. Only least values take passes over the data; they are computed
+    only for the arguments of roots and logarithms and for denominators.
     """
     see = Analyser(Declarations(problem=problem))
     if bound is not None:
         see = Analyser(Declarations(problem=problem, bound=bound), base=see)
-    constraints, objective = {c.label: see(c.body) for c in problem.constraints}, see(problem.objective.expr)
-    left = dict(see.left_to_binding)
+    constraints = {c.label: see(c.body) for c in problem.constraints}
+    objective = see(problem.objective.expr)
     return Analysis(
         problem=problem,
         bound=bound,
         objective=objective,
         constraints=constraints,
         see=see,
-        left_to_binding=left,
+        left_to_binding=dict(see.left_to_binding),
     )
 
 
@@ -88,10 +90,12 @@ def facts_of(
 ) -> Facts:
     """The facts of any expression, as a function of its variables and holes.
 
-    holes   where each hole's value lies, by name; a hole without an interval ranges over the reals
+    holes   interval of each hole's values, by name; a hole without an interval ranges over the reals
     params  params without a problem: a number or array, an ``ir.Parameter``, or an Interval
     """
-    return seer(problem or (bound.problem if bound is not None else None), bound, holes, params)(expr)
+    if problem is None and bound is not None:
+        problem = bound.problem
+    return seer(problem, bound, holes, params)(expr)
 
 
 def seer(
@@ -101,10 +105,11 @@ def seer(
     params: Mapping[str, Any] | None = None,
     within: Mapping[ir.Expr, Interval] | None = None,
 ) -> Analyser:
-    """What gives the facts of any expression of a problem, computing those of common parts once;
-    arguments as of ``facts_of``.
+    """An analyser that gives the facts of any expression and analyses common parts only once.
 
-    within  where some expressions are taken to lie
+    The arguments are those of ``facts_of``, and
+
+    within  intervals in which some expressions are assumed to lie
     """
     context = Declarations(
         problem=problem, holes=dict(holes or {}), values=dict(params or {}), within=dict(within or {})
@@ -125,31 +130,28 @@ def estimate(
     points: Sequence[Mapping[str, Any]] = (),
     radius: float = 1.0,
 ) -> dict[str, Fact]:
-    """Constants of an expression on the bound data, by seeded sampling, as facts of standing
-    ``estimated``.
+    """Constants of an expression on the bound data by seeded sampling: facts of standing ``estimated``.
 
     expr     a tracked expectation ``E[..] g`` (or mean, sum, prob) with its node, or any other
-             expression g. Binders free in it
-             are its blocks i, of which a few are drawn; larger reductions inside are made of
-             ``samples`` draws each, so that the cost depends neither on the number of rows nor on
-             the number of blocks
-    points   where to look, variables by name; by default the start: zero, inside the simple sets,
-             nets as they are bound
-    radius   points are drawn in the ball of this radius around each, inside the variables' simple sets
+             expression g. Its free binders are its blocks i; a few blocks are drawn. Larger
+             reductions inside use ``samples`` draws each. So the cost depends neither on the number
+             of rows nor on the number of blocks
+    points   centres of the search, variables by name; by default the start: zero projected into the
+             simple sets, nets as they are bound
+    radius   points are drawn in the ball of this radius around each centre, inside the simple sets
 
-    Returns, by name (what could not be evaluated anywhere, and ``gradient`` of what has kinks
-    there, is left out):
+    Returns, by name (a constant that could not be evaluated anywhere is left out; so is ``gradient``
+    if the expression has kinks):
 
-    interval        where the values g_i(w) were
+    interval        range of the values g_i(w) that were seen
     lipschitz       C_g, the largest |grad g_i(w)| (Frobenius norm of the Jacobian)
-    gradient        L_g, the largest |grad g_i(w) - grad g_i(v)| / |w - v|, the direction by power iteration
-    value noise     sigma^2 (sigma_0^2), the largest E |g_i(w; xi) - g_i(w)|^2; ``E`` and ``mean``
-                    nodes only, as the next
+    gradient        L_g, the largest |grad g_i(w) - grad g_i(v)| / |w - v|, directions by power iteration
+    value noise     sigma^2 (sigma_0^2), the largest E |g_i(w; xi) - g_i(w)|^2; only for ``E`` and ``mean``
     gradient noise  zeta^2 (sigma_1^2), the largest E |grad g_i(w; xi) - grad g_i(w)|^2 (sox-2022,
-                    Assumption 2; alexr-2025,
-                    Assumption 4; of a mean over blocks it is their delta^2)
+                    Assumption 2; alexr-2025, Assumption 4; for a mean over blocks it is their
+                    delta^2); only for ``E`` and ``mean``
 
-    They are maxima over what was seen, hence lower bounds of the true ones.
+    All are maxima over the sample, hence lower bounds of the true constants.
     """
     from fccomodel.structure.estimates.sampling import Probe
 

@@ -1,4 +1,4 @@
-"""The walk: facts of every node from those of its children, children first, each node once."""
+"""The analyser computes the facts of every node from those of its children, each node once."""
 
 from __future__ import annotations
 
@@ -26,12 +26,16 @@ from fccomodel.structure.rules.compose import compose, spread
 from fccomodel.structure.rules.pieces import pieces
 from fccomodel.structure.rules.reduce import reduce
 
-LARGEST = 3000  # rows of a matrix whose eigenvalues are computed
+MAX_EIGENVALUE_ROWS = 3000  # rows of the largest matrix whose eigenvalues are computed
 
 
 class Analyser:
-    """Facts under one context. ``base`` is an analyser that knows less (the text without the data):
-    what it proves is kept."""
+    """Facts of expressions under one set of declarations.
+
+    declared         the declarations, with data or without
+    base             an analyser that knows less (the text without the data); its proofs are kept
+    left_to_binding  conditions on arguments that are checked when data are bound
+    """
 
     def __init__(self, declared: Declarations, base: Analyser | None = None):
         self.declared = declared
@@ -40,13 +44,11 @@ class Analyser:
         self.keys: dict[int, tuple[ir.Expr, int]] = {}
         self.numbers: dict[tuple, int] = {}
         self.scalars: set[str] = set()  # variables and holes that are single numbers
-        self.left_to_binding: dict[
-            ir.Expr, str
-        ] = {}  # what is asked of arguments, to be checked when data are bound
+        self.left_to_binding: dict[ir.Expr, str] = {}
         self._wide: Analyser | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what it remembers of nodes by where they lie in this process's memory."""
+        """The state without the caches that are keyed by object identity."""
         return vars(self) | {"memo": {}, "keys": {}, "numbers": {}, "_wide": None}
 
     # -------------------------------------------------------------------------------------- walking
@@ -57,12 +59,12 @@ class Analyser:
                 if id(node) not in self.memo:
                     facts = self._pieces(node, self._measured(self._node(node)))
                     if node in self.declared.within:
-                        inside = replace(
-                            facts.interval, value=self.declared.within[node], standing=Standing.ASSUMED
-                        )
+                        assumed = self.declared.within[node]
+                        inside = replace(facts.interval, value=assumed, standing=Standing.ASSUMED)
                         facts = replace(facts, interval=inside)
                     if self.base is not None and not any(domains.by_data(f.subject) for f in facts.domain):
-                        facts = replace(_and(self.base(node), facts), domain=facts.domain)
+                        stronger = _text_and_data(self.base(node), facts)
+                        facts = replace(stronger, domain=facts.domain)
                     self.memo[id(node)] = node, facts
         return self.memo[id(expr)][1]
 
@@ -78,14 +80,14 @@ class Analyser:
         return self._wide(facts.expr)
 
     def raised(self, facts: Facts) -> Facts:
-        """The same with the least value that the bound data allow, where it is above 0 and was not
-        known to be."""
+        """The facts with a positive lower bound from the bound data, if one is found and is new."""
         settled = (
             facts.constant or facts.interval.value.positive or facts.interval.standing == Standing.ASSUMED
         )
         if self.declared.bound is None or settled:
             return facts
-        from fccomodel.structure.estimates.least import least  # needs torch, which the facts of a text do not
+        # imported here: it needs torch, which the facts of a text do not
+        from fccomodel.structure.estimates.least import least
 
         low = least(facts, self.declared, self)
         if low is None:
@@ -98,50 +100,48 @@ class Analyser:
         return replace(facts, interval=fact, restricted=facts.restricted or not self.declared.free)
 
     def _measured(self, facts: Facts) -> Facts:
-        """A number of the data whose sign its parts leave open, with the range of its values."""
+        """The facts with the measured range, for an expression of the data whose sign is not known yet."""
         node, where = facts.expr, facts.interval.value
         several = isinstance(node, ir.Apply) and len(node.args) > 1
         if self.declared.bound is None or not several or not facts.constant or not where.lo < 0 < where.hi:
             return facts
-        from fccomodel.structure.estimates.measured import (
-            measured,
-        )  # needs torch, which the facts of a text do not
+        # imported here: it needs torch, which the facts of a text do not
+        from fccomodel.structure.estimates.measured import measured
 
-        found = measured(node, self.declared.bound)
-        if found is None:
+        seen = measured(node, self.declared.bound)
+        if seen is None:
             return facts
-        fact = make("interval", where.meet(found), node, "data range", "", [], standing=Standing.BOUNDED)
+        fact = make("interval", where.meet(seen), node, "data range", "", [], standing=Standing.BOUNDED)
         return replace(facts, interval=fact)
 
     def key(self, expr: ir.Expr) -> int:
-        """A number that two expressions share only if they have the same value."""
+        """A number of the expression. Expressions with the same number have the same value."""
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.keys:
-                parts = tuple(self.keys[id(c)][1] for c in node.children)
-                self.keys[id(node)] = (
-                    node,
-                    self.numbers.setdefault((*_identity(node), parts), len(self.numbers)),
-                )
+                children = tuple(self.keys[id(c)][1] for c in node.children)
+                number = self.numbers.setdefault((*_identity(node), children), len(self.numbers))
+                self.keys[id(node)] = node, number
         return self.keys[id(expr)][1]
 
     def _pieces(self, node: ir.Expr, facts: Facts) -> Facts:
+        """The facts with the degree of the node as a polynomial, and of its polynomial pieces."""
         if facts.constant or isinstance(node, ir.Var | ir.Hole):
-            only = 0 if facts.constant else 1
-            return replace(facts, pieces=only, degree=only)
-        inner = [self(c) for c in ((node.let.body,) if isinstance(node, ir.LetRef) else node.children)]
+            degree = 0 if facts.constant else 1
+            return replace(facts, pieces=degree, degree=degree)
+        children = (node.let.body,) if isinstance(node, ir.LetRef) else node.children
+        inner = [self(c) for c in children]
         scalar = len(facts.leaves) == 1 and all(n in self.scalars for n in facts.leaves)
-        degree = (
-            1 if facts.affine else pieces(node, tuple(f.degree for f in inner), scalar=scalar, whole=True)
-        )
-        return replace(
-            facts, pieces=pieces(node, tuple(f.pieces for f in inner), scalar=scalar), degree=degree
-        )
+        if facts.affine:
+            as_polynomial: int | None = 1
+        else:
+            as_polynomial = pieces(node, tuple(f.degree for f in inner), scalar=scalar, whole=True)
+        in_pieces = pieces(node, tuple(f.pieces for f in inner), scalar=scalar)
+        return replace(facts, pieces=in_pieces, degree=as_polynomial)
 
     # -------------------------------------------------------------------------------------- domains
-    def _open(self, use: Use, args: Sequence[Facts]) -> list[Fact]:
-        """What is asked of arguments that no variable decides, and is neither proved nor checked when
-        data are bound."""
-        found = []
+    def _unproved(self, use: Use, args: Sequence[Facts]) -> list[Fact]:
+        """The conditions on constant arguments that are neither proved nor checked when data are bound."""
+        unproved = []
         for fault in use.asks.doubts([opened(f.interval.value) for f in args], use.names):
             facts, argument = args[fault.argument], use.args[fault.argument]
             title = use.titles[fault.argument]
@@ -149,11 +149,11 @@ class Analyser:
                 reason = (
                     f"{title} needs {fault.needs}, and is only known to lie in {opened(facts.interval.value)}"
                 )
-                found.append(make("domain", False, argument, "no rule", reason, [facts.interval]))
-        return found
+                unproved.append(make("domain", False, argument, "no rule", reason, [facts.interval]))
+        return unproved
 
     def _checked(self, use: Use, fault: atoms.Fault) -> bool:
-        """Binding has checked it, or will: what a text leaves to binding is noted."""
+        """Whether binding has checked a condition or will; without data the condition is noted."""
         argument = use.args[fault.argument]
         if not domains.by_data(argument):
             return False
@@ -163,7 +163,7 @@ class Analyser:
         return True
 
     def _undefined(self, node: ir.Expr, args: tuple[Facts, ...], conditions: Sequence[Fact]) -> Facts:
-        """Nothing is known of what is perhaps not defined, whatever the variables are."""
+        """Facts of a node that may be undefined for all values of the variables: nothing is known."""
         draft = Draft(expr=node, args=args, domain=tuple(conditions))
         draft.leaves = {name: NEITHER for a in args for name in a.leaves}
         if draft.leaves:
@@ -173,6 +173,7 @@ class Analyser:
 
     # ---------------------------------------------------------------------------------------- nodes
     def _node(self, node: ir.Expr) -> Facts:
+        """The facts of one node, whose children have been analysed."""
         match node:
             case ir.Const() | ir.Label() | ir.Size() | ir.Param() | ir.Column() | ir.Element():
                 return self._constant(node)
@@ -197,16 +198,7 @@ class Analyser:
             case ir.Const(value=value):
                 leaf = Leaf(interval=atoms.Interval.point(value), size=amount(value))
             case ir.Size(dim=dim):
-                n = self.declared.dim(dim)
-                if n < inf:
-                    where = atoms.Interval.point(n)
-                else:
-                    where = atoms.Interval(0.0, inf, False, True)
-                leaf = Leaf(
-                    interval=where,
-                    size=amount(n) if n < inf else SOME,
-                    standing=Standing.BOUNDED if isinstance(dim, str) and n < inf else Standing.PROVED,
-                )
+                leaf = self._size(dim)
             case ir.Param():
                 leaf = self.declared.param(node)
             case ir.Column():
@@ -217,25 +209,25 @@ class Analyser:
                 leaf = Leaf()
         return self._leaf(node, leaf).finish()
 
+    def _size(self, dim: ir.Dim) -> Leaf:
+        """The value of a size: a number if the dim is known."""
+        n = self.declared.dim(dim)
+        if n == inf:
+            return Leaf(interval=atoms.Interval(0.0, inf, False, True), size=SOME, standing=Standing.PROVED)
+        standing = Standing.BOUNDED if isinstance(dim, str) else Standing.PROVED
+        return Leaf(interval=atoms.Interval.point(n), size=amount(n), standing=standing)
+
     def _leaf(self, node: ir.Expr, leaf: Leaf) -> Draft:
+        """A draft with the range and the norm of a leaf."""
         draft = Draft(
             expr=node, entries=self.declared.entries(node.shape), random=leaf.random, compact=not leaf.random
         )
-        measured = leaf.standing == Standing.BOUNDED
+        rule = "data range" if leaf.standing == Standing.BOUNDED else "declared range"
         if leaf.interval != REALS:
-            draft.propose(
-                "interval",
-                leaf.interval,
-                "data range" if measured else "declared range",
-                standing=leaf.standing,
-            )
+            draft.propose("interval", leaf.interval, rule, standing=leaf.standing)
         if leaf.size.finite:
-            if measured:
-                rule = "data range"
-            elif not leaf.size.known:
+            if rule == "declared range" and not leaf.size.known:
                 rule = "finite data"
-            else:
-                rule = "declared range"
             draft.propose("size", leaf.size, rule, standing=leaf.standing)
         return draft
 
@@ -265,8 +257,9 @@ class Analyser:
         return draft.finish()
 
     def _reduce(self, node: ir.Reduce) -> Facts:
-        asked = [(use, [self(arg) for arg in use.args]) for use in domains.uses(node)]
-        if doubts := [fact for use, args in asked for fact in self._open(use, args)]:
+        uses = [(use, [self(arg) for arg in use.args]) for use in domains.uses(node)]
+        doubts = [fact for use, args in uses for fact in self._unproved(use, args)]
+        if doubts:
             return self._undefined(node, (self(node.body),), doubts)
         body = self(node.body)
         return averaged(node, body, self, reduce(node, body, self.declared, self))
@@ -276,45 +269,47 @@ class Analyser:
         atom = atoms.of(node)
         args = tuple(self(a) for a in node.args)
         if atom is None or not atom.accepts(len(args)):
-            draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
-            if draft.leaves:
-                draft.both(NONE, "no rule", f"nothing is known of {node.op}")
-            elif all(a.size.value.finite for a in args):
-                draft.propose("size", SOME, "finite data", uses=[a.size for a in args])
-            return draft.finish()
-        steep = () if node.shape else atom.steep_at_0(*(a.interval.value for a in args))
-        args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
-        if atom.limited and (doubts := self._open(domains.of_atom(atom, node.args), args)):
+            return self._unknown_operation(node, args)
+        if not node.shape:
+            steep = atom.steep_at_0(*(a.interval.value for a in args))
+            args = tuple(self.raised(a) if k in steep else a for k, a in enumerate(args))
+        if atom.limited and (doubts := self._unproved(domains.of_atom(atom, node.args), args)):
             return self._undefined(node, args, doubts)
         entries = self.declared.entries(node.shape)
         if isinstance(atom, atoms.ScalarAtom) and node.shape:
             args = tuple(
-                spread(a, entries) if not child.shape else a for a, child in zip(args, node.args, strict=True)
+                a if child.shape else spread(a, entries) for a, child in zip(args, node.args, strict=True)
             )
         return self._structure(node, args, self._operation(node, atom, args, entries))
 
+    def _unknown_operation(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts:
+        """Facts of an operation that no atom describes."""
+        draft = Draft(expr=node, args=args, leaves={name: NEITHER for a in args for name in a.leaves})
+        if draft.leaves:
+            draft.both(NONE, "no rule", f"nothing is known of {node.op}")
+        elif all(a.size.value.finite for a in args):
+            draft.propose("size", SOME, "finite data", uses=[a.size for a in args])
+        return draft.finish()
+
     def _operation(self, node: ir.Apply, atom: atoms.Atom, args: tuple[Facts, ...], entries: float) -> Facts:
-        if not isinstance(atom, atoms.ScalarAtom):
-            sizes = tuple(self.declared.entries(a.shape) for a in node.args)
-        else:
+        """The facts of an atom's value by arithmetic where a rule of arithmetic fits, else by composition."""
+        if isinstance(atom, atoms.ScalarAtom):
             sizes = (entries,) * len(args)
+        else:
+            sizes = tuple(self.declared.entries(a.shape) for a in node.args)
         op, moving = atom.name, [a for a in args if not a.constant]
         match op:
-            case "sub" if (spread_out := self._variance(node)) is not None:
-                return combine(spread_out, arithmetic.add(node, args, (1, -1), entries))
-            case "sub" if (turned := self._complement(node)) is not None:
-                return replace(combine(turned, arithmetic.add(node, args, (1, -1), entries)), expr=node)
+            case "sub" if (as_variance := self._variance(node)) is not None:
+                return combine(as_variance, arithmetic.add(node, args, (1, -1), entries))
+            case "sub" if (complement := self._complement(node)) is not None:
+                return replace(combine(complement, arithmetic.add(node, args, (1, -1), entries)), expr=node)
             case _ if atom.signs is not None:
                 return arithmetic.add(node, args, atom.signs, entries)
             case _ if atom.bilinear and len(moving) == 1:
                 if args[0].constant:
-                    factor, varying = (args[0], args[1])
+                    factor, varying, count = args[0], args[1], sizes[1]
                 else:
-                    factor, varying = (args[1], args[0])
-                if factor is args[1]:
-                    count = sizes[0]
-                else:
-                    count = sizes[1]
+                    factor, varying, count = args[1], args[0], sizes[0]
                 return arithmetic.scale(node, factor, varying, entries, op, arithmetic.spread_to(count))
             case _ if atom.bilinear and len(moving) == 2:
                 return self._square(node, op, args, sizes, entries) or self._shared(node, op, args, entries)
@@ -330,29 +325,24 @@ class Analyser:
     def _square(
         self, node: ir.Apply, op: str, args: tuple[Facts, ...], sizes: tuple[float, ...], entries: float
     ) -> Facts | None:
-        """A product of an expression with itself or a multiple of it, or x' A x."""
+        """A product of an expression with itself or with a multiple of it, or x' A x; otherwise None."""
         left, right = node.args
         name = "square" if op == "mul" else "sumsq"
         if products.alike(left, right, self.key) and (op == "mul" or len(left.shape) == 1):
             atom = atoms.get(name)
             assert atom is not None
             facts = compose(node, atom, args[:1], sizes[:1], entries, self.everywhere)
-            p = 2.0 if args[0].affine else None
-            return replace(
-                arithmetic.renamed(facts, "square"),
-                powers=None if p is None else (p, atoms.Interval(0.0, 0.0)),
-            )
-        if (op == "mul" or len(left.shape) == 1) and (twice := multiples(left, right)) is not None:
-            of = ir.Apply(op=name, args=(twice.core,), shape=node.shape, span=node.span)
-            return arithmetic.renamed(whole.credited(self(replace(twice, core=of).expr), node), "square")
+            powers = (2.0, atoms.Interval(0.0, 0.0)) if args[0].affine else None
+            return replace(arithmetic.renamed(facts, "square"), powers=powers)
+        if (op == "mul" or len(left.shape) == 1) and (multiple := multiples(left, right)) is not None:
+            of = ir.Apply(op=name, args=(multiple.core,), shape=node.shape, span=node.span)
+            return arithmetic.renamed(whole.credited(self(replace(multiple, core=of).expr), node), "square")
         if op not in ("dot", "matmul") or not len(left.shape) == len(right.shape) == 1:
             return None
         for x, image in ((left, right), (right, left)):
-            if isinstance(image, ir.Apply) and image.op == "matmul":
-                factors = image.args
-            else:
-                factors = ()
-            for matrix, vector in (factors, factors[::-1]) if factors else ():
+            if not isinstance(image, ir.Apply) or image.op != "matmul":
+                continue
+            for matrix, vector in (image.args, image.args[::-1]):
                 if self.key(vector) == self.key(x) and len(matrix.shape) == 2 and self(matrix).constant:
                     plain = self._product(node, op, args, entries)
                     return whole.quadratic_form(
@@ -361,7 +351,7 @@ class Analyser:
         return None
 
     def _shared(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
-        """A product of two factors that both vary, and may share what they are made of."""
+        """A product of two factors that both vary; shared parts of the factors are used."""
         left, right = args
         if op != "mul" or node.shape:
             return self._product(node, op, args, entries)
@@ -370,15 +360,14 @@ class Analyser:
         )
 
     def _product(self, node: ir.Apply, op: str, args: tuple[Facts, ...], entries: float) -> Facts:
-        """A product of two factors that both vary."""
+        """A product of two factors that both vary, by the product rule alone."""
+        terms = 1.0
         if op in ("dot", "matmul"):
             terms = self.declared.dim(node.args[0].shape[-1])
-        else:
-            terms = 1.0
         return arithmetic.product(node, args[0], args[1], entries, op, arithmetic.spread_to(terms))
 
     def _variance(self, node: ir.Apply) -> Facts | None:
-        """``E e^2 - (E e)^2`` over one set is a variance, whatever the two draws are called."""
+        """Facts of ``E e^2 - (E e)^2`` over one set as a variance, or None if the node has another form."""
         first, second = node.args[0], _base_of_square(node.args[1], self.key)
         if (
             not isinstance(first, ir.Reduce)
@@ -387,57 +376,44 @@ class Analyser:
         ):
             return None
         inner = _base_of_square(first.body, self.key)
-        if (
-            inner is None
-            or not products.alike(replace(first, body=inner), second, self.key)
-            or self(inner).constant
-        ):
+        if inner is None or self(inner).constant:
             return None
-        spread_out = ir.Reduce(
+        if not products.alike(replace(first, body=inner), second, self.key):
+            return None
+        variance = ir.Reduce(
             kind=VARIANCE.name, binders=first.binders, condition=first.condition, body=inner, span=node.span
         )
-        return replace(reduce(spread_out, self(inner), self.declared, self), expr=node)
+        return replace(reduce(variance, self(inner), self.declared, self), expr=node)
 
     def _complement(self, node: ir.Apply) -> Facts | None:
-        """``1 - f(u)`` where that is f of something else."""
-        one, other = node.args
+        """Facts of ``1 - f(u)`` by the complement that f declares, such as sigmoid(-u), or None."""
+        minuend, other = node.args
         atom = atoms.of(other)
-        if (
-            atom is None
-            or not atom.complement
-            or not isinstance(other, ir.Apply)
-            or node.shape
-            or self(other).constant
-        ):
+        if atom is None or not atom.complement or not isinstance(other, ir.Apply):
             return None
-        if self(one).interval.value != atoms.Interval.point(1.0):
+        if node.shape or self(other).constant:
             return None
-        return whole.credited(
-            self(atoms.expression(atom.complement, dict(zip(atom.arguments, other.args, strict=True)))), node
-        )
+        if self(minuend).interval.value != atoms.Interval.point(1.0):
+            return None
+        arguments = dict(zip(atom.arguments, other.args, strict=True))
+        return whole.credited(self(atoms.expression(atom.complement, arguments)), node)
 
     def _spectrum(self, matrix: ir.Expr) -> Spectrum | None:
-        """The spectrum of the symmetric part of a bound matrix; None where it is not known."""
-        turned = isinstance(matrix, ir.Apply) and matrix.op == "transpose"
-        if turned and isinstance(matrix, ir.Apply):
-            inner = matrix.args[0]
-        else:
-            inner = matrix
-        if isinstance(inner, ir.Param):
-            value = self.declared.value(inner.name)
-        else:
-            value = None
-        if (
-            value is None
-            or np.ndim(value) != 2
-            or np.shape(value)[0] != np.shape(value)[1]
-            or len(value) > LARGEST
-        ):
+        """The spectrum of the symmetric part of a bound matrix, or None if it is not known."""
+        if isinstance(matrix, ir.Apply) and matrix.op == "transpose":
+            matrix = matrix.args[0]
+        if not isinstance(matrix, ir.Param):
+            return None
+        value = self.declared.value(matrix.name)
+        if value is None or np.ndim(value) != 2 or np.shape(value)[0] != np.shape(value)[1]:
+            return None
+        if len(value) > MAX_EIGENVALUE_ROWS:
             return None
         return spectrum(np.asarray(value, float))
 
-    # --------------------------------------------------------------------------- what the whole has
+    # ------------------------------------------------------------------- properties of the whole node
     def _structure(self, node: ir.Apply, args: tuple[Facts, ...], facts: Facts) -> Facts:
+        """The facts with the properties that only the whole expression has (see ``rules.whole``)."""
         if facts.constant:
             return facts
         atom = atoms.get(node.op)
@@ -455,26 +431,22 @@ class Analyser:
         if not node.shape and (op == "mul" or p):
             facts = products.geometric_mean(node, facts, self, self.key, self.declared.count)
         powers = whole.powers_of(node, args) or facts.powers
-        facts = replace(facts, powers=powers, inner=args[0] if atom.squared else self._hinge(node, args))
+        inner = args[0] if atom.squared else self._hinge(node, args)
+        facts = replace(facts, powers=powers, inner=inner)
         if node.shape:
             return facts
-        if (
-            op == "neg"
-            and isinstance(turned := products.opened(node.args[0]), ir.Apply)
-            and turned.op == "neg"
-        ):  # - -u is u
-            return combine(facts, whole.credited(replace(self(turned.args[0]), expr=node), node))
-        if (
-            op == "sub" and isinstance(less := products.opened(node.args[1]), ir.Apply) and less.op == "neg"
-        ):  # a - -b is a + b
-            node, args = (
-                replace(node, op="add", args=(node.args[0], less.args[0])),
-                (args[0], self(less.args[0])),
-            )
+        if op in ("neg", "sub"):
+            last = products.opened(node.args[-1])
+            if isinstance(last, ir.Apply) and last.op == "neg":
+                if op == "neg":  # - -u is u
+                    return combine(facts, whole.credited(replace(self(last.args[0]), expr=node), node))
+                # a - -b is a + b
+                node = replace(node, op="add", args=(node.args[0], last.args[0]))
+                args = (args[0], self(last.args[0]))
         return whole.attach_log(facts, whole.apply_log(node, args, facts))
 
     def _hinge(self, node: ir.Apply, args: tuple[Facts, ...]) -> Facts | None:
-        """u of ``max(0, u)``."""
+        """Facts of u if the node is ``max(0, u)``, or None."""
         atom = atoms.of(node)
         if atom is None or atom.extreme <= 0 or len(args) != 2:
             return None
@@ -487,22 +459,24 @@ class Analyser:
 
 
 def _base_of_square(node: ir.Expr, key: Callable[[ir.Expr], int]) -> ir.Expr | None:
-    """e of ``square(e)``, ``e^2`` or ``e * e``."""
+    """The expression e if the node is ``square(e)``, ``e^2`` or ``e * e``, or None."""
     match node:
         case ir.Apply(op="mul", args=(e, again)) if key(e) == key(again):
             return e
     return atoms.squared(node)
 
 
-def _and(text: Facts, data: Facts) -> Facts:
-    """What the text alone proves and what the data do; where neither has a property, why it is not
-    there with the data."""
+def _text_and_data(text: Facts, data: Facts) -> Facts:
+    """The stronger facts of the text alone and of the data.
+
+    If neither has a property, the reason with the data is kept.
+    """
     both = combine(text, data)
     return both.with_facts({kind: getattr(data, kind) for kind in KINDS if not getattr(both, kind).holds})
 
 
 def _identity(node: ir.Expr) -> tuple:
-    """What tells a node apart besides its children."""
+    """What distinguishes the node from other nodes with the same children."""
     match node:
         case ir.Const(value=value):
             return ("const", value)

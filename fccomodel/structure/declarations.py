@@ -1,4 +1,4 @@
-"""What the declarations, and the data where bound, say about the leaves of an expression."""
+"""What the declarations say about the leaves of an expression, and the data if they are bound."""
 
 from __future__ import annotations
 
@@ -20,18 +20,21 @@ REALS = Interval(-inf, inf, True, True)
 
 
 def interval(lo: float = -inf, hi: float = inf, lo_open: bool = False, hi_open: bool = False) -> Interval:
-    """An interval whose infinite ends are marked open."""
+    """The interval from ``lo`` to ``hi``; infinite ends are marked open."""
     return Interval(lo, hi, lo_open or lo == -inf, hi_open or hi == inf)
 
 
 def opened(u: Interval) -> Interval:
-    """The same with infinite ends marked open."""
+    """The same interval with its infinite ends marked open."""
     return interval(*u)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Leaf:
-    """Where a value lies, a bound of its Euclidean norm, and who says so."""
+    """A leaf's range (``interval``), a bound of its Euclidean norm (``size``), and their standing.
+
+    ``random`` says that it is a draw without bounds.
+    """
 
     interval: Interval = REALS
     size: Amount = SOME
@@ -43,10 +46,11 @@ class Leaf:
 class Declarations:
     """A problem's declarations, with data or without.
 
-    holes   where each hole's value lies, by name       values  values of params known without a bound problem
-    within  where some expressions are taken to lie
-    free    variables and holes range over all reals: for facts that must hold everywhere
-    stats   statistics of bound arrays, each computed once
+    holes   interval of each hole's values, by name
+    values  values of params that are known without a bound problem
+    within  intervals in which some expressions are assumed to lie
+    free    whether variables and holes range over all reals, for facts that must hold everywhere
+    stats   ranges and norms of bound arrays, each computed once
     """
 
     problem: ir.Problem | None = None
@@ -59,7 +63,7 @@ class Declarations:
 
     # ---------------------------------------------------------------------------------------- sizes
     def dim(self, dim: ir.Dim) -> float:
-        """The number that a dim stands for; inf where it is not known."""
+        """The number that a dim stands for, or inf if it is not known."""
         if isinstance(dim, int):
             return dim
         if self.bound is not None and dim in self.bound.dims:
@@ -73,11 +77,11 @@ class Declarations:
         return inf
 
     def entries(self, shape: ir.Shape) -> float:
-        """The number of entries of an array; inf where it is not known."""
+        """The number of entries of an array, or inf if it is not known."""
         return float(prod(self.dim(n) for n in shape))
 
     def count(self, domain: ir.Set) -> float:
-        """At most so many elements; inf where it is not known."""
+        """An upper bound of the number of elements of a set, or inf if none is known."""
         if isinstance(domain, ir.RowSet):
             if self.bound is not None and domain.table in self.bound.tables:
                 return self.bound.tables[domain.table].n
@@ -98,8 +102,7 @@ class Declarations:
         return inf
 
     def number(self, expr: ir.Expr | None) -> float | None:
-        """The value of a literal, a size, a scalar param with a value, or of sums and products of
-        these; else None."""
+        """The value of literals, sizes, scalar params with a value, and their sums and products, or None."""
         match expr:
             case ir.Const(value=value):
                 return value
@@ -115,14 +118,15 @@ class Declarations:
                 inner = self.number(arg)
                 return None if inner is None else -inner
             case ir.Apply(op="add" | "sub" | "mul" as op, args=(left, right)):
-                one, other = self.number(left), self.number(right)
-                if one is None or other is None:
+                first, second = self.number(left), self.number(right)
+                if first is None or second is None:
                     return None
-                return {"add": one + other, "sub": one - other, "mul": one * other}[op]
+                return {"add": first + second, "sub": first - second, "mul": first * second}[op]
         return None
 
     # --------------------------------------------------------------------------------------- leaves
     def value(self, name: str) -> Any:
+        """The value of a param or an array, or None if it is not known."""
         if self.bound is not None:
             if name in self.bound.params:
                 return self.bound.params[name]
@@ -131,7 +135,7 @@ class Declarations:
         return self.values.get(name)
 
     def param(self, node: ir.Param) -> Leaf:
-        """A declared param or array: its value where bound, else its bounds."""
+        """A declared param or array: its value if it is bound, otherwise its declared bounds."""
         value = self.value(node.name)
         if isinstance(value, Interval):
             return Leaf(interval=value, size=amount(value.mag) if value.mag < inf else SOME)
@@ -150,23 +154,18 @@ class Declarations:
         return Leaf(interval=opened(ranges.declared(p)))
 
     def column(self, node: ir.Column) -> Leaf:
-        """A column at any row, or a draw."""
+        """A column, for any row of its table, or a draw."""
         domain = node.binder.domain
         if not isinstance(domain, ir.RowSet) or node.name is None:
             return self.element(node.binder)
-        if self.problem is not None:
-            table = self.problem.tables.get(domain.table)
-        else:
-            table = None
-        if table is not None and node.name in table.columns:
-            declared = self._typed(table.columns[node.name], node.shape)
-        else:
-            declared = Leaf()
-        if (
-            self.bound is None
-            or domain.table not in self.bound.tables
-            or node.name not in self.bound.tables[domain.table].columns
-        ):
+        declared = Leaf()
+        if self.problem is not None and domain.table in self.problem.tables:
+            columns = self.problem.tables[domain.table].columns
+            if node.name in columns:
+                declared = self._typed(columns[node.name], node.shape)
+        if self.bound is None or domain.table not in self.bound.tables:
+            return declared
+        if node.name not in self.bound.tables[domain.table].columns:
             return declared
         data = self.measured(self.bound.tables[domain.table].columns[node.name], rows=True)
         if data.interval.inside(declared.interval) and not declared.interval.inside(data.interval):
@@ -176,13 +175,13 @@ class Declarations:
         return declared
 
     def _typed(self, kind: ir.ColumnType, shape: ir.Shape) -> Leaf:
-        """What a declared type says: the values' ends."""
+        """The range that a declared type gives."""
         if kind.domain is None:
             return Leaf()
         return Leaf(interval=self.elements(kind.domain))
 
     def elements(self, domain: ir.Set) -> Interval:
-        """Where the elements of a value set or the positions of a label set lie."""
+        """The range of the elements of a value set, or of the positions of a label set."""
         if isinstance(domain, ir.LabelSet):
             n = self.count(domain)
             return interval(0.0, n - 1 if n < inf else inf)
@@ -215,7 +214,7 @@ class Declarations:
         )
 
     def _end(self, expr: ir.Expr) -> Interval:
-        """Where an argument of a set or a distribution lies, of numbers, params and arrays."""
+        """The range of an argument of a set or a distribution, made of numbers, params and arrays."""
         value = self.number(expr)
         if value is not None:
             return Interval.point(value)
@@ -228,17 +227,11 @@ class Declarations:
 
     # ------------------------------------------------------------------------------------ variables
     def variable(self, name: str) -> Leaf:
-        """Where a variable lies by its simple sets; its size is NONE where they leave it unbounded."""
+        """The range and norm of a variable in its simple sets; the norm is NONE if they are unbounded."""
         if name in self.holes:
-            if self.free:
-                where = REALS
-            else:
-                where = opened(self.holes[name])
+            where = REALS if self.free else opened(self.holes[name])
             return Leaf(interval=where, size=amount(where.mag))
-        if self.problem is not None:
-            declared = self.problem.variables.get(name)
-        else:
-            declared = None
+        declared = None if self.problem is None else self.problem.variables.get(name)
         result = Leaf(size=amount(inf))
         if declared is None or self.free:
             return result
@@ -253,7 +246,7 @@ class Declarations:
         return result
 
     def vector(self, domain: ir.VectorSet, shape: ir.Shape) -> Leaf:
-        """Entries and norm of the vectors of a simple set."""
+        """The range of the entries, and the norm, of the vectors in a simple set."""
         simple, ends = sets.get(domain.family), [self._end(a) for a in domain.args]
         if simple is None:
             return Leaf(size=amount(inf))
@@ -270,19 +263,16 @@ class Declarations:
 
     # ----------------------------------------------------------------------------------------- data
     def __getstate__(self) -> dict[str, Any]:
-        """Without what it remembers of arrays by where they lie in this process's memory."""
+        """The state without the cache that is keyed by object identity."""
         return vars(self) | {"stats": {}}
 
     def measured(self, values: np.ndarray, *, rows: bool) -> Leaf:
-        """Ends of all entries, and the largest norm of a row (of the whole array without ``rows``)."""
+        """The range of all entries of an array and its norm: with ``rows`` the largest norm of a row."""
         if id(values) not in self.stats:
             if values.size == 0:
                 return Leaf(standing=Standing.BOUNDED)
             ends = interval(float(values.min()), float(values.max()))
-            if rows:
-                flat = values.reshape(len(values), -1)
-            else:
-                flat = values.reshape(1, -1)
+            flat = values.reshape(len(values) if rows else 1, -1)
             top = float(np.sqrt(np.einsum("ij,ij->i", flat, flat, dtype=float).max()))
             self.stats[id(values)] = values, Leaf(interval=ends, size=amount(top), standing=Standing.BOUNDED)
         return self.stats[id(values)][1]

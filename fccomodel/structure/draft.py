@@ -1,11 +1,10 @@
-"""Facts in the making: rules propose candidates for each kind, the strongest is kept, and what follows
-from them is added."""
+"""Drafts of facts: rules propose candidates, the strongest of each kind is kept, consequences are added."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import sqrt
+from math import isnan, sqrt
 from typing import Any
 
 from fccomodel.core import ir
@@ -27,9 +26,14 @@ DEFAULTS: dict[str, Any] = {
 
 @dataclass(eq=False, kw_only=True)
 class Draft:
-    """The facts of ``expr`` as they are proposed; ``args`` are those of the expressions it is made of.
+    """The facts of ``expr`` while rules propose them.
 
-    ``leaves`` maps each variable to the sign of monotonicity, ``parts`` to its Lipschitz constant.
+    args      facts of the expressions that it is made of
+    entries   its number of entries
+    leaves    by variable, the sign of monotonicity
+    parts     by variable, the Lipschitz constant
+
+    The other fields are as in ``Facts``; None means that they follow from ``args``.
     """
 
     expr: ir.Expr
@@ -58,7 +62,7 @@ class Draft:
         lacks: str = "",
         fix: str = "",
     ) -> None:
-        """A candidate; it replaces what is weaker."""
+        """Propose a fact. It replaces a weaker fact of the same kind."""
         fact = make(kind, value, self.expr, rule, reason, uses, standing=standing, lacks=lacks, fix=fix)
         if kind in self.facts:
             self.facts[kind] = self.facts[kind].better(fact)
@@ -75,7 +79,7 @@ class Draft:
         lacks: str = "",
         fix: str = "",
     ) -> None:
-        """The same candidate for curvature from below and from above."""
+        """Propose the same curvature from below and from above."""
         uses = tuple(uses)
         self.propose("below", value, rule, reason, uses, lacks=lacks, fix=fix)
         self.propose("above", value, rule, reason, uses, lacks=lacks, fix=fix)
@@ -88,19 +92,19 @@ class Draft:
 
     @property
     def where(self) -> Interval:
+        """The range as proposed so far."""
         return self.value("interval")
 
     # --------------------------------------------------------------------------------------- finish
     def finish(self) -> Facts:
-        """The facts, with what follows from those proposed."""
-        if self.random is None:
+        """The facts, completed by what follows from the proposed ones."""
+        random, compact, restricted = self.random, self.compact, self.restricted
+        if random is None:
             random = any(a.random for a in self.args)
-        else:
-            random = self.random
-        if self.compact is None:
+        if compact is None:
             compact = all(a.compact for a in self.args) and not random
-        else:
-            compact = self.compact
+        if restricted is None:
+            restricted = any(a.restricted for a in self.args)
         self._complete_size(compact)
         if not self.leaves:
             self._constant()
@@ -119,7 +123,7 @@ class Draft:
             powers=self.powers,
             random=random,
             compact=compact,
-            restricted=any(a.restricted for a in self.args) if self.restricted is None else self.restricted,
+            restricted=restricted,
             domain=tuple(domain.values()),
             interval=self.facts["interval"],
             size=self.facts["size"],
@@ -131,12 +135,10 @@ class Draft:
         )
 
     def _complete_size(self, compact: bool) -> None:
+        """Bound the norm by the range, and the range by the norm."""
         ends = self.where
         if ends.mag < float("inf") and self.entries < float("inf"):
-            if "interval" in self.facts:
-                uses = [self.facts["interval"]]
-            else:
-                uses = []
+            uses = [self.facts["interval"]] if "interval" in self.facts else []
             self.propose("size", amount(ends.mag * sqrt(self.entries)), "bounded value", uses=uses)
         elif ends.mag < float("inf"):
             self.propose("size", SOME, "bounded value", uses=[self.facts["interval"]])
@@ -144,14 +146,11 @@ class Draft:
             self.propose("size", SOME, "compact domain", uses=[a.size for a in self.args])
         size = self.value("size")
         if size.known and size.finite and size.value < ends.mag:
-            self.propose(
-                "interval",
-                Interval(max(-size.value, ends.lo), min(size.value, ends.hi)),
-                "bounded value",
-                uses=[self.facts["size"]],
-            )
+            tighter = Interval(max(-size.value, ends.lo), min(size.value, ends.hi))
+            self.propose("interval", tighter, "bounded value", uses=[self.facts["size"]])
 
     def _constant(self) -> None:
+        """Set the curvature and the constants of an expression without variables."""
         for kind in ("below", "above", "lipschitz", "gradient"):
             self.facts[kind] = make(kind, ZERO, self.expr, "constant", "it depends on no variable")
         self.facts["differentiable"] = make(
@@ -159,8 +158,10 @@ class Draft:
         )
 
     def _complete_curvature(self) -> None:
-        """Affine functions are smooth, smooth ones weakly convex; the whole constant is no larger than
-        its parts' norm."""
+        """Add what follows: affine functions are smooth, smooth ones are weakly convex and concave.
+
+        The Lipschitz constant is at most the norm of the constants per variable.
+        """
         below, above = self.value("below"), self.value("above")
         if below.zero and above.zero:
             uses = [self.facts["below"], self.facts["above"]]
@@ -173,19 +174,19 @@ class Draft:
         if not self.value("differentiable"):
             self.facts.pop("gradient", None)
         elif self.value("gradient").finite and not (below.zero and above.zero):
-            bend = self.value("gradient")
             for kind, side in (("below", "convex"), ("above", "concave")):
-                if self._weaker(self.value(kind), bend):
-                    old = self.facts.get(kind)
-                    self.propose(
-                        kind,
-                        bend,
-                        "smooth",
-                        f"its gradient is Lipschitz, so it is weakly {side}",
-                        [self.facts["gradient"]],
-                        lacks=(old.lacks or old.reason) if old else "",
-                        fix=old.fix if old else "",
-                    )
+                if self._weaker(self.value(kind), self.value("gradient")):
+                    self._bounded_by_gradient(kind, side)
+
+    def _bounded_by_gradient(self, kind: str, side: str) -> None:
+        """Propose the gradient's constant as curvature; the reason why nothing stronger holds is kept."""
+        lacks = fix = ""
+        if kind in self.facts:
+            old = self.facts[kind]
+            lacks, fix = old.lacks or old.reason, old.fix
+        reason = f"its gradient is Lipschitz, so it is weakly {side}"
+        gradient = self.facts["gradient"]
+        self.propose(kind, self.value("gradient"), "smooth", reason, [gradient], lacks=lacks, fix=fix)
 
     @staticmethod
     def _weaker(a: Amount, b: Amount) -> bool:
@@ -193,13 +194,10 @@ class Draft:
 
 
 def settled(interval: Interval) -> Interval:
-    """An interval of an atom's range, made consistent: infinite ends open, no nan."""
-    if interval.lo == interval.lo:
-        lo = interval.lo
-    else:
+    """The range of an atom made consistent: infinite ends are open, and nan becomes an infinite end."""
+    lo, hi = interval.lo, interval.hi
+    if isnan(lo):
         lo = float("-inf")
-    if interval.hi == interval.hi:
-        hi = interval.hi
-    else:
+    if isnan(hi):
         hi = float("inf")
     return opened(Interval(lo, hi, interval.lo_open, interval.hi_open))

@@ -10,7 +10,7 @@ EXPLANATION = Code("F0691", "explanation")
 
 
 def nothing_to_explain(name: str, labels: Sequence[str]) -> Diagnostic:
-    """What is explained is the objective or a constraint of the model."""
+    """The subject of ``--why`` is neither the objective nor a constraint of the model."""
     return EXPLANATION.error(
         f"the model has no `{name}` to explain",
         reason=f"It has {', '.join(labels)}.",

@@ -1,8 +1,8 @@
-"""Rows of variables that could change places: a model that treats all alike has a saddle where they
-are equal.
+"""Matrices whose rows are exchangeable: the model has the same value after any permutation of them.
 
-Of mixtures, of the hidden units of a net that is written out, of factors: a run that begins with
-equal rows never leaves these.
+Examples are the components of a mixture, the hidden units of a net that is written out, and factors.
+Points with equal rows are then stationary within their subspace (usually saddle points), and a run
+that starts with equal rows never leaves them.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ from fccomodel.library import atoms
 
 
 def exchangeable(problem: ir.Problem) -> frozenset[str]:
-    """The matrices outside simple sets whose rows are only ever iterated over, all of them alike,
-    without a condition."""
-    found: set[str] = set()
+    """Names of the matrices outside simple sets whose rows are exchangeable.
+
+    The model iterates over all rows of each, without a condition, and treats all rows alike.
+    """
+    exchangeable_names: set[str] = set()
     for dim in {v.shape[0] for v in problem.variables.values() if v.shape and v.net is None}:
         names = {name for name, v in problem.variables.items() if v.net is None and v.shape[:1] == (dim,)}
-        among = [problem.variables[name] for name in names]
-        plain = all(
+        candidates = [problem.variables[name] for name in names]
+        scalar_arguments = all(
             not isinstance(arg, ir.Expr) or not arg.shape
-            for v in among
+            for v in candidates
             for s in v.sets
             for arg in (*s.args, s.centre)
         )
-        if plain and _alike(problem, names, dim):
-            found |= {v.name for v in among if len(v.shape) > 1 and not v.sets}
-    return frozenset(found)
+        if scalar_arguments and _rows_alike(problem, names, dim):
+            exchangeable_names |= {v.name for v in candidates if len(v.shape) > 1 and not v.sets}
+    return frozenset(exchangeable_names)
 
 
-def _alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
+def _rows_alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
+    """Whether the model treats all rows of the named variables alike."""
     nodes = list(problem.expressions())
     items = [
         node
@@ -41,40 +44,35 @@ def _alike(problem: ir.Problem, names: set[str], dim: ir.Dim) -> bool:
     rows = {node.indices[0].binder for node in items if isinstance(node.indices[0], ir.Element)}
     if not rows or any(not isinstance(node.indices[0], ir.Element) for node in items):
         return False
-    if any(not _whole(binder, dim) for binder in rows) or any(c.binders for c in problem.constraints):
+    if any(not _covers(binder, dim) for binder in rows) or any(c.binders for c in problem.constraints):
         return False
     for node in nodes:
         if isinstance(node, ir.LetRef) and node.args or isinstance(node, ir.Column) and node.binder in rows:
             return False
         if isinstance(node, ir.Reduce) and rows.intersection(node.binders) and node.condition is not None:
             return False
-        if any(not _blind(node, child, names, rows) for child in _told(node, names, rows)):
+        if any(not _ignores_row(node, child, names, rows) for child in _row_reading(node, names, rows)):
             return False
     return True
 
 
-def _told(node: ir.Expr, names: set[str], rows: set[ir.Binder]) -> Iterator[ir.Expr]:
-    """Its children that are a variable as a whole, or a row's number."""
+def _row_reading(node: ir.Expr, names: set[str], rows: set[ir.Binder]) -> Iterator[ir.Expr]:
+    """The children of the node that are a whole variable or the number of a row."""
     for child in node.children:
-        if (
-            isinstance(child, ir.Var)
-            and child.name in names
-            or isinstance(child, ir.Element)
-            and child.binder in rows
-        ):
+        if isinstance(child, ir.Var) and child.name in names:
+            yield child
+        elif isinstance(child, ir.Element) and child.binder in rows:
             yield child
 
 
-def _blind(node: ir.Expr, child: ir.Expr, names: set[str], rows: set[ir.Binder]) -> bool:
-    """A node that does not tell one row from another by this child."""
+def _ignores_row(node: ir.Expr, child: ir.Expr, names: set[str], rows: set[ir.Binder]) -> bool:
+    """Whether the node treats all rows alike although this child is one of its children."""
     if isinstance(node, ir.Item):
         first = node.indices[0]
-        of = isinstance(node.base, ir.Var) and node.base.name in names
+        if not isinstance(node.base, ir.Var) or node.base.name not in names:
+            return False
         return (
-            of
-            and isinstance(first, ir.Element)
-            and first.binder in rows
-            and (child is node.base or child is first)
+            isinstance(first, ir.Element) and first.binder in rows and (child is node.base or child is first)
         )
     return (
         isinstance(child, ir.Var)
@@ -83,15 +81,18 @@ def _blind(node: ir.Expr, child: ir.Expr, names: set[str], rows: set[ir.Binder])
     )
 
 
-def _whole(binder: ir.Binder, dim: ir.Dim) -> bool:
-    """It goes through all of a dim, or of a set."""
+def _covers(binder: ir.Binder, dim: ir.Dim) -> bool:
+    """Whether the binder iterates over all of a dim or set."""
     domain = binder.domain
     if binder.kind != "in":
         return False
     if isinstance(domain, ir.LabelSet):
         return domain.name == dim
-    if isinstance(domain, ir.ValueSet) and domain.items is None and domain.step is None:
-        high = domain.high
-    else:
-        high = None
-    return isinstance(high, ir.Size) and high.dim == dim or isinstance(high, ir.Const) and high.value == dim
+    if not isinstance(domain, ir.ValueSet) or domain.items is not None or domain.step is not None:
+        return False
+    match domain.high:
+        case ir.Size(dim=size):
+            return size == dim
+        case ir.Const(value=value):
+            return value == dim
+    return False

@@ -1,5 +1,4 @@
-"""What is known of an expression: facts with the rule that gave them, the facts they used, and how far
-they can be trusted."""
+"""Facts about an expression: each with its rule, the facts that it uses, and how far it can be trusted."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from fccomodel.library.atoms import Interval
 
 
 class Standing(IntEnum):
-    """How far a fact can be trusted; a fact is no better than those it uses."""
+    """How far a fact can be trusted. A fact is never better than the facts that it uses."""
 
     PROVED = 0
     BOUNDED = 1
@@ -35,11 +34,11 @@ class Fact:
     value     an Interval, an Amount or a bool
     subject   the expression; ``span`` is its place
     rule      the name of the rule in ``rules.RULES``
-    reason    one sentence on why it holds here, or what is missing where it does not
-    uses      the facts it follows from, or is blocked by
+    reason    one sentence: why it holds here, or what is missing if it does not
+    uses      the facts that it follows from, or that block it
     standing  proved, bounded from data, estimated or assumed
     lacks     why nothing stronger holds: why not convex, why no number
-    fix       what to write instead, where a rewrite would pass
+    fix       what to write instead, if a rewrite would pass
     """
 
     kind: str
@@ -54,11 +53,12 @@ class Fact:
 
     @property
     def span(self) -> Span:
+        """The place of the expression in the source."""
         return self.subject.span
 
     @property
     def holds(self) -> bool:
-        """It says something: a finite amount, True, an interval smaller than the line."""
+        """Whether the fact says something: a finite amount, True, or an interval smaller than the line."""
         if isinstance(self.value, Amount):
             return self.value.finite
         if isinstance(self.value, Interval):
@@ -66,8 +66,10 @@ class Fact:
         return bool(self.value)
 
     def better(self, rival: Fact) -> Fact:
-        """The stronger of two facts of one kind about one expression; at a tie the better founded,
-        then this one."""
+        """The stronger of two facts of one kind about one expression.
+
+        At a tie it is the one with the better standing, then this one.
+        """
         if isinstance(self.value, Interval):
             mine, theirs = self.value.inside(rival.value), rival.value.inside(self.value)
             if not mine and not theirs:  # each knows one end better
@@ -86,6 +88,7 @@ class Fact:
 
 
 def _strength(fact: Fact) -> tuple:
+    """A key that is smaller for a stronger fact."""
     if isinstance(fact.value, Amount):
         return rank(fact.value)
     return (not fact.value,)
@@ -103,10 +106,10 @@ def make(
     lacks: str = "",
     fix: str = "",
 ) -> Fact:
-    """A fact with the standing that its uses leave it, or a weaker one that is given.
+    """A fact whose standing is the weakest of ``standing`` and those of its ``uses``.
 
-    A curvature that is found by that of parts which forgives rounding forgives rounding too: how
-    much, its rule says, or nobody.
+    If a curvature that it uses forgives rounding, so does this one. Its rule may say how much;
+    otherwise the amount is unknown (inf).
     """
     uses = tuple(uses)
     worst = max([standing, *(u.standing for u in uses)])
@@ -131,36 +134,39 @@ def make(
 
 def describe(kind: str, value: Any) -> str:
     """A fact's content in words."""
-    if kind in ("below", "above"):
-        if kind == "below":
-            good, weak = ("convex", "weakly convex")
-        else:
-            good, weak = ("concave", "weakly concave")
-        if value.zero:
-            return good
-        if not value.finite:
-            return f"not known to be {weak}"
-        if value.known:
-            return f"{value.value:.4g}-{weak}"
-        return weak
-    if kind == "differentiable":
-        return "continuously differentiable" if value else "not known to be differentiable"
-    if kind == "gradient":
-        return f"gradient {_constant(value)}"
-    if kind == "lipschitz":
-        return _constant(value)
-    if kind == "size":
-        if value.finite and not value.known:
-            return "bounded"
-        if value.finite:
-            return f"of size at most {value}"
-        return "not known to be bounded"
-    if kind in ("value noise", "gradient noise"):
-        return f"{kind.removesuffix(' noise')} of variance {value}"
+    match kind:
+        case "below":
+            return _curvature(value, "convex")
+        case "above":
+            return _curvature(value, "concave")
+        case "differentiable":
+            return "continuously differentiable" if value else "not known to be differentiable"
+        case "gradient":
+            return f"gradient {_constant(value)}"
+        case "lipschitz":
+            return _constant(value)
+        case "size":
+            if not value.finite:
+                return "not known to be bounded"
+            return f"of size at most {value}" if value.known else "bounded"
+        case "value noise" | "gradient noise":
+            return f"{kind.removesuffix(' noise')} of variance {value}"
     return f"in {value}"
 
 
+def _curvature(value: Amount, word: str) -> str:
+    """The curvature from one side in words; ``word`` is convex or concave."""
+    if value.zero:
+        return word
+    if not value.finite:
+        return f"not known to be weakly {word}"
+    if value.known:
+        return f"{value.value:.4g}-weakly {word}"
+    return f"weakly {word}"
+
+
 def _constant(value: Amount) -> str:
+    """A Lipschitz constant in words."""
     if not value.finite:
         return "not known to be Lipschitz"
     if value.known:
@@ -168,7 +174,9 @@ def _constant(value: Amount) -> str:
     return "Lipschitz"
 
 
-INCREASING, DECREASING, NEITHER = 1, -1, 0
+INCREASING = 1  # non-decreasing
+DECREASING = -1  # non-increasing
+NEITHER = 0  # neither is known
 _DIRECTIONS = {INCREASING: "increasing", DECREASING: "decreasing", NEITHER: "none"}
 CURVATURES = ("below", "above")
 KINDS = ("interval", "size", "below", "above", "lipschitz", "gradient", "differentiable")
@@ -176,28 +184,28 @@ KINDS = ("interval", "size", "below", "above", "lipschitz", "gradient", "differe
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Facts:
-    """All that is known of one expression as a function of the variables (and holes) it depends on,
-    where they lie in their sets.
+    """All facts of one expression as a function of its variables and holes, which lie in their sets.
 
-    interval        where the value (each entry of an array) lies
-    size            bound of its Euclidean norm
+    interval        range of the value (of each entry of an array)
+    size            bound of the Euclidean norm
     below, above    the least known rho such that f + rho/2 |w|^2 (for ``above``: -f + rho/2 |w|^2)
                     is convex, entry by entry
-    lipschitz       constant of the value, all variables packed in one vector; ``parts`` has it per variable
+    lipschitz       Lipschitz constant in all variables packed in one vector
+    parts           Lipschitz constant per variable
     gradient        constant of the gradient (for an array: of the Jacobian, in the operator norm)
-    differentiable  its gradient exists and is continuous
-    leaves          per variable or hole it depends on: 1 non-decreasing, -1 non-increasing, 0 neither known
-    log             the facts of its logarithm, where these are better known than from its own
+    differentiable  whether the gradient exists and is continuous
+    leaves          per variable or hole: 1 non-decreasing, -1 non-increasing, 0 neither is known
+    log             the facts of its logarithm, if they say more than composition does
     inner           for max(0, u) and the Euclidean norm of u: the facts of u
     powers          (p, c) if it is c + a sum of p-th powers of nonnegative convex functions, c an
                     Interval in [0, inf)
-    pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (in all it depends
-                    on), None for anything else
-    degree          the same of a polynomial, on one piece
-    random          it depends on a draw without bounds
-    compact         every variable it depends on lies in a bounded closed set, and it is not random
-    restricted      it depends on a variable or hole whose values are restricted to a set
-    domain          what must hold for it to be defined, and is not proved
+    pieces          0 constant, 1 piecewise linear, 2 piecewise linear-quadratic (jointly in all
+                    variables), None for anything else
+    degree          degree as a polynomial: 0, 1 or 2, or None
+    random          whether it depends on a draw without bounds
+    compact         whether every variable lies in a bounded closed set, and it is not random
+    restricted      whether it depends on a variable or hole that is restricted to a set
+    domain          conditions for it to be defined that are not proved
     """
 
     expr: ir.Expr
@@ -223,28 +231,32 @@ class Facts:
     # ------------------------------------------------------------------------------------ curvature
     @property
     def constant(self) -> bool:
-        """It depends on no variable."""
+        """Whether it depends on no variable."""
         return not self.leaves
 
     @property
     def convex(self) -> bool:
+        """Whether it is known to be convex."""
         return self.below.value.zero
 
     @property
     def concave(self) -> bool:
+        """Whether it is known to be concave."""
         return self.above.value.zero
 
     @property
     def affine(self) -> bool:
+        """Whether it is known to be affine: convex and concave."""
         return self.convex and self.concave
 
     @property
     def weakly_convex(self) -> bool:
-        """Some finite rho makes f + rho/2 |w|^2 convex."""
+        """Whether some finite rho is known to make f + rho/2 |w|^2 convex."""
         return self.below.value.finite
 
     @property
     def weakly_concave(self) -> bool:
+        """Whether some finite rho is known to make -f + rho/2 |w|^2 convex."""
         return self.above.value.finite
 
     @property
@@ -260,35 +272,37 @@ class Facts:
 
     @property
     def rho(self) -> float | None:
-        """The weak convexity constant: 0 if convex, inf where one exists whose number is not known,
-        None where none does."""
+        """The weak convexity constant: 0 if convex, inf if its number is not known, None if none exists."""
         return self.below.value.number if self.weakly_convex else None
 
     # ----------------------------------------------------------------------------------- smoothness
     @property
     def smooth(self) -> bool:
-        """Continuously differentiable."""
+        """Whether it is known to be continuously differentiable."""
         return bool(self.differentiable.value)
 
     @property
     def gradient_lipschitz(self) -> float | None:
-        """A number where one is known, inf for a continuous gradient without one, None if not known to
-        be differentiable."""
+        """The Lipschitz constant of the gradient.
+
+        It is inf if the gradient is continuous and no number is known, and None if the function is not
+        known to be differentiable.
+        """
         return self.gradient.value.number if self.smooth else None
 
     @property
     def lipschitz_smooth(self) -> bool:
-        """Differentiable with a Lipschitz gradient, its constant a number or a finite one that is not
-        known."""
+        """Whether it is differentiable with a Lipschitz gradient, even if the number is not known."""
         return self.smooth and self.gradient.value.finite
 
     @property
     def is_lipschitz(self) -> bool:
+        """Whether it has a Lipschitz constant, even if the number is not known."""
         return self.lipschitz.value.finite
 
     @property
     def C(self) -> float:
-        """The Lipschitz constant; inf where no number is known."""
+        """The Lipschitz constant, or inf if no number is known."""
         return self.lipschitz.value.number
 
     @property
@@ -298,19 +312,22 @@ class Facts:
 
     # ------------------------------------------------------------------------------------- the rest
     def monotone(self, leaf: str) -> str:
-        """increasing (non-decreasing), decreasing, constant or none, in one variable (each entry of
-        it) or hole."""
+        """Monotonicity in each entry of one variable or hole.
+
+        "increasing" (non-decreasing), "decreasing" (non-increasing), "constant" or "none".
+        """
         if leaf in self.leaves:
             return _DIRECTIONS[self.leaves[leaf]]
         return "constant"
 
     @property
     def non_decreasing(self) -> bool:
-        """In every variable and hole."""
+        """Whether it is non-decreasing in every variable and hole."""
         return all(sign == INCREASING for sign in self.leaves.values())
 
     @property
     def non_increasing(self) -> bool:
+        """Whether it is non-increasing in every variable and hole."""
         return all(sign == DECREASING for sign in self.leaves.values())
 
     def facts(self) -> tuple[Fact, ...]:
@@ -318,7 +335,7 @@ class Facts:
         return tuple(getattr(self, kind) for kind in KINDS)
 
     def standing(self, *kinds: str) -> Standing:
-        """The weakest standing among some kinds."""
+        """The weakest standing among the facts of the given kinds."""
         return max(getattr(self, kind).standing for kind in kinds)
 
     @property
@@ -346,8 +363,10 @@ class Facts:
 
 
 def combine(first: Facts, second: Facts) -> Facts:
-    """The stronger fact of each kind from two ways to analyse one expression; what only helps others,
-    from the second."""
+    """The stronger fact of each kind from two ways to analyse one expression.
+
+    ``log``, ``inner`` and ``powers`` come from the second way if it has them.
+    """
     changes: dict[str, Any] = {kind: getattr(first, kind).better(getattr(second, kind)) for kind in KINDS}
     changes["leaves"] = {
         name: sign or second.leaves.get(name, 0)

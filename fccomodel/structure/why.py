@@ -1,5 +1,4 @@
-"""Why a part of a model has the curvature it has: the derivation, and the places where a stronger
-property is lost."""
+"""Why a part of a model has its curvature: the derivation, and where a stronger property is lost."""
 
 from __future__ import annotations
 
@@ -15,8 +14,8 @@ from fccomodel.structure import RULES, Analysis, errors
 from fccomodel.structure.facts import Fact, Facts, Standing
 
 CURVATURE = ("below", "above")
-#: levels of a path that are shown; parts of a failing node that are listed
-DEEPEST, MOST_GIVEN = 10, 6
+SHOWN_LEVELS = 10  # indentation levels of a path to a failing node
+SHOWN_PARTS = 6  # parts of a failing node that are listed
 DOMAIN_FIX = (
     "state the sign or the bounds where it is declared, or keep away from the edge, as in "
     "log(1e-6 + u) for u >= 0."
@@ -24,7 +23,10 @@ DOMAIN_FIX = (
 
 
 def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> list[str]:
-    """Text in lines of at most ``width`` columns; words are not broken."""
+    """The text in lines of at most ``width`` columns; words are not broken.
+
+    ``first`` is put before the first line, ``rest`` (by default as many spaces) before the others.
+    """
     if rest is None:
         rest = " " * len(first)
     return textwrap.wrap(
@@ -38,39 +40,32 @@ def wrap(text: str, width: int, first: str = "  ", rest: str | None = None) -> l
 
 
 def why(analysis: Analysis, subject: str, width: int) -> list[str]:
-    """What is known of one part, the derivation of its curvature, and where a stronger property is lost."""
-    f, expr, maximised = _subject(analysis, subject)
+    """The facts of one part, the derivation of its curvature, and where a stronger property is lost."""
+    f, maximised = _subject(analysis, subject)
     fact = f.curvature_fact
-    lines = [
-        f"{subject}: {f.curvature} ({fact.standing})"
-        if f.curvature != "unknown"
-        else f"{subject}: unknown curvature",
-        "",
-    ]
     rules: dict[str, None] = {}
-    if maximised:
-        minimised = f.negated()
-    else:
-        minimised = f
     if f.curvature == "unknown":
-        lines += ["Neither convex, concave nor weakly convex, because"]
+        lines = [
+            f"{subject}: unknown curvature",
+            "",
+            "Neither convex, concave nor weakly convex, because",
+        ]
         lines += _lost(analysis, f.expr, weakly_curved, _why_unknown, width)
     else:
+        lines = [f"{subject}: {f.curvature} ({fact.standing})", ""]
         lines += _tree(analysis, fact, width, rules)
+        minimised = f.negated() if maximised else f
         if not minimised.convex:
             lines += ["", f"Not {'concave' if maximised else 'convex'}, because"]
             lines += _lost(analysis, f.expr, curved, lambda g: _why_curved(g, f, maximised), width)
     if not f.smooth:
-        lines += [
-            "",
-            "Not smooth, because",
-            *_lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False),
-        ]
+        lines += ["", "Not smooth, because"]
+        lines += _lost(analysis, f.expr, lambda g: g.smooth, _why_kink, width, parts=False)
     if f.domain:
         lines += ["", "Not proved to be defined"]
-        for one in f.domain:
-            lines += _failure(analysis, one.subject, one.reason, DOMAIN_FIX, width)
-    lines += ["", "Known", *_properties(analysis, f, width)]
+        for condition in f.domain:
+            lines += _failure(analysis, condition.subject, condition.reason, DOMAIN_FIX, width)
+    lines += ["", "Known", *_properties(f, width)]
     if rules:
         lines += ["", "Rules"]
         for name in rules:
@@ -78,7 +73,7 @@ def why(analysis: Analysis, subject: str, width: int) -> list[str]:
     return lines
 
 
-def _properties(analysis: Analysis, f: Facts, width: int) -> list[str]:
+def _properties(f: Facts, width: int) -> list[str]:
     """Range, monotonicity, constants and smoothness, each with its rule and its standing."""
     lines = []
     for name, fact in (
@@ -89,49 +84,49 @@ def _properties(analysis: Analysis, f: Facts, width: int) -> list[str]:
     ):
         if name == "gradient" and not f.smooth:
             continue
+        text = str(fact)
         if fact.holds and fact.rule != "no rule":
-            by = f" by `{fact.rule}`"
-        else:
-            by = ""
-        if fact.standing != Standing.PROVED and fact.holds:
-            standing = f", {fact.standing}"
-        else:
-            standing = ""
-        lines += wrap(f"{fact}{by}{standing}", width, f"  {name:<12} ", " " * 15)
+            text += f" by `{fact.rule}`"
+        if fact.holds and fact.standing != Standing.PROVED:
+            text += f", {fact.standing}"
+        lines += wrap(text, width, f"  {name:<12} ", " " * 15)
     directions = {"increasing": "non-decreasing", "decreasing": "non-increasing", "none": "not monotone"}
     for variable in sorted(f.leaves):
         lines += wrap(f"{directions[f.monotone(variable)]}", width, f"  in {variable:<9} ", " " * 15)
     return lines
 
 
-def _subject(analysis: Analysis, name: str) -> tuple[Facts, ir.Expr, bool]:
+def _subject(analysis: Analysis, name: str) -> tuple[Facts, bool]:
+    """The facts of a named part, and whether it is maximised. An unknown name is refused."""
     problem = analysis.problem
     if name in ("objective", problem.objective.label):
-        return analysis.objective, problem.objective.expr, problem.objective.sense == "maximize"
+        return analysis.objective, problem.objective.sense == "maximize"
     for c in problem.constraints:
         if c.label == name:
-            return analysis.constraints[name], c.body, False
+            return analysis.constraints[name], False
     labels = ["objective", *analysis.constraints]
     refuse(errors.nothing_to_explain(name, labels), source=problem.source)
 
 
 def shown(analysis: Analysis, expr: ir.Expr, width: int) -> str:
-    """The user's text of an expression, or of what it was made from, shortened to fit a line."""
+    """The user's text of an expression, shortened to fit a line.
+
+    An expression that a reformulation made is named after the part of it that the user wrote.
+    """
     part = written(expr)
     text = analysis.problem.text(part)
-    return brief(
-        text if part is expr else f"a function of {text}" if text else "what a reformulation added", width
-    )
+    if part is not expr:
+        text = f"a function of {text}" if text else "what a reformulation added"
+    return brief(text, width)
 
 
 def written(expr: ir.Expr) -> ir.Expr:
-    """An expression that the user wrote; of one that a reformulation made, the outermost part of which
-    that is so."""
+    """The outermost part of an expression that the user wrote, or the expression if there is none."""
     return next((node for node in reversed(list(ir.walk(expr))) if node.span != ir.NOWHERE), expr)
 
 
 def _place(analysis: Analysis, expr: ir.Expr) -> str:
-    """The line and column of an expression, where it or a part of it has one."""
+    """The line and column of an expression or of its written part, or "" if it has none."""
     span = written(expr).span
     if span == ir.NOWHERE:
         return ""
@@ -139,8 +134,10 @@ def _place(analysis: Analysis, expr: ir.Expr) -> str:
 
 
 def brief(text: str, width: int) -> str:
-    """A text of at most ``width`` characters: what stands in brackets left out, the deepest and
-    longest first."""
+    """The text in at most ``width`` characters: contents of brackets are left out.
+
+    The deepest brackets go first, among them the longest.
+    """
     while len(text) > width:
         opened: list[int] = []
         brackets: list[tuple[int, int, int]] = []
@@ -152,8 +149,6 @@ def brief(text: str, width: int) -> str:
                 if at - start > 3:
                     brackets.append((len(opened), at - start, start))
         if not brackets:
-            if len(text) <= width:
-                return text
             return f"{text[: width - 3].rsplit(' ', 1)[0].rstrip()} .."
         deepest = max(brackets)[0]
         _, length, start = max(bracket for bracket in brackets if bracket[0] == deepest)
@@ -162,15 +157,24 @@ def brief(text: str, width: int) -> str:
 
 
 def _failure(analysis: Analysis, node: ir.Expr, words: str, fix: str, width: int) -> list[str]:
+    """A failing node with its place, the reason in words, and a fix if there is one."""
     lines = [f"  {_place(analysis, node)}{shown(analysis, node, width - 10)}"]
     lines += wrap(words, width, "      ")
-    return lines + (wrap(f"Fix: {fix}", width, "      ", "           ") if fix else [])
+    if fix:
+        lines += wrap(f"Fix: {fix}", width, "      ", "           ")
+    return lines
 
 
 @dataclass(frozen=True)
 class Step:
-    """A fact in a derivation: how deep, its content in words, the facts below it; ``again`` where it
-    was taken apart before."""
+    """One fact of a derivation.
+
+    depth     number of facts above it
+    fact      the fact
+    says      its content in words
+    premises  the facts that it follows from
+    again     whether the derivation showed its premises before
+    """
 
     depth: int
     fact: Fact
@@ -180,23 +184,27 @@ class Step:
 
 
 def steps(analysis: Analysis, root: Fact) -> Iterator[Step]:
-    """A fact and the facts it follows from, each taken apart once; affine expressions are not taken apart."""
+    """A fact and the facts that it follows from, depth first.
+
+    Premises are shown once per fact, and not for affine expressions.
+    """
     seen: set[int] = set()
     stack: list[tuple[Fact, int]] = [(root, 0)]
     while stack:
         fact, depth = stack.pop()
         fact = _through(fact)
-        see = analysis.see(fact.subject)
-        flat = fact.kind in (*CURVATURE, "gradient", "differentiable") and see.affine
+        subject = analysis.see(fact.subject)
+        affine = fact.kind in (*CURVATURE, "gradient", "differentiable") and subject.affine
         again = id(fact) in seen and bool(fact.uses)
         seen.add(id(fact))
-        premises = () if again or flat else tuple(_premises(fact))
-        yield Step(depth, fact, "affine" if flat and not see.constant else str(fact), premises, again)
+        premises = () if again or affine else tuple(_premises(fact))
+        words = "affine" if affine and not subject.constant else str(fact)
+        yield Step(depth, fact, words, premises, again)
         stack.extend((use, depth + 1) for use in reversed(premises))
 
 
 def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) -> list[str]:
-    """A derivation in lines, indented."""
+    """A derivation in indented lines; the rules used are added to ``rules``."""
     lines: list[str] = []
     for step in steps(analysis, root):
         fact, pad = step.fact, "  " * min(step.depth, 14)
@@ -210,32 +218,35 @@ def _tree(analysis: Analysis, root: Fact, width: int, rules: dict[str, None]) ->
 
 
 def grounds(fact: Fact) -> str:
-    """The rule that gives a fact, why it applies, and how sure it is."""
+    """The rule that gives a fact, why it applies, and its standing if it is not proved."""
+    text = f"`{fact.rule}`"
     if fact.reason:
-        reason = f" ({fact.reason})"
-    else:
-        reason = ""
-    return f"`{fact.rule}`{reason}{'' if fact.standing == Standing.PROVED else f', {fact.standing}'}"
+        text += f" ({fact.reason})"
+    if fact.standing != Standing.PROVED:
+        text += f", {fact.standing}"
+    return text
 
 
 def _premises(fact: Fact) -> list[Fact]:
-    """The facts worth showing below one: none about constants, and one where curvature from both sides
-    says affine."""
+    """The facts worth showing below one.
+
+    Facts about constants are left out, and only one curvature is kept per expression.
+    """
     chosen: list[Fact] = []
+    curvature_of: set[int] = set()
     for use in _terms(fact):
         if use.rule == "constant" or isinstance(use.subject, ir.Const):
             continue
-        twin = next(
-            (u for u in chosen if u.subject is use.subject and u.kind in CURVATURE and use.kind in CURVATURE),
-            None,
-        )
-        if twin is None:
-            chosen.append(use)
+        if use.kind in CURVATURE:
+            if id(use.subject) in curvature_of:
+                continue
+            curvature_of.add(id(use.subject))
+        chosen.append(use)
     return chosen
 
 
 def _terms(fact: Fact) -> list[Fact]:
-    """The facts used; for a sum of sums, those of all its terms."""
+    """The facts that a fact uses; for a sum of sums, those of all its terms."""
     terms: list[Fact] = []
     stack = list(reversed(fact.uses))
     while stack:
@@ -249,7 +260,7 @@ def _terms(fact: Fact) -> list[Fact]:
 
 
 def _through(fact: Fact) -> Fact:
-    """Skip a fact that only repeats the one it uses, as an entry of a vector does."""
+    """The fact behind facts that only repeat the one they use, as an entry of a vector does."""
     while (
         len(fact.uses) == 1
         and fact.uses[0].kind == fact.kind
@@ -265,20 +276,21 @@ Failure = tuple[ir.Expr, str, str]
 
 
 def first(analysis: Analysis, failures: list[Failure]) -> str:
-    """The first of some failures, with its place in the model."""
+    """The first failure, with its place in the model, and the number of the others."""
     if not failures:
         return "no rule gives it"
     node, words, _ = failures[0]
+    text = f"{words}: {shown(analysis, node, 56)}"
     place = _place(analysis, node).strip()
+    if place:
+        text += f" at {place}"
     if len(failures) > 1:
-        more = f", and {len(failures) - 1} more (--why)"
-    else:
-        more = ""
-    return f"{words}: {shown(analysis, node, 56)}" + (f" at {place}" if place else "") + more
+        text += f", and {len(failures) - 1} more (--why)"
+    return text
 
 
 def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) -> list[Facts]:
-    """The expressions deepest down that lack a property while all they are made of have it."""
+    """The subexpressions that lack a property while all their children have it."""
     lowest: list[Facts] = []
     seen: set[int] = set()
     stack = [expr]
@@ -302,21 +314,20 @@ def _lowest(analysis: Analysis, expr: ir.Expr, good: Callable[[Facts], bool]) ->
 
 
 def _is_condition(expr: ir.Expr) -> bool:
-    if isinstance(expr, ir.Apply):
-        atom = atoms.get(expr.op)
-    else:
-        atom = None
+    """Whether an expression is a condition, such as a comparison."""
+    if not isinstance(expr, ir.Apply):
+        return False
+    atom = atoms.get(expr.op)
     return atom is not None and atom.boolean
 
 
 def _is_sum(node: ir.Expr) -> bool:
-    """A sum or a difference of two."""
+    """Whether the node is a sum or a difference of two terms."""
     return len(atoms.signed(node) or ()) > 1
 
 
 def _parts(node: ir.Expr) -> list[ir.Expr]:
-    """What an expression is made of: names that ``let`` gives opened, the terms of a long sum side by
-    side."""
+    """The children of an expression; ``let`` names and nested sums among them are opened."""
     parts: list[ir.Expr] = []
     stack = [c for c in reversed(node.children) if not _is_condition(c)]
     long = _is_sum(node)
@@ -339,8 +350,12 @@ def _lost(
     width: int,
     parts: bool = True,
 ) -> list[str]:
-    """The path from an expression down to where a property is lost: the rule that failed, and
-    (``parts``) what it met."""
+    """The path from an expression down to the nodes where a property is lost, in lines.
+
+    good   whether facts have the property
+    words  why a node lacks it, and a fix
+    parts  whether the curvatures of a failing node's parts are listed
+    """
     lines: list[str] = []
     seen: set[int] = set()
     explained: set[tuple[str, str]] = set()
@@ -352,104 +367,103 @@ def _lost(
         if id(node) in seen:
             continue
         seen.add(id(node))
-        made_of = _parts(node)
-        bad = [c for c in made_of if not good(analysis.see(c))]
+        children = _parts(node)
+        bad = [c for c in children if not good(analysis.see(c))]
         stack.extend((c, depth + 1) for c in reversed(bad))
-        if bad and depth > DEEPEST:
+        if bad and depth > SHOWN_LEVELS:
             continue
-        pad = "  " * (1 + min(depth, DEEPEST))
-        if bad:
-            place = ""
-        else:
-            place = _place(analysis, node)
+        pad = "  " * (1 + min(depth, SHOWN_LEVELS))
+        place = "" if bad else _place(analysis, node)
         lines.append(f"{pad}{place}{shown(analysis, node, max(24, width - len(pad) - len(place)))}")
-        others = [
-            c for c in made_of if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad
-        ]
-        if parts and len(others) <= MOST_GIVEN:
-            others = others
-        else:
-            others = []
-        if bad and not (others and isinstance(node, ir.Apply) and atoms.signed(node) is None):
+        listed = _worth_listing(analysis, children, bad) if parts else []
+        if bad and not (listed and isinstance(node, ir.Apply) and atoms.signed(node) is None):
             continue
         explanation = words(analysis.see(node))
-        if explanation not in explained:
-            reason, fix = explanation
-        else:
-            reason, fix = (f"{explanation[0]} (as above)", "")
+        reason, fix = explanation
+        if explanation in explained:
+            reason, fix = f"{reason} (as above)", ""
         explained.add(explanation)
         lines += wrap(reason, width, f"{pad}    ")
-        for part in others:
-            lines += wrap(
-                f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}",
-                width,
-                f"{pad}    - ",
-                f"{pad}      ",
-            )
+        for part in listed:
+            text = f"{shown(analysis, part, 50)} is {analysis.see(part).curvature}"
+            lines += wrap(text, width, f"{pad}    - ", f"{pad}      ")
         if fix and not bad:
             lines += wrap(f"Fix: {fix}", width, f"{pad}    ", f"{pad}         ")
     return lines
 
 
+def _worth_listing(analysis: Analysis, children: list[ir.Expr], bad: list[ir.Expr]) -> list[ir.Expr]:
+    """The children with the property that are neither constants nor variables; none if they are many."""
+    others = [
+        c for c in children if not analysis.see(c).constant and not isinstance(c, ir.Var) and c not in bad
+    ]
+    return others if len(others) <= SHOWN_PARTS else []
+
+
 # -------------------------------------------------------------------------- properties and failures
 def curved(f: Facts) -> bool:
-    """Convex or concave."""
+    """Whether an expression is convex or concave."""
     return f.convex or f.concave
 
 
 def weakly_curved(f: Facts) -> bool:
-    """Convex or concave but for a square."""
+    """Whether an expression is weakly convex or weakly concave."""
     return f.weakly_convex or f.weakly_concave
 
 
 def _why_curved(g: Facts, whole: Facts, maximised: bool) -> tuple[str, str]:
-    """Why a node is neither convex nor concave; of the whole, why it has the wrong one."""
-    kind = "above" if maximised else "below"
-    side = getattr(g, kind)
+    """Why a node is neither convex nor concave, and a fix.
+
+    For the whole, it is why its curvature is the wrong one.
+    """
+    side = g.above if maximised else g.below
     if g.expr is whole.expr and curved(g):
-        return (
-            "it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"
-        ), side.fix
-    facts = [fact for fact in (side, g.below, g.above) if fact.lacks or fact.rule == "no rule"]
-    if facts:
-        fact = facts[0]
-    else:
-        fact = side
+        words = "it is convex, and it is maximised" if maximised else "it is concave, and it is minimised"
+        return words, side.fix
+    missing = (fact for fact in (side, g.below, g.above) if fact.lacks or fact.rule == "no rule")
+    fact = next(missing, side)
     return fact.lacks or fact.reason or RULES[fact.rule], fact.fix
 
 
 def _why_unknown(g: Facts) -> tuple[str, str]:
+    """Why no curvature of a node is known, and a fix."""
     return g.below.reason or g.below.lacks or "no rule gives its curvature", g.below.fix
 
 
 def _why_kink(g: Facts) -> tuple[str, str]:
+    """Why a node is not differentiable, and a fix."""
     return g.differentiable.reason or RULES[g.differentiable.rule], g.differentiable.fix
 
 
 def lost_convexity(analysis: Analysis, f: Facts, maximised: bool) -> list[Failure]:
-    """The nodes where the composition rules first give neither convexity nor concavity; the whole
-    where its sign is wrong."""
+    """The nodes where the composition rules first give neither convexity nor concavity.
+
+    If every node is convex or concave, it is the whole, whose sign is wrong.
+    """
     nodes = _lowest(analysis, f.expr, curved) or [f]
     return [(g.expr, *_why_curved(g, f, maximised)) for g in nodes]
 
 
 def unknown(analysis: Analysis, f: Facts) -> list[Failure]:
-    """The nodes where no curvature at all is known while that of their parts is."""
+    """The nodes whose curvature is not even weakly known while that of their children is."""
     return [(g.expr, *_why_unknown(g)) for g in _lowest(analysis, f.expr, weakly_curved) or [f]]
 
 
 def kinks(analysis: Analysis, f: Facts) -> list[Failure]:
-    """The nodes that are not differentiable while all they are made of is."""
+    """The nodes that are not differentiable while all their children are."""
     return [_named(analysis, g) for g in _lowest(analysis, f.expr, lambda g: g.smooth)]
 
 
 def _named(analysis: Analysis, g: Facts) -> Failure:
-    """A kink in the user's words: of a function that a reformulation wrote, that of the reduction that
-    it was written for."""
+    """A kink in the user's words.
+
+    If a reformulation wrote the function, the kink is that of the reduction that it stands for.
+    """
     words, fix = _why_kink(g)
     text = analysis.problem.text(g.expr)
-    written = isinstance(g.expr, ir.Apply) and g.expr.op in text
-    reduction = re.match(rf"({'|'.join(reductions.named(lambda kind: kind.kinked))})\b.*\[", text)
-    if written or reduction is None or isinstance(g.expr, ir.Reduce):
+    as_written = isinstance(g.expr, ir.Apply) and g.expr.op in text
+    kinked = "|".join(reductions.named(lambda kind: kind.kinked))
+    reduction = re.match(rf"({kinked})\b.*\[", text)
+    if as_written or reduction is None or isinstance(g.expr, ir.Reduce):
         return g.expr, words, fix
     return g.expr, f"{reduction[1]} has kinks where its members change places", ""

@@ -1,4 +1,4 @@
-"""Checking: the syntax of a model becomes a typed problem, or every error in it at once."""
+"""The checks: from the syntax of a model to a typed problem, or to all its errors at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fccomodel.language import errors, statements, syntax
 from fccomodel.language.check import groups, include, lint
 from fccomodel.language.formulas.context import Context
 
-#: Python frames that the deepest model needs; the parser bounds the depth of a formula.
+#: Python frames that the deepest model needs; the parser limits the depth of a formula.
 FRAMES = 40_000
 
-#: Levels of a formula with its lets and definitions written out; later stages walk down them.
+#: Levels of a formula with its lets and definitions written out; later stages recurse down them.
 MAX_LEVELS = 220
 
 
@@ -26,21 +26,18 @@ def check(model: syntax.Model, source: Source) -> ir.Problem:
         with process.frames(FRAMES):
             problem = _check(ctx, expanded)
     except RecursionError:
-        if ctx.statement is not None:
-            span = ctx.statement.span
-        else:
-            span = Span(start=0, end=0)
+        span = ctx.statement.span if ctx.statement is not None else Span(start=0, end=0)
         ctx.report(errors.problem.statement_too_deep(span))
         problem = None
     if problem is not None:
-        _bounded(ctx, problem)
+        _check_depth(ctx, problem)
     if problem is None or ctx.errors:
         raise FccoError(_ordered(ctx.errors), source)
     return groups.leave_out(problem)
 
 
-def _bounded(ctx: Context, problem: ir.Problem) -> None:
-    """An error for each formula that lets and definitions make deeper than ``MAX_LEVELS``."""
+def _check_depth(ctx: Context, problem: ir.Problem) -> None:
+    """Report each formula that has more than ``MAX_LEVELS`` levels with its lets and definitions."""
     levels: dict[int, int] = {}
     for formula in problem.roots:
         for node in ir.walk(formula):
@@ -54,6 +51,7 @@ def _bounded(ctx: Context, problem: ir.Problem) -> None:
 
 
 def _check(ctx: Context, parsed: tuple[syntax.Statement, ...]) -> ir.Problem | None:
+    """The problem that the statements state, or None if it has no objective without errors."""
     if ctx.source.name.endswith(".fcco"):
         ctx.name = Path(ctx.source.name).stem
     kinds = [statements.of(statement) for statement in parsed]

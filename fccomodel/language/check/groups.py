@@ -1,5 +1,4 @@
-"""``(empty = drop)``: what ranges around such a reduction leaves out the elements for which it has no
-elements itself."""
+"""``E(empty = drop)[...] e``: binders around such a reduction skip the elements for which it is empty."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ from fccomodel.core.rewrite import Rewriter, conjunction, exists
 
 
 def leave_out(problem: ir.Problem) -> ir.Problem:
-    """The problem whose conditions say so: ``mean[k in G] E(empty = drop)[z ~ D | z.g == k] e`` ranges
-    over the ``k`` for which some ``z`` has ``z.g == k``.
+    """The problem with a condition for each reduction that is dropped where it is empty.
 
-    Such a condition belongs to the innermost reduction, family of constraints or of lets that binds
-    one of its indices.
+    ``mean[k in G] E(empty = drop)[z ~ D | z.g == k] e`` then ranges over the ``k`` for which some
+    ``z`` has ``z.g == k``. The condition goes to the innermost reduction, family of constraints or
+    family of lets that binds one of its indices.
     """
     roots = (*problem.roots, *(let.body for let in problem.lets.values()))
-    if not any(drops(node) for node in ir.walk(*roots)):
+    if not any(is_dropped(node) for node in ir.walk(*roots)):
         return problem
     dropping = Dropping()
     return dataclasses.replace(
@@ -28,18 +27,21 @@ def leave_out(problem: ir.Problem) -> ir.Problem:
     )
 
 
-def drops(node: ir.Expr) -> bool:
-    """A reduction that is left out where it has no elements."""
-    return (
-        isinstance(node, ir.Reduce)
-        and isinstance(option := node.options.get("empty"), ir.Label)
-        and option.text == "drop"
-    )
+def is_dropped(node: ir.Expr) -> bool:
+    """Whether a node is a reduction that is left out where it is empty."""
+    if not isinstance(node, ir.Reduce):
+        return False
+    option = node.options.get("empty")
+    return isinstance(option, ir.Label) and option.text == "drop"
 
 
 class Dropping:
-    """Rewrites expressions; ``asked`` holds, by the id of a rewritten node, the conditions that it
-    asks of the binders around."""
+    """Rewrites expressions.
+
+    asked  by the id of a rewritten node, its conditions on the binders around it
+    lets   by the id of a let, the let, the let with its conditions, and the conditions as families of
+           truth values
+    """
 
     def __init__(self) -> None:
         self.rewrite = Rewriter(self.rule)
@@ -47,23 +49,30 @@ class Dropping:
         self.lets: dict[int, tuple[ir.Let, ir.Let, tuple[ir.Let, ...]]] = {}
 
     def constraint(self, constraint: ir.Constraint) -> ir.Constraint:
+        """The constraint with the conditions on its indices."""
         body = self.rewrite(constraint.body)
         condition = conjunction([constraint.condition, *self.about(body, constraint.binders)])
         return dataclasses.replace(constraint, body=body, condition=condition)
 
     def let(self, let: ir.Let) -> ir.Let:
+        """The let with the conditions on its indices."""
         ref = ir.LetRef(let=let, args=tuple(ir.Element(binder=b) for b in let.binders))
         rewritten = self.rewrite(ref)
         assert isinstance(rewritten, ir.LetRef)
         return rewritten.let
 
     def about(self, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> list[ir.Expr]:
-        """What a rewritten body asks of these binders."""
-        return [c for c in self.asked[id(body)] if any(b in binders for b in ir.free_binders(c))]
+        """The conditions of a rewritten body on these binders."""
+        return [
+            condition
+            for condition in self.asked[id(body)]
+            if any(binder in binders for binder in ir.free_binders(condition))
+        ]
 
     def rule(self, node: ir.Expr) -> ir.Expr | None:
-        below = (c for child in node.children for c in self.asked[id(child)])
-        asked = list({id(c): c for c in below}.values())
+        """The rewriting of one node, which notes its conditions."""
+        below = {id(c): c for child in node.children for c in self.asked[id(child)]}
+        asked = list(below.values())
         rewritten = node
         if isinstance(node, ir.Reduce):
             rewritten, asked = self.reduce(node, asked)
@@ -78,32 +87,33 @@ class Dropping:
         return rewritten
 
     def reduce(self, node: ir.Reduce, asked: list[ir.Expr]) -> tuple[ir.Reduce, list[ir.Expr]]:
-        conditions = self.about(node.body, node.binders)
+        """A reduction under the conditions on its binders, and the conditions that are left."""
+        conditions, restricted = self.about(node.body, node.binders), node
         if conditions:
             restricted = dataclasses.replace(node, condition=conjunction([node.condition, *conditions]))
-        else:
-            restricted = node
-        outer = [c for c in asked if c not in conditions]
-        if drops(node) and (nonempty := exists(restricted)) is not None and ir.free_binders(nonempty):
-            outer.append(nonempty)
+        outer = [condition for condition in asked if condition not in conditions]
+        if is_dropped(node):
+            nonempty = exists(restricted)
+            if nonempty is not None and ir.free_binders(nonempty):
+                outer.append(nonempty)
         return restricted, outer
 
     def use(self, node: ir.LetRef) -> ir.LetRef:
-        """A use of a let whose family knows its members; kept with it, the families of truth values
-        that say which there are."""
-        if id(node.let) not in self.lets:
-            conditions = self.about(node.let.body, node.let.binders)
+        """A use of a let under the conditions on its indices."""
+        let = node.let
+        if id(let) not in self.lets:
+            conditions, restricted = self.about(let.body, let.binders), let
             if conditions:
-                restricted = dataclasses.replace(node.let, condition=conjunction(conditions))
-            else:
-                restricted = node.let
-            bound = (tuple(b for b in node.let.binders if b in ir.free_binders(c)) for c in conditions)
-            memberships = tuple(
-                dataclasses.replace(node.let, binders=b, body=c)
-                for b, c in zip(bound, conditions, strict=True)
-            )
-            self.lets[id(node.let)] = self.lets[id(restricted)] = (node.let, restricted, memberships)
-        restricted = self.lets[id(node.let)][1]
+                restricted = dataclasses.replace(let, condition=conjunction(conditions))
+            memberships = tuple(_membership(let, condition) for condition in conditions)
+            self.lets[id(let)] = self.lets[id(restricted)] = (let, restricted, memberships)
+        restricted = self.lets[id(let)][1]
         if restricted is node.let:
             return node
         return dataclasses.replace(node, let=restricted)
+
+
+def _membership(let: ir.Let, condition: ir.Expr) -> ir.Let:
+    """A condition on the indices of a let as a family of truth values."""
+    binders = tuple(binder for binder in let.binders if binder in ir.free_binders(condition))
+    return dataclasses.replace(let, binders=binders, body=condition)

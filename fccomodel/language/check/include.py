@@ -1,4 +1,4 @@
-"""``include "file";``: the statements of another file in this one's place."""
+"""The statements of included files in the place of ``include``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from fccomodel.language.statements.include import Include
 
 @dataclass(frozen=True, kw_only=True)
 class Joined(Source):
-    """Several files as one text, one after the other; ``parts`` are the offsets and the files, in order."""
+    """Several files as one text, one after the other; ``parts`` holds their offsets and the files."""
 
     parts: tuple[tuple[int, Source], ...] = ()
 
     def at(self, span: Span) -> tuple[Source, Span]:
         """The file that a place is in, and the place there."""
-        offset, source = max((p for p in self.parts if p[0] <= span.start), key=lambda p: p[0])
+        begun = [part for part in self.parts if part[0] <= span.start]
+        offset, source = max(begun, key=lambda part: part[0])
         return source, Span(start=span.start - offset, end=span.end - offset)
 
     def place(self, span: Span) -> tuple[int, int]:
+        """Line and column in the file that a place is in."""
         source, local_span = self.at(span)
         return source.place(local_span)
 
@@ -32,11 +34,10 @@ class Joined(Source):
 def expand(
     parsed: tuple[syntax.Statement, ...], source: Source
 ) -> tuple[tuple[syntax.Statement, ...], Source]:
-    """The statements with every ``include`` replaced by its file's; spans then count in the joined
-    text.
+    """The statements with every ``include`` replaced by the statements of its file, and the joined text.
 
-    Raises FccoError for a file that is not there, a file that is included twice or by itself, and
-    the syntax errors in it.
+    Spans count in the joined text. Raises FccoError for a file that does not exist, for a file that is
+    included twice or by itself, and for syntax errors in an included file.
     """
     if not any(isinstance(s, Include) for s in parsed):
         return parsed, source
@@ -52,6 +53,14 @@ def _path(source: Source) -> Path:
 
 
 class _Joiner:
+    """Reads included files.
+
+    parts        the offset of each file in the joined text, and the file
+    length       the length of the joined text
+    included     the statement that included each file
+    diagnostics  the errors so far
+    """
+
     def __init__(self, source: Source):
         self.parts: list[tuple[int, Source]] = [(0, source)]
         self.length = len(source.text) + 1
@@ -59,12 +68,14 @@ class _Joiner:
         self.diagnostics: list[Diagnostic] = []
 
     def joined(self) -> Joined:
+        """The files as one text."""
         text = "\n".join(part.text for _, part in self.parts)
         return Joined(text=text, name=self.parts[0][1].name, parts=tuple(self.parts))
 
     def expand(
         self, parsed: tuple[syntax.Statement, ...], source: Source, chain: tuple[Path, ...]
     ) -> tuple[syntax.Statement, ...]:
+        """The statements of a file with those of the files that it includes; ``chain``: the open files."""
         result: list[syntax.Statement] = []
         for statement in parsed:
             if isinstance(statement, Include):
@@ -76,7 +87,7 @@ class _Joiner:
         return tuple(result)
 
     def read(self, node: Include, source: Source, chain: tuple[Path, ...]) -> tuple[syntax.Statement, ...]:
-        """The statements of one included file, its path relative to the file that names it."""
+        """The statements of an included file, whose path is relative to the file that names it."""
         shown = Path(source.name).parent / node.path
         path = shown.resolve()
         if path in chain:

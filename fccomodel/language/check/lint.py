@@ -7,7 +7,7 @@ from fccomodel.language.formulas.context import BrokenSymbol, Context
 
 
 def unused(ctx: Context) -> None:
-    """A remark for each declared name that is never read."""
+    """Add a remark for each declared name that is never read."""
     for name, symbol in ctx.symbols.items():
         if name in ctx.used or isinstance(symbol, BrokenSymbol):
             continue

@@ -36,7 +36,7 @@ def _read(c: list, at: Span) -> Constraint:
 
 
 def _check_relation(relation: syntax.Expr) -> None:
-    """A constraint is ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` or ``hi >= e >= lo``."""
+    """Refuse all but ``a <= b``, ``a >= b``, ``a == b``, ``lo <= e <= hi`` and ``hi >= e >= lo``."""
     if isinstance(relation, syntax.Binary) and relation.op in ("and", "or"):
         raise Refusal(errors.syntax.connected_constraints(relation.op, relation.span))
     if not isinstance(relation, syntax.Compare):
@@ -44,9 +44,7 @@ def _check_relation(relation: syntax.Expr) -> None:
     for op, left, right in zip(relation.ops, relation.operands, relation.operands[1:], strict=False):
         if op not in ("<=", ">=", "=="):
             raise Refusal(errors.syntax.open_constraint(op, left.span | right.span))
-    if len(relation.ops) > 2 or (
-        len(relation.ops) == 2 and (len(set(relation.ops)) > 1 or relation.ops[0] == "==")
-    ):
+    if len(relation.ops) > 1 and relation.ops not in (("<=", "<="), (">=", ">=")):
         raise Refusal(errors.syntax.several_comparisons(relation.ops, relation.span))
 
 
@@ -78,7 +76,7 @@ def _label(ctx: Context, node: Constraint) -> str:
 
 
 def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constraint]:
-    """One constraint, or two for ``lo <= e <= hi``."""
+    """One constraint, or two for ``lo <= e <= hi``; none after an error."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)  # and closed: the syntax has no others
     scope, condition = families.open_scope(ctx), None
@@ -88,56 +86,57 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
         if head is None:
             return []
         scope, binders, condition = head.scope, head.binders, head.condition
-    sides = [
-        expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False)
-        for operand in relation.operands
-    ]
-    options = _with(ctx, node)
-    if any(s is None for s in sides) or options is None:
+    sides = expressions.complete(
+        [
+            expressions.number(ctx, scope, operand, "a side of a constraint", scalar=False)
+            for operand in relation.operands
+        ]
+    )
+    options = _option_values(ctx, node)
+    if sides is None or options is None:
         return []
-    operands, axes = _entries(ctx, scope, [s for s in sides if s is not None], relation)
+    operands, axes = _entries(ctx, scope, sides, relation)
     if not operands:
         return []
     binders = (*binders, *axes)
+    op = relation.ops[0]
     pairs = list(zip(operands, operands[1:], strict=False))
-    if relation.ops[0] == ">=":
-        pairs = pairs[::-1]
-    bodies = [
-        _difference(*(pair[::-1] if relation.ops[0] == ">=" else pair), relation.span) for pair in pairs
-    ]
+    if op == ">=":
+        pairs.reverse()
     constraints: list[ir.Constraint] = []
-    if len(bodies) == 1:
-        suffixes = [""]
-    else:
-        suffixes = [".lower", ".upper"]
-    for suffix, body, (left, right) in zip(suffixes, bodies, pairs, strict=True):
+    suffixes = [""] if len(pairs) == 1 else [".lower", ".upper"]
+    for suffix, (left, right) in zip(suffixes, pairs, strict=True):
+        if op == ">=":
+            body = _difference(right, left, relation.span)
+        else:
+            body = _difference(left, right, relation.span)
         if not _all_settled(ctx, body, binders):
             return []
         free = reductions.needed(body, {b: c for b, c in ctx.pending.items() if b.kind == "in"})
-        joint = conjunction([*(ctx.pending[b] for b in free), condition])
-        kind = "eq" if relation.ops[0] == "==" else "le"
-        one = ir.Constraint(
+        constraint = ir.Constraint(
             label=label + suffix,
             body=body,
-            written=(left, relation.ops[0], right),
-            kind=kind,
+            written=(left, op, right),
+            kind="eq" if op == "==" else "le",
             binders=(*free, *binders),
-            condition=joint,
+            condition=conjunction([*(ctx.pending[b] for b in free), condition]),
             options=options,
             span=node.span,
         )
-        if not _possible(ctx, one, relation):
+        if not _possible(ctx, constraint, relation):
             return []
-        constraints.append(one)
-    _lint(ctx, constraints, node, label)
+        constraints.append(constraint)
+    _add_remarks(ctx, constraints, node, label)
     return constraints
 
 
 def _entries(
     ctx: Context, scope: Scope, sides: list[ir.Expr], relation: syntax.Compare
 ) -> tuple[list[ir.Expr], tuple[ir.Binder, ...]]:
-    """The sides of a constraint on arrays entry by entry, with an index for each axis; no sides after
-    an error."""
+    """The sides of a constraint on arrays, entry by entry, with an index for each axis.
+
+    No sides after an error.
+    """
     whole = max(sides, key=lambda side: len(side.shape))
     for side in sides:
         if shapes.is_net_parameters(side):
@@ -146,17 +145,11 @@ def _entries(
         if side.shape and not shapes.same_shape(ctx, side.shape, whole.shape):
             left, right = sorted((side, whole), key=lambda s: s.span.start)
             ends = shapes.described(ctx, left), shapes.described(ctx, right)
-            ctx.report(
-                errors.shapes.operands(
-                    relation.ops[0], *ends, relation.span, (len(left.shape), len(right.shape))
-                )
-            )
+            axes = len(left.shape), len(right.shape)
+            ctx.report(errors.shapes.operands(relation.ops[0], *ends, relation.span, axes))
             return [], ()
-    names = (
-        name
-        for name in (*"ijkl", *(f"i{k}" for k in range(100)))
-        if name not in {*ctx.symbols, *scope.locals}
-    )
+    visible = {*ctx.symbols, *scope.locals}
+    names = (name for name in (*"ijkl", *(f"i{k}" for k in range(100))) if name not in visible)
     binders = []
     for dim, name in zip(whole.shape, names, strict=False):
         members = indexing.members(ctx, indexing.axis_of(ctx, dim), relation.span)
@@ -169,13 +162,13 @@ def _entries(
 
 
 def _all_settled(ctx: Context, body: ir.Expr, binders: tuple[ir.Binder, ...]) -> bool:
-    """Draws must be averaged; free ``in`` indices make a family."""
+    """Whether every draw is averaged; open ``in`` indices may stay, since they make a family."""
     open_in = tuple(b for b in ctx.pending if b.kind == "in")
     return families.settled(ctx, body, (*binders, *open_in), "a constraint")
 
 
 def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
-    """Left minus right, without a zero."""
+    """Left minus right, without a zero that is a side."""
     if isinstance(right, ir.Const) and right.value == 0:
         return left
     if isinstance(left, ir.Const) and isinstance(right, ir.Const):
@@ -185,65 +178,67 @@ def _difference(left: ir.Expr, right: ir.Expr, span: Span) -> ir.Expr:
     return ir.Apply(op="sub", args=(left, right), span=span)
 
 
-def _possible(ctx: Context, one: ir.Constraint, relation: syntax.Compare) -> bool:
-    """True, or an error where no point can satisfy a constraint."""
-    enclosure = signs.interval(ctx, one.body)
-    infeasible = enclosure.positive or (one.kind == "eq" and enclosure.negative)
+def _possible(ctx: Context, constraint: ir.Constraint, relation: syntax.Compare) -> bool:
+    """Whether some point may satisfy a constraint. Reports an error if none can."""
+    enclosure, equality = signs.interval(ctx, constraint.body), constraint.kind == "eq"
+    infeasible = enclosure.positive or (equality and enclosure.negative)
     if infeasible:
-        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, equality=one.kind == "eq"))
+        ctx.report(errors.problem.infeasible(ctx.quote(relation), enclosure, equality=equality))
     return not infeasible
 
 
-def _lint(ctx: Context, constraints: list[ir.Constraint], node: Constraint, label: str) -> None:
-    """Remarks: no variable in it; a plain bound on a variable, which a declaration would project on."""
+def _add_remarks(ctx: Context, constraints: list[ir.Constraint], node: Constraint, label: str) -> None:
+    """Remarks on a constraint without a variable, and on a bound that a declaration could state."""
     relation = node.relation
-    for one in constraints:
-        if not ir.variables_of(one.body):
-            ctx.report(errors.problem.constant_constraint(label, relation.span))
-            return
-    if (bounds := _as_bounds(ctx, node, constraints)) is not None:
+    if not all(ir.variables_of(constraint.body) for constraint in constraints):
+        ctx.report(errors.problem.constant_constraint(label, relation.span))
+        return
+    bounds = _as_bounds(ctx, node, constraints)
+    if bounds is not None:
         ctx.report(errors.problem.bound_as_constraint(ctx.quote(relation), bounds))
 
 
 def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint]) -> str | None:
-    """``x[K] >= 0, <= 1`` where a constraint bounds a variable, or every entry of one, by constants;
-    None elsewhere."""
+    """``x[K] >= 0, <= 1`` if a constraint bounds a variable or each of its entries by numbers, else None."""
     relation = node.relation
     assert isinstance(relation, syntax.Compare)
-    flipped = {"<=": ">=", ">=": "<="}
-    if "==" in relation.ops or any(c.condition is not None for c in constraints):
+    if "==" in relation.ops or any(constraint.condition is not None for constraint in constraints):
         return None
     for k, operand in enumerate(relation.operands):
+        base = operand
         if isinstance(operand, syntax.Index) and node.family is not None:
             base = operand.obj
-        else:
-            base = operand
-        other_operands = [o for o in relation.operands if o is not operand]
-        if (
-            not isinstance(base, syntax.Name)
-            or base.id not in ctx.variables
-            or not all(_is_number(o) for o in other_operands)
-        ):
+        others = [other for other in relation.operands if other is not operand]
+        if not isinstance(base, syntax.Name) or base.id not in ctx.variables:
+            continue
+        if not all(_is_number(other) for other in others):
             continue
         shape = ctx.variables[base.id].shape
-        if k + 1 < len(relation.operands):
-            parts = [f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}"]
-        else:
-            parts = []
-        if k:
-            parts += [f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}"]
-        return base.id + (f"[{', '.join(map(str, shape))}]" if shape else "") + " " + ", ".join(parts)
+        sizes = f"[{', '.join(map(str, shape))}]" if shape else ""
+        return f"{base.id}{sizes} {', '.join(_bounds_beside(ctx, relation, k))}"
     return None
 
 
+def _bounds_beside(ctx: Context, relation: syntax.Compare, k: int) -> list[str]:
+    """The operands on both sides of operand k as bounds of it: ``<= 1``, ``>= 0``."""
+    flipped = {"<=": ">=", ">=": "<="}
+    bounds = []
+    if k + 1 < len(relation.operands):
+        bounds.append(f"{relation.ops[k]} {ctx.text(relation.operands[k + 1].span)}")
+    if k > 0:
+        bounds.append(f"{flipped[relation.ops[k - 1]]} {ctx.text(relation.operands[k - 1].span)}")
+    return bounds
+
+
 def _is_number(node: syntax.Expr) -> bool:
-    return isinstance(node, syntax.Number) or (
-        isinstance(node, syntax.Unary) and isinstance(node.arg, syntax.Number)
-    )
+    """Whether an operand is a number written out, with or without a sign."""
+    if isinstance(node, syntax.Unary):
+        node = node.arg
+    return isinstance(node, syntax.Number)
 
 
-def _with(ctx: Context, node: Constraint) -> dict[str, ir.Expr] | None:
-    """``with name = value``: numbers that are fixed, or words."""
+def _option_values(ctx: Context, node: Constraint) -> dict[str, ir.Expr] | None:
+    """``with name = value``: fixed numbers or words; None after an error."""
     option_values: dict[str, ir.Expr] = {}
     for option in node.options:
         value: ir.Expr | None

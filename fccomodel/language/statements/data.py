@@ -50,19 +50,18 @@ def _read_column(c: list, at: Span) -> syntax.FieldDecl:
 def _check(ctx: Context, node: DataDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     if node.type is not None:
-        _array(ctx, node, node.type, span)
+        _check_array(ctx, node, node.type, span)
     else:
-        _table(ctx, node, span)
+        _check_table(ctx, node, span)
 
 
-def _array(ctx: Context, node: DataDecl, written: syntax.TypeExpr, span: Span) -> None:
-    """``data c : real[K];``"""
-    if node.family is not None:
-        kind = None
-    else:
-        kind = _column_type(ctx, written)
+def _check_array(ctx: Context, node: DataDecl, written: syntax.TypeExpr, span: Span) -> None:
+    """``data c : real[K];``."""
     if node.family is not None:
         ctx.report(errors.declarations.family_without_rows(node.name, span))
+        declarations.broken(ctx, node, node.name)
+        return
+    kind = _column_type(ctx, written)
     if kind is None:
         declarations.broken(ctx, node, node.name)
         return
@@ -72,20 +71,13 @@ def _array(ctx: Context, node: DataDecl, written: syntax.TypeExpr, span: Span) -
         ctx.arrays[node.name] = ir.Array(name=node.name, type=kind, span=span)
 
 
-def _table(ctx: Context, node: DataDecl, span: Span) -> None:
+def _check_table(ctx: Context, node: DataDecl, span: Span) -> None:
     """``data D : table(x: real[d], ...);`` or a family of tables."""
     family: ir.Binder | None = None
     broken = False
     if node.family is not None:
-        head = families.family(ctx, node.family, "a family of tables")
-        if head is not None and (len(head.binders) > 1 or head.condition is not None):
-            ctx.report(errors.declarations.family_of_tables(node.name, node.family.span))
-            head = None
-        broken = head is None
-        if head is not None:
-            family = head.binders[0]
-        else:
-            family = None
+        family = _table_family(ctx, node.name, node.family)
+        broken = family is None
     columns: dict[str, ir.ColumnType] = {}
     for column in node.fields or ():
         if column.name in columns:
@@ -104,8 +96,19 @@ def _table(ctx: Context, node: DataDecl, span: Span) -> None:
         ctx.tables[node.name] = ir.Table(name=node.name, columns=columns, family=family, span=span)
 
 
+def _table_family(ctx: Context, name: str, written: syntax.Indexing) -> ir.Binder | None:
+    """The one index of a family of tables, or None after an error."""
+    head = families.family(ctx, written, "a family of tables")
+    if head is None:
+        return None
+    if len(head.binders) > 1 or head.condition is not None:
+        ctx.report(errors.declarations.family_of_tables(name, written.span))
+        return None
+    return head.binders[0]
+
+
 def _column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
-    """``real[d]``, ``int``, ``{-1, 1}``, a set's name."""
+    """``real[d]``, ``int``, ``{-1, 1}``, or a set's name; None after an error."""
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     if node.values is not None:
         domain = literals.literal_set(ctx, declarations.HERE, node.values)
@@ -126,12 +129,12 @@ def _column_type(ctx: Context, node: syntax.TypeExpr) -> ir.ColumnType | None:
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(node.name)
         return None
-    _no_type(ctx, node, node.name)
+    _report_no_type(ctx, node, node.name)
     return None
 
 
 #: What to write for types of other languages.
-_FOREIGN = {
+_ELSEWHERE = {
     "float": "`real`",
     "number": "`real`",
     "double": "`real`",
@@ -144,8 +147,8 @@ _FOREIGN = {
 }
 
 
-def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
-    """The error for a name that is not the type of a column."""
+def _report_no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
+    """Report a name that is not the type of a column."""
     symbol = ctx.symbols.get(name)
     at = Span(start=node.span.start, end=node.span.start + len(name))
     if symbol is not None:
@@ -159,7 +162,7 @@ def _no_type(ctx: Context, node: syntax.TypeExpr, name: str) -> None:
             for n, s in ctx.symbols.items()
             if isinstance(s, SetSymbol) and isinstance(s.set, ir.ValueSet | ir.LabelSet)
         ]
-        ctx.report(errors.declarations.unknown_type(name, sets, _FOREIGN.get(name, ""), at))
+        ctx.report(errors.declarations.unknown_type(name, sets, _ELSEWHERE.get(name, ""), at))
 
 
 # ---------------------------------------------------------------------------------------- notations

@@ -9,7 +9,7 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import atom_calls, declarations, expressions, reductions
 from fccomodel.language.formulas.context import Context, DefSymbol, Scope
 from fccomodel.language.printing import Writer
-from fccomodel.language.python_code import PythonWriter
+from fccomodel.language.python_code import Binding, PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
 
@@ -32,7 +32,7 @@ def _read_parameters(c: list, at: Span) -> tuple[str, ...]:
 
 
 def _check(ctx: Context, node: DefDecl) -> None:
-    """A function: its names are checked now, its shapes at each call."""
+    """Check the names in the body now; its shapes are checked at each call."""
     span = declarations.name_span(ctx, node, node.name)
     for k, parameter in enumerate(node.params):
         if parameter in node.params[:k]:
@@ -66,7 +66,7 @@ def _write(writer: Writer, node: DefDecl) -> None:
 
 def _python(writer: PythonWriter, node: DefDecl, doc: str) -> str:
     with writer.locals(node.params):
-        text = writer.symbolic(node.body, writer.COMPARED)
+        text = writer.symbolic(node.body, Binding.COMPARED)
     head = [f"\n@{writer.model}.define", f"def {node.name}({', '.join(node.params)}):"]
     return "\n".join([*head, *_docstring(doc), f"    return {text}", ""])
 

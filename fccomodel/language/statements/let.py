@@ -10,7 +10,7 @@ from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import declarations, expressions, families, reductions
 from fccomodel.language.formulas.context import Context, LetSymbol
 from fccomodel.language.printing import Writer
-from fccomodel.language.python_code import PythonWriter
+from fccomodel.language.python_code import Binding, PythonWriter
 from fccomodel.language.statements import StatementKind
 from fccomodel.language.tree import declared
 
@@ -44,11 +44,10 @@ def _check(ctx: Context, node: LetDecl) -> None:
             return
         scope, binders = head.scope, head.binders
     body = expressions.evaluate(ctx, scope, node.value)
-    if (
-        body is None
-        or not expressions.is_number(ctx, body, "a `let`")
-        or not families.settled(ctx, body, binders, f"`let {node.name}`", family=True)
-    ):
+    if body is None or not expressions.is_number(ctx, body, "a `let`"):
+        declarations.broken(ctx, node, node.name)
+        return
+    if not families.settled(ctx, body, binders, f"`let {node.name}`", family=True):
         declarations.broken(ctx, node, node.name)
         return
     quantity = ir.Let(name=node.name, binders=binders, body=body, span=span)
@@ -63,7 +62,7 @@ def _write(writer: Writer, node: LetDecl) -> None:
 
 
 def _python(writer: PythonWriter, node: LetDecl, doc: str) -> str:
-    value = writer.family(node.family, lambda: writer.symbolic(node.value, writer.COMPARED))
+    value = writer.family(node.family, lambda: writer.symbolic(node.value, Binding.COMPARED))
     return writer.named("let", node.name, value, doc)
 
 

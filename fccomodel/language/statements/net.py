@@ -38,53 +38,49 @@ def _read_assumptions(c: list, at: Span) -> tuple[syntax.Expr, ...]:
 
 def _check(ctx: Context, node: NetDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
-    ends: list[ir.Shape | None] = []
-    for end in (node.input, node.output):
-        if end.name != "real":
-            ctx.report(errors.declarations.not_mapped_by_nets(ctx.quote(end)))
-            ends.append(None)
-        else:
-            ends.append(literals.declared_shape(ctx, declarations.HERE, end.shape))
-    assume = [_assumption(ctx, a) for a in node.assume]
-    if node.name in atom_calls.named_atoms():
+    ends = expressions.complete([_end_shape(ctx, end) for end in (node.input, node.output)])
+    assume = expressions.complete([_assumption(ctx, assumption) for assumption in node.assume])
+    taken = node.name in atom_calls.named_atoms()
+    if taken:
         declarations.taken(ctx, node.name, span)
-        assume.append(None)
-    if any(e is None for e in ends) or any(a is None for a in assume):
+    if ends is None or assume is None or taken:
         declarations.broken(ctx, node, node.name)
         return
-    network = ir.Net(
-        name=node.name,
-        input=ends[0] or (),
-        output=ends[1] or (),
-        assume=tuple(a for a in assume if a is not None),
-        span=span,
-    )
+    network = ir.Net(name=node.name, input=ends[0], output=ends[1], assume=tuple(assume), span=span)
     if ctx.declare(NetSymbol(name=node.name, what="a net", span=span, net=network)):
         ctx.nets[node.name] = network
 
 
+def _end_shape(ctx: Context, end: syntax.TypeExpr) -> ir.Shape | None:
+    """The shape of what a net takes or gives, or None after an error."""
+    if end.name != "real":
+        ctx.report(errors.declarations.not_mapped_by_nets(ctx.quote(end)))
+        return None
+    return literals.declared_shape(ctx, declarations.HERE, end.shape)
+
+
 def _assumption(ctx: Context, node: syntax.Expr) -> tuple[str, tuple[float, ...]] | None:
+    """An assumption's name and constants, or None after an error."""
+    name = ""
+    args: tuple[syntax.Expr, ...] = ()
     if isinstance(node, syntax.Name):
         name = node.id
     elif isinstance(node, syntax.Call):
-        name = node.func
-    else:
-        name = ""
-    if isinstance(node, syntax.Call):
-        args = node.args
-    else:
-        args = ()
+        name, args = node.func, node.args
     if name not in ASSUMPTIONS:
         ctx.report(errors.declarations.unknown_assumption(ctx.quote(node), name, ASSUMPTIONS))
         return None
-    most = 1 if ASSUMPTIONS[name] else 0
-    values = [expressions.number(ctx, declarations.HERE, a, "a constant") for a in args]
-    if any(v is None for v in values):
+    allowed = 1 if ASSUMPTIONS[name] else 0
+    values = expressions.complete(
+        [expressions.number(ctx, declarations.HERE, arg, "a constant") for arg in args]
+    )
+    if values is None:
         return None
-    if len(args) > most or not all(isinstance(v, ir.Const) and v.value >= 0 for v in values):
-        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, most))
+    constants = tuple(value.value for value in values if isinstance(value, ir.Const) and value.value >= 0)
+    if len(args) > allowed or len(constants) < len(args):
+        ctx.report(errors.declarations.constants_of_assumption(ctx.quote(node), name, allowed))
         return None
-    return name, tuple(v.value for v in values if isinstance(v, ir.Const))
+    return name, constants
 
 
 def _write(writer: Writer, node: NetDecl) -> None:

@@ -40,13 +40,11 @@ def _plain(ctx: Context, node: syntax.Expr) -> object:
     """The value of an option, or None if it has no plain value."""
     match node:
         case syntax.Name():
-            symbol_value = {"true": True, "false": False}.get(node.id)
-            return node.id if symbol_value is None else symbol_value
+            return {"true": True, "false": False}.get(node.id, node.id)
         case syntax.String():
             return node.value
         case syntax.Number():
-            is_whole = node.text.isdigit()
-            if is_whole:
+            if node.text.isdigit():
                 return int(node.text)
             return node.value
         case syntax.Unary(op="-", arg=syntax.Number() as inner):

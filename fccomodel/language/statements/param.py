@@ -39,17 +39,16 @@ def _check(ctx: Context, node: ParamDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     bounds = _bounds(ctx, node)
-    if node.default is None:
-        default = None
-    else:
+    default: ir.Expr | None = None
+    if node.default is not None:
         default = expressions.number(ctx, declarations.HERE, node.default, "a default", scalar=False)
     if shape is None or bounds is None or (node.default is not None and default is None):
         declarations.broken(ctx, node, node.name)
         return
-    low, high, strict_low, strict_high = bounds
     if default is not None and not _default_fits(ctx, node, default, shape, bounds):
         declarations.broken(ctx, node, node.name)
         return
+    low, high, strict_low, strict_high = bounds
     parameter = ir.Parameter(
         name=node.name,
         shape=shape,
@@ -60,35 +59,36 @@ def _check(ctx: Context, node: ParamDecl) -> None:
         default=default,
         span=span,
     )
-    if ctx.declare(
-        NumberSymbol(
-            name=node.name, what="a param", span=span, node=ir.Param(name=node.name, shape=shape, span=span)
-        )
-    ):
+    use = ir.Param(name=node.name, shape=shape, span=span)
+    if ctx.declare(NumberSymbol(name=node.name, what="a param", span=span, node=use)):
         ctx.params[node.name] = parameter
 
 
 def _default_fits(ctx: Context, node: ParamDecl, default: ir.Expr, shape: ir.Shape, bounds: Bounds) -> bool:
-    """The default has the param's shape, is known before the data, and keeps the bounds."""
-    low, high, strict_low, strict_high = bounds
+    """Whether the default has the right shape, needs no data and keeps the bounds. Reports an error."""
     if default.shape and not shapes.same_shape(ctx, default.shape, shape):
         ctx.report(errors.shapes.default(described(ctx, default), node.name, show(shape)))
         return False
     if not literals.data_free(ctx, default):
         ctx.report(errors.values.default_not_known(ctx.quote(default)))
         return False
-    value = default.value if isinstance(default, ir.Const) else None
-    if value is not None and (
-        value < low or value > high or (strict_low and value == low) or (strict_high and value == high)
-    ):
-        bounds_ = ", ".join(ctx.text(b.span) for b in node.bounds)
-        ctx.report(errors.values.default_out_of_bounds(value, bounds_, default.span))
+    if isinstance(default, ir.Const) and not _within(default.value, bounds):
+        written = ", ".join(ctx.text(bound.span) for bound in node.bounds)
+        ctx.report(errors.values.default_out_of_bounds(default.value, written, default.span))
         return False
     return True
 
 
+def _within(value: float, bounds: Bounds) -> bool:
+    """Whether a number keeps the bounds."""
+    low, high, strict_low, strict_high = bounds
+    above = value > low if strict_low else value >= low
+    below = value < high if strict_high else value <= high
+    return above and below
+
+
 def _bounds(ctx: Context, node: ParamDecl) -> Bounds | None:
-    """Lower and upper bound of a param, and whether each is strict."""
+    """Lower and upper bound of a param, and whether each is strict; None after an error."""
     low, high, strict_low, strict_high = -inf, inf, False, False
     for bound in node.bounds:
         if bound.op == "in":

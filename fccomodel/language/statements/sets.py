@@ -56,10 +56,8 @@ def _check(ctx: Context, node: SetDecl) -> None:
         if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=None, base=domain)):
             ctx.used.discard(node.name)
         return
-    if isinstance(node.value, syntax.Name):
-        named = domain.set
-    else:
-        named = replace(domain.set, name=node.name)
+    is_name = isinstance(node.value, syntax.Name)
+    named = domain.set if is_name else replace(domain.set, name=node.name)
     if ctx.declare(SetSymbol(name=node.name, what="a set", span=span, set=named, base=Domain(set=named))):
         ctx.sets[node.name] = named
 
@@ -100,6 +98,7 @@ def _python(writer: PythonWriter, node: SetDecl, doc: str) -> str:
         return writer.assigned(node.name, writer.fc("labels"), [], doc)
 
     def code() -> str:
+        """The value in Python."""
         if isinstance(value, syntax.SetComprehension):
             return writer.comprehension(value, "where")
         return writer.formula(value)

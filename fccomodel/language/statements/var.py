@@ -34,66 +34,56 @@ def _read(c: list, at: Span) -> VarDecl:
 
 def _check(ctx: Context, node: VarDecl) -> None:
     span = declarations.name_span(ctx, node, node.name)
+    variable: ir.Variable | None
     if node.value is not None:
-        _net_variable(ctx, node, span)
+        what, variable = "the parameters of a net", _net_parameters(ctx, node, node.value, span)
+    else:
+        what, variable = "a variable", _variable(ctx, node, span)
+    if variable is None:
+        declarations.broken(ctx, node, node.name)
         return
+    use = ir.Var(name=node.name, shape=variable.shape, span=span)
+    if ctx.declare(NumberSymbol(name=node.name, what=what, span=span, node=use)):
+        ctx.variables[node.name] = variable
+
+
+def _variable(ctx: Context, node: VarDecl, span: Span) -> ir.Variable | None:
+    """A variable with its simple sets, or None after an error."""
     shape = literals.declared_shape(ctx, declarations.HERE, node.shape)
     if shape is None:
-        declarations.broken(ctx, node, node.name)
-        return
+        return None
     sets = _variable_sets(ctx, node, shape)
     if sets is None:
-        declarations.broken(ctx, node, node.name)
-        return
-    if ctx.declare(
-        NumberSymbol(
-            name=node.name, what="a variable", span=span, node=ir.Var(name=node.name, shape=shape, span=span)
-        )
-    ):
-        ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
+        return None
+    return ir.Variable(name=node.name, shape=shape, sets=sets, span=span)
 
 
-def _net_variable(ctx: Context, node: VarDecl, span: Span) -> None:
-    value = node.value
-    if isinstance(value, syntax.Call) and value.func == "params" and len(value.args) == 1:
-        owner = value.args[0]
-    else:
-        owner = None
-    if value is None or not isinstance(owner, syntax.Name):
-        assert value is not None
-        ctx.report(errors.declarations.variable_with_value(node.name, value.span))
-        declarations.broken(ctx, node, node.name)
-        return
+def _net_parameters(ctx: Context, node: VarDecl, value: syntax.Expr, span: Span) -> ir.Variable | None:
+    """``var w = params(s)``, or None after an error."""
+    match value:
+        case syntax.Call(func="params", args=(syntax.Name() as owner,)):
+            pass
+        case _:
+            ctx.report(errors.declarations.variable_with_value(node.name, value.span))
+            return None
     symbol = ctx.symbols.get(owner.id)
-    nets = [n for n, s in ctx.symbols.items() if isinstance(s, NetSymbol)]
     if isinstance(symbol, BrokenSymbol):
         ctx.used.add(owner.id)
-    elif not isinstance(symbol, NetSymbol):
-        ctx.report(
-            errors.declarations.not_a_net(
-                owner.id, symbol.what if symbol is not None else "", nets, owner.span
-            )
-        )
-    elif node.shape or node.bounds:
+        return None
+    if not isinstance(symbol, NetSymbol):
+        what = symbol.what if symbol is not None else ""
+        nets = [name for name, other in ctx.symbols.items() if isinstance(other, NetSymbol)]
+        ctx.report(errors.declarations.not_a_net(owner.id, what, nets, owner.span))
+        return None
+    if node.shape or node.bounds:
         ctx.report(errors.declarations.shape_of_net_parameters(node.name, owner.id, span))
-    else:
-        shape = (f"params({owner.id})",)
-        ctx.used.add(owner.id)
-        if ctx.declare(
-            NumberSymbol(
-                name=node.name,
-                what="the parameters of a net",
-                span=span,
-                node=ir.Var(name=node.name, shape=shape, span=span),
-            )
-        ):
-            ctx.variables[node.name] = ir.Variable(name=node.name, shape=shape, net=owner.id, span=span)
-        return
-    declarations.broken(ctx, node, node.name)
+        return None
+    ctx.used.add(owner.id)
+    return ir.Variable(name=node.name, shape=(f"params({owner.id})",), net=owner.id, span=span)
 
 
 def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.VectorSet, ...] | None:
-    """A variable's simple sets: its bounds together as one box, then the sets after ``in``."""
+    """A variable's simple sets, or None after an error: its bounds as one box, then the sets after ``in``."""
     low: ir.Expr = ir.Const(value=-inf, span=node.span)
     high: ir.Expr = ir.Const(value=inf, span=node.span)
     named_sets: list[ir.VectorSet] = []
@@ -121,9 +111,10 @@ def _variable_sets(ctx: Context, node: VarDecl, shape: ir.Shape) -> tuple[ir.Vec
         spans.append(bound.span)
     if not spans:
         return tuple(named_sets)
-    if signs.interval(ctx, low).lo > signs.interval(ctx, high).hi:
-        ends = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
-        ctx.report(errors.values.no_value_left("value", node.name, *ends, spans[0] | spans[-1]))
+    least, greatest = signs.interval(ctx, low).lo, signs.interval(ctx, high).hi
+    if least > greatest:
+        whole = spans[0] | spans[-1]
+        ctx.report(errors.values.no_value_left("value", node.name, least, greatest, whole))
         return None
     text = ", ".join(ctx.text(s) for s in spans)
     return (ir.VectorSet(name=text, family="box", args=(low, high), shape=shape), *named_sets)
@@ -139,10 +130,11 @@ def _tighter(old: ir.Expr, new: ir.Expr, pick: Callable[[float, float], float], 
 
 
 def _variable_set(ctx: Context, node: VarDecl, bound: syntax.Bound, shape: ir.Shape) -> ir.VectorSet | None:
+    """The simple set after ``in``, or None after an error."""
     value = bound.value
-    if isinstance(value, syntax.SetLiteral | syntax.Range) or (
-        isinstance(value, syntax.Name) and isinstance(ctx.symbols.get(value.id), SetSymbol)
-    ):
+    listed = isinstance(value, syntax.SetLiteral | syntax.Range)
+    named = isinstance(value, syntax.Name) and isinstance(ctx.symbols.get(value.id), SetSymbol)
+    if listed or named:
         box = ""
         if isinstance(value, syntax.Range):
             box = f">= {ctx.text(value.low.span)}, <= {ctx.text(value.high.span)}"

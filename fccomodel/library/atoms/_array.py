@@ -13,7 +13,7 @@ from fccomodel.library.atoms.interval import Interval
 
 
 def one(shape: Sequence[float]) -> float:
-    """1, whatever the shape."""
+    """The constant 1, for a norm of any shape."""
     return 1.0
 
 
@@ -67,12 +67,15 @@ class ArrayAtom(Atom):
     symmetric: bool = False
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
+        """The shape of the value by the atom's ``rule``, or ShapeError."""
         return self.rule(*shapes)
 
     def value(self, *args: Any) -> Any:
+        """The value by the NumPy ``reference``."""
         return self.reference(*args)
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
+        """The value's Lipschitz constant in one argument, from its declared slope."""
         return float(at(self._slope(argument), *intervals, size))
 
     # --------------------------------------------------------------- what follows from all of these
@@ -84,6 +87,8 @@ class ArrayAtom(Atom):
         scalar: bool = True,
         whole: bool = False,
     ) -> int | None:
+        """The degree of the polynomial pieces: that of a linear atom's arguments, else
+        ``pieces``."""
         top = max(degrees)
         if top == 0 or self.linear([d > 0 for d in degrees]):
             return top
@@ -105,8 +110,7 @@ class ArrayAtom(Atom):
         return None
 
     def separable(self, *shapes: Shape) -> bool:
-        """Of arguments of these shapes, it is a sum over entries, each term of one entry of each: its
-        derivative says so."""
+        """Whether the atom is a sum over entries, each term of one entry of each argument."""
         from fccomodel.library.atoms._registry import get
         from fccomodel.library.atoms.scalar import ScalarAtom
 

@@ -1,4 +1,4 @@
-"""What a concept asks of the values of its arguments: atoms, distributions and simple sets declare it
+"""Conditions on the values of arguments. Atoms, distributions and simple sets declare them
 alike."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fccomodel.library.atoms.interval import REALS, Interval
 
 
 class Order(NamedTuple):
-    """That one argument is at most another (``strict``: less), by their positions."""
+    """The condition that one argument is at most another (``strict``: less), by their positions."""
 
     low: int
     high: int
@@ -45,7 +45,7 @@ class Broken(NamedTuple):
 
 
 def nothing(shape: Any, *values: Any) -> str:
-    """Nothing is amiss."""
+    """The empty message: no condition is violated."""
     return ""
 
 
@@ -70,12 +70,11 @@ class Domain:
 
     @property
     def limited(self) -> bool:
-        """It asks for something."""
+        """Whether the domain asks for anything."""
         return bool(self.domain or self.nonzero or self.counts or self.orders or self.amiss is not nothing)
 
     def asked(self, count: int) -> frozenset[int]:
-        """The positions of the arguments, of so many, that something is asked of, or that say what is
-        asked of others."""
+        """Positions, among so many arguments, that are restricted or that restrict others."""
         if callable(self.domain) or callable(self.nonzero):
             return frozenset(range(count))
         ends = (k for order in self.orders for k in order[:2])
@@ -89,14 +88,17 @@ class Domain:
         )
 
     def domains(self, *intervals: Interval) -> tuple[Interval | None, ...]:
-        """Per argument, where it must lie (None: anywhere)."""
+        """For each argument the interval in which it must lie (None: anywhere)."""
         if callable(self.domain):
             return self.domain(*intervals)
         return self.domain or (None,) * len(intervals)
 
     def settled(self, *intervals: Interval) -> tuple[Interval | None, ...]:
-        """The same, None where another argument, which is no point yet, has a say: what is found there
-        is to hold of all of its values, and some of them may be defined where others are not."""
+        """The intervals of ``domains``, None where they depend on an argument that is not yet a
+        point.
+
+        A violation that is reported must hold for every value of that argument.
+        """
         if not callable(self.domain):
             return self.domains(*intervals)
         others = [all(u.is_point for j, u in enumerate(intervals) if j != k) for k in range(len(intervals))]
@@ -110,7 +112,8 @@ class Domain:
 
     # -------------------------------------------------------------------- of arguments in intervals
     def refuted(self, intervals: Sequence[Interval], names: Sequence[str]) -> Fault | None:
-        """What no values in these intervals meet; ``names`` are the arguments' own."""
+        """The first condition that no values in these intervals satisfy; ``names`` are the
+        arguments' own."""
         depends = callable(self.domain) or callable(self.nonzero)
         settled = [
             not depends or all(u.is_point for j, u in enumerate(intervals) if j != k)
@@ -132,7 +135,7 @@ class Domain:
         return None
 
     def doubts(self, intervals: Sequence[Interval], names: Sequence[str]) -> Iterator[Fault]:
-        """What not all values in these intervals meet."""
+        """The first condition that some values in these intervals violate."""
         poles = self.poles(*intervals)
         for k, (lies, wanted) in enumerate(zip(intervals, self.domains(*intervals), strict=True)):
             if wanted is not None and not lies.inside(wanted):
@@ -148,9 +151,9 @@ class Domain:
 
     # ------------------------------------------------------------------------------------ of values
     def broken(self, values: Sequence[np.ndarray | None], names: Sequence[str]) -> Broken | None:
-        """The first value that is not what is asked.
+        """The first value that violates a condition.
 
-        values  of each argument an array with one row per case, or None where they are not known
+        values of each argument an array with one row per case, or None if they are not known
         """
         known = [REALS if v is None else enclosing(v) for v in values]
         for k, value in enumerate(values):
@@ -177,8 +180,8 @@ class Domain:
     def _wrong(
         self, value: np.ndarray, k: int, where: Sequence[Interval]
     ) -> Iterator[tuple[np.ndarray, str]]:
-        """Which entries of argument k are not what is asked, and what that is, where the arguments lie
-        in these intervals."""
+        """Which entries of argument k violate its conditions in these intervals, and the condition
+        in words."""
         wanted = self.domains(*where)[k]
         if wanted is not None:
             if wanted.lo_open:
@@ -198,8 +201,8 @@ class Domain:
     def _alike(
         self, k: int, values: Sequence[np.ndarray | None], known: Sequence[Interval]
     ) -> Iterator[tuple[np.ndarray, Sequence[Interval]]]:
-        """Cases whose other arguments ask the same of argument k: which they are, and where the
-        arguments lie."""
+        """Groups of cases in which argument k has the same conditions: their rows, and the
+        intervals of the arguments."""
         own = values[k]
         assert own is not None
         asking = callable(self.domain) or callable(self.nonzero)
@@ -217,12 +220,12 @@ NONZERO, WHOLE = "a value other than 0", "a whole number"
 
 
 def within(wanted: Interval) -> str:
-    """``a value in (0, inf)``."""
+    """The words for an interval: ``a value in (0, inf)``."""
     return f"a value in {wanted}"
 
 
 def before(name: str, lies: Interval, strict: bool) -> str:
-    """``a value less than `high`, which is 3``."""
+    """The words for an upper bound: ``a value less than `high`, which is 3``."""
     if lies.mag == inf:
         known = ""
     elif lies.is_point:
@@ -233,14 +236,14 @@ def before(name: str, lies: Interval, strict: bool) -> str:
 
 
 def enclosing(values: np.ndarray) -> Interval:
-    """The smallest interval that holds all entries; all reals where there is none, or one that is no
-    number."""
+    """The smallest interval that holds all entries; all reals if there are none or one is NaN."""
     if values.size == 0 or np.isnan(values).any():
         return REALS
     return Interval(float(values.min()), float(values.max()))
 
 
 def _together(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Two arguments of the same cases, each a number or an array per case, so that they broadcast."""
+    """Two arguments of the same cases, each a number or an array per case, reshaped so that they
+    broadcast."""
     most = max(a.ndim, b.ndim)
     return tuple(x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))  # type: ignore[return-value]

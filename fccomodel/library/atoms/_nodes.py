@@ -1,4 +1,4 @@
-"""Expressions by what their atoms are."""
+"""Recognition of expressions by the atom at their top."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fccomodel.library.atoms.base import Atom
 
 
 def of(node: ir.Expr) -> Atom | None:
-    """The atom that a node applies; None for a node of another kind."""
+    """The atom that a node applies, or None if the node is not an application."""
     if isinstance(node, ir.Apply):
         return get(node.op)
     return None
 
 
 def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
-    """u and p of ``u^p``, ``square(u)``, ``sqrt(u)``, ``inv(u)``; None for anything else."""
+    """The base u and exponent p of ``u^p``, ``square(u)``, ``sqrt(u)`` or ``inv(u)``, or None."""
     atom = of(node)
     if atom is None or atom.exponent is None or not isinstance(node, ir.Apply):
         return None
@@ -32,7 +32,7 @@ def as_power(node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
 
 
 def squared(node: ir.Expr) -> ir.Expr | None:
-    """u of ``square(u)`` and ``u^2``; None for anything else."""
+    """The base u of ``square(u)`` or ``u^2``, or None."""
     power = as_power(node)
     if power is not None and isinstance(power[1], ir.Const) and power[1].value == 2:
         return power[0]
@@ -40,7 +40,7 @@ def squared(node: ir.Expr) -> ir.Expr | None:
 
 
 def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
-    """The terms, with their signs, of a sum, a difference, or a negative; None for anything else."""
+    """The terms of a sum, difference or negative with their signs, or None."""
     atom = of(node)
     if atom is None or atom.signs is None or not isinstance(node, ir.Apply):
         return None
@@ -48,14 +48,14 @@ def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
 
 
 def generator(node: ir.Expr) -> str:
-    """phi of a divergence; empty for anything else."""
+    """The generator phi of a divergence, or an empty text."""
     atom = of(node)
     return atom.generator if isinstance(atom, ArrayAtom) else ""
 
 
 @cache
 def symbols() -> Mapping[type, str]:
-    """The atoms of Python's operators between two operands."""
+    """Names of the atoms that are written with a Python operator between two operands."""
     pairs = (
         (atom.name, atom.symbol.replace("^", "**"))
         for atom in all().values()
@@ -66,7 +66,7 @@ def symbols() -> Mapping[type, str]:
 
 
 def expression(text: str, names: Mapping[str, ir.Expr]) -> ir.Expr:
-    """A formula in the modelling language, such as ``t * log(t)``, of scalars."""
+    """Parse a formula of scalars in the modelling language, such as ``t * log(t)``."""
 
     def built(node: ast.expr) -> ir.Expr:
         match node:

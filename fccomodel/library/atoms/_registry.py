@@ -24,7 +24,7 @@ def aliases() -> Mapping[str, str]:
 
 @cache
 def operator(symbol: str) -> Atom:
-    """The atom that models write with a symbol between two operands."""
+    """The atom that models write with this symbol between two operands."""
     return next(atom for atom in all().values() if atom.symbol == symbol and len(atom.arguments) == 2)
 
 

@@ -53,7 +53,7 @@ silu = ScalarAtom(
 
 
 def _cone(k: Cones, u: Affine) -> Affine:
-    """The least exp(a) - 1 + u - a over a <= u."""
+    """The conic program of ``elu``: the least exp(a) - 1 + u - a over a <= u."""
     a = k.variable(u.shape)
     k.nonneg(u - a)
     return exponentials(k, a) - 1.0 + u - a

@@ -10,7 +10,7 @@ from fccomodel.library.cones import Affine, Cones
 
 
 def _sloped(factor: Interval) -> str:
-    """Monotonicity of multiplication by a factor."""
+    """The monotonicity of multiplication by a factor."""
     if factor.lo == factor.hi == 0:
         return "constant"
     if factor.lo >= 0:
@@ -132,7 +132,7 @@ mul = ScalarAtom(
 
 
 def _cone_of_quotient(k: Cones, u: Any, v: Affine) -> Affine:
-    """u t, where t v >= 1"""
+    """The conic program of u / v: u t with t v >= 1."""
     t = k.variable(v.shape)
     k.quotient(t, v, 1.0)
     return t.upper() * u

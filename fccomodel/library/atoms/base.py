@@ -72,8 +72,8 @@ class Properties:
 
 
 def at(rule: Rule, *args: Any, beyond: Any = inf) -> Any:
-    """A rule's value; ``beyond`` where arithmetic has none: a constant that no number of 64 bits holds
-    is not known."""
+    """The value of a rule at these intervals, or ``beyond`` if its arithmetic overflows or has no
+    value."""
     try:
         if callable(rule):
             return rule(*args)
@@ -143,17 +143,18 @@ class Atom(Domain):
     # ------------------------------------------------------------------------------------ arguments
     @property
     def variadic(self) -> bool:
-        """It takes any number of arguments (at least ``min_count``)."""
+        """Whether the atom takes any number of arguments (at least ``min_count``)."""
         return self.arguments[-1].endswith("...")
 
     @property
     def min_count(self) -> int:
+        """The smallest number of arguments."""
         if self.variadic:
             return 2
         return len(self.arguments)
 
     def accepts(self, count: int) -> bool:
-        """It can be called with ``count`` arguments."""
+        """Whether the atom can be called with ``count`` arguments."""
         if self.variadic:
             return count >= self.min_count
         return count == len(self.arguments)
@@ -167,7 +168,7 @@ class Atom(Domain):
 
     @property
     def signature(self) -> str:
-        """As error messages show it: ``huber(u, delta)``."""
+        """The call as error messages show it: ``huber(u, delta)``."""
         return f"{self.name}({', '.join(self.names(2)) + ', ...' if self.variadic else ', '.join(self.arguments)})"
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
@@ -181,8 +182,11 @@ class Atom(Domain):
     def site(
         self, texts: tuple[str, ...], shapes: tuple[Shape, ...] = (), numbers: tuple[float | None, ...] = ()
     ) -> Site:
-        """A use with these texts; without ``shapes`` all are scalars, and a text that reads as a
-        number is one."""
+        """The use of the atom with these texts.
+
+        Without ``shapes`` all arguments are scalars. A text that reads as a number counts as
+        one.
+        """
         values = numbers or tuple(_number(text) for text in texts)
         python = tuple(_number(text) is not None for text in texts)
         return Site(shapes=shapes or ((),) * len(texts), numbers=values, python=python)
@@ -213,20 +217,22 @@ class Atom(Domain):
         return (tuple(free) if varying is None else tuple(varying),)
 
     def curvature(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> str:
-        """constant, affine, convex, concave or none, in the varying arguments jointly (all that may
-        vary, unless said)."""
+        """The curvature: constant, affine, convex, concave or none.
+
+        It holds jointly in the varying arguments (all that may vary, unless given).
+        """
         return at(
             self.properties.curvature, *self._varying(len(intervals), varying), *intervals, beyond="none"
         )
 
     def monotone(self, *intervals: Interval, argument: int = 0) -> str:
-        """increasing, decreasing, constant or none, in one argument."""
+        """The monotonicity in one argument: increasing, decreasing, constant or none."""
         rule = self.properties.monotone
         return at(rule[argument] if isinstance(rule, tuple) else rule, *intervals, beyond="none")
 
     def lipschitz(self, *intervals: Interval, argument: int = 0, size: float = inf) -> float:
-        """The value's Lipschitz constant in one argument, an array of ``size`` entries (inf: unknown);
-        inf if there is none."""
+        """The value's Lipschitz constant in one argument of ``size`` entries (inf: unknown), or
+        inf."""
         rule = self._slope(argument)
         return float(at(rule, *intervals))
 
@@ -239,15 +245,15 @@ class Atom(Domain):
     def gradient_lipschitz(
         self, *intervals: Interval, varying: tuple[bool, ...] | None = None
     ) -> float | None:
-        """The gradient's Lipschitz constant there; inf without a bound; None where some point has no
-        gradient."""
+        """The gradient's Lipschitz constant there; inf if unbounded; None if a gradient is missing
+        somewhere."""
         if any(intervals[0].lo < kink.hi and kink.lo < intervals[0].hi for kink in self.kinks(*intervals)):
             return None
         return at(self.properties.gradient_lipschitz, *self._varying(len(intervals), varying), *intervals)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
-        """Where the first argument's points without a derivative lie (one interval each, a point where
-        parameters are known)."""
+        """Intervals of the first argument that hold its kinks: points if the parameters are
+        known."""
         return ()
 
     def weak_convexity(self, *intervals: Interval, varying: tuple[bool, ...] | None = None) -> float:
@@ -259,18 +265,18 @@ class Atom(Domain):
         return min(inf if smooth is None else smooth, declared)
 
     def range(self, *intervals: Interval) -> Interval:
-        """Where the value (each entry of it) lies."""
+        """The interval in which (each entry of) the value lies."""
         return at(self.properties.range, *intervals, beyond=REALS)
 
     # --------------------------------------------------------------- what follows from all of these
     @cached_property
     def everywhere(self) -> tuple[Interval, ...]:
-        """All reals for each of the least number of arguments."""
+        """All reals, once for each required argument."""
         return (REALS,) * self.min_count
 
     @cached_property
     def inside(self) -> tuple[Interval, ...]:
-        """The interior of its domain."""
+        """The interior of the domain."""
         domains = (domain or REALS for domain in self.domains(*self.everywhere))
         return tuple(Interval(domain.lo, domain.hi, True, True) for domain in domains)
 
@@ -281,17 +287,17 @@ class Atom(Domain):
 
     @cached_property
     def flat(self) -> bool:
-        """Its derivative is 0 wherever there is one."""
+        """Whether the derivative is 0 wherever it exists."""
         texts = self.derivative
         return isinstance(texts, tuple) and bool(texts) and all(text == "0" for text in texts)
 
     @cached_property
     def kinked(self) -> bool:
-        """It has no gradient at some point inside its domain."""
+        """Whether there is a point inside the domain without a gradient."""
         return not self.boolean and self.gradient_lipschitz(*self.inside) is None
 
     def linear(self, varying: Sequence[bool]) -> bool:
-        """It is affine in the arguments that vary, whatever the others are."""
+        """Whether the atom is affine in the varying arguments, for all values of the others."""
         if any(
             vary
             for vary, name in zip(varying, self.names(len(varying)), strict=True)
@@ -305,7 +311,7 @@ class Atom(Domain):
 
     @cached_property
     def bilinear(self) -> bool:
-        """It is affine in each of two arguments, not in both."""
+        """Whether the atom is affine in each of two arguments but not in both together."""
         if self.min_count == 2:
             alone = all(self.linear([j == k for j in range(2)]) for k in range(2))
         else:
@@ -314,23 +320,25 @@ class Atom(Domain):
 
     @cached_property
     def moderate(self) -> bool:
-        """It grows no faster than a polynomial, so that its value at a random draw has all the moments
-        that the draw has."""
+        """Whether the atom grows at most polynomially.
+
+        Then its value at a random draw has every moment that the draw has.
+        """
         slopes = [self.lipschitz(*self.everywhere, argument=k, size=4.0) for k in self.free]
         bend = self.gradient_lipschitz(*self.everywhere)
         return self.flat or inf not in slopes or bend is not None and bend < inf
 
     @cached_property
     def safe(self) -> bool:
-        """Its value and its derivative are finite at every number."""
+        """Whether value and derivative are finite at every number."""
         limits = self.domains(*self.everywhere)
         return (
             self.moderate and not self.poles(*self.everywhere) and all(limits[k] is None for k in self.free)
         )
 
     def steep_at_0(self, *intervals: Interval) -> tuple[int, ...]:
-        """The arguments in which it is steep without bound, or not defined, where they are nearly 0 at
-        an end of its domain."""
+        """Positions of the arguments in which the slope is unbounded or undefined near 0, an end of
+        the domain."""
         return ()
 
     def degree(
@@ -353,23 +361,24 @@ class Atom(Domain):
 
     @cached_property
     def extreme(self) -> int:
-        """1 if it is the largest of its arguments, -1 if the smallest, else 0."""
+        """1 if the atom is the maximum of its arguments, -1 if the minimum, else 0."""
         return 0
 
     @cached_property
     def exponent(self) -> float | str | None:
-        """p of a power u^p of the first argument: a number, or the argument's name; None for anything
-        else."""
+        """The exponent p of a power u^p of the first argument, a number or an argument's name, or
+        None."""
         return None
 
     @cached_property
     def signs(self) -> tuple[int, ...] | None:
-        """The arguments' signs, if it is their signed sum; else None."""
+        """The signs of the arguments if the atom is their signed sum, else None."""
         return None
 
     @cached_property
     def bent(self) -> bool:
-        """It is continuous and made of polynomials on several pieces, of degree at most 2."""
+        """Whether the atom is continuous and piecewise polynomial of degree at most 2, with several
+        pieces."""
         return False
 
 

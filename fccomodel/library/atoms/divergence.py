@@ -17,7 +17,7 @@ def _kl(q: np.ndarray, p: np.ndarray) -> float:
 
 
 def _kl_slopes(q: Interval, p: Interval) -> tuple[float, float]:
-    """sup |1 + log(q/p)| and sup q/p."""
+    """The bounds sup |1 + log(q/p)| and sup q/p of the partial derivatives."""
     if not (p.lo > 0 and q.hi < inf):
         return inf, inf
     if q.lo > 0 and p.hi < inf:
@@ -28,7 +28,7 @@ def _kl_slopes(q: Interval, p: Interval) -> tuple[float, float]:
 
 
 def _kl_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float | None:
-    """The Hessian of an entry is singular, so its trace 1/q + q/p^2 bounds it."""
+    """The bound of an entry's Hessian by its trace 1/q + q/p^2; it is singular."""
     if varying[0] and q.has(0):
         return None
     if q.lo > 0:
@@ -55,21 +55,21 @@ def _chi2_slope_in_p(q: Interval, p: Interval, size: float) -> float:
 
 
 def _chi2_bend(varying: tuple[bool, ...], q: Interval, p: Interval) -> float:
-    """The Hessian of an entry is singular, so its trace 2/p + 2 q^2/p^3 bounds it."""
+    """The bound of an entry's Hessian by its trace 2/p + 2 q^2/p^3; it is singular."""
     if p.lo <= 0:
         return inf
     return (2 / p.lo if varying[0] else 0.0) + (2 * q.mag**2 / p.lo**3 if varying[1] else 0.0)
 
 
 def _cone_of_kl(k: Cones, q: Affine, p: Affine) -> Affine:
-    """q exp(-t / q) <= p, entry by entry"""
+    """The conic program, entry by entry: q exp(-t / q) <= p."""
     t = k.variable((q + p).shape)
     k.exponential(-t, q, p)
     return t.upper().sum(-1)
 
 
 def _cone_of_chi2(k: Cones, q: Affine, p: Affine) -> Affine:
-    """t p >= (q - p)^2, entry by entry"""
+    """The conic program, entry by entry: t p >= (q - p)^2."""
     t = k.variable((q + p).shape)
     k.quotient(t, p, q - p)
     return t.upper().sum(-1)

@@ -30,7 +30,7 @@ def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
 
 
 def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
-    """1 for the first argument that is not beaten, in terms of ``step``."""
+    """The text that is 1 for the first argument that no other beats, by ``step``."""
 
     def derivative(site: Site) -> tuple[str, ...]:
         count = len(site.shapes)
@@ -89,7 +89,8 @@ min_ = ScalarAtom(
 
 
 def _clip(site: Site) -> str:
-    """torch's clamp takes two numbers or two tensors, not one of each."""
+    """The torch text of ``clip``: torch's clamp takes two numbers or two tensors, not one of
+    each."""
     if site.python[1] == site.python[2]:
         return "{0}.clamp({1}, {2})"
     return "{0}.clamp(min={1}).clamp(max={2})"
@@ -126,13 +127,16 @@ clip = ScalarAtom(
 
 
 def _turned(u: Interval) -> Interval:
-    """The negatives of its members."""
+    """The interval of the negatives."""
     return Interval(-u.hi, -u.lo, u.hi_open, u.lo_open)
 
 
 def _largest(u: Sequence[Interval]) -> Interval:
-    """The largest is above an end that one of those that begin there leaves out, below one that all
-    that end there do."""
+    """The interval of the maximum.
+
+    Its lower end is open if one of the intervals that begin there is open; its upper end if all
+    that end there are.
+    """
     low, high = max(i.lo for i in u), max(i.hi for i in u)
     return Interval(
         low, high, any(i.lo_open for i in u if i.lo == low), all(i.hi_open for i in u if i.hi == high)
@@ -140,5 +144,5 @@ def _largest(u: Sequence[Interval]) -> Interval:
 
 
 def _settled(u: Sequence[Interval]) -> bool:
-    """One argument is the largest wherever they lie."""
+    """Whether one argument is the maximum for all values in the intervals."""
     return any(a.lo >= max((b.hi for k, b in enumerate(u) if k != j), default=-inf) for j, a in enumerate(u))

@@ -9,7 +9,8 @@ from fccomodel.library.atoms.shapes import bent, s_curve, through
 
 
 def _mills(x: float) -> float:
-    """The normal density over the distribution function; far below 0, a bound of it."""
+    """The normal density divided by the distribution function; far below 0, an upper bound of
+    it."""
     if x > -35:
         return exp(-x * x / 2) / sqrt(2 * pi) / (erfc(-x / sqrt(2)) / 2)
     return -x - 1 / x

@@ -22,37 +22,38 @@ class Interval(NamedTuple):
 
     @property
     def is_point(self) -> bool:
+        """Whether the interval is a single number."""
         return self.lo == self.hi
 
     @property
     def mag(self) -> float:
-        """The largest ``|x|``."""
+        """The largest ``|x|`` in the interval."""
         return max(abs(self.lo), abs(self.hi))
 
     @property
     def mig(self) -> float:
-        """The smallest ``|x|`` (of the closure)."""
+        """The smallest ``|x|`` in the closure."""
         if self.lo <= 0 <= self.hi:
             return 0.0
         return min(abs(self.lo), abs(self.hi))
 
     @property
     def positive(self) -> bool:
-        """Every member is > 0."""
+        """Whether every member is > 0."""
         return self.lo > 0 or (self.lo == 0 and self.lo_open)
 
     @property
     def negative(self) -> bool:
-        """Every member is < 0."""
+        """Whether every member is < 0."""
         return self.hi < 0 or (self.hi == 0 and self.hi_open)
 
     def has(self, x: float) -> bool:
-        """``x`` is a member."""
+        """Whether ``x`` is a member."""
         above = self.lo < x or (self.lo == x and not self.lo_open)
         return above and (x < self.hi or (x == self.hi and not self.hi_open))
 
     def inside(self, other: Interval) -> bool:
-        """Every member is one of ``other``'s."""
+        """Whether the interval is a subset of ``other``."""
         low = self.lo > other.lo or (
             self.lo == other.lo and (self.lo_open or not other.lo_open or isinf(self.lo))
         )
@@ -62,7 +63,7 @@ class Interval(NamedTuple):
         return low and high
 
     def disjoint(self, other: Interval) -> bool:
-        """No member is one of ``other``'s."""
+        """Whether the interval and ``other`` have no common member."""
         return (
             self.hi < other.lo
             or other.hi < self.lo
@@ -71,7 +72,7 @@ class Interval(NamedTuple):
         )
 
     def meet(self, other: Interval) -> Interval:
-        """What both have in common (``other`` where that is nothing); infinite ends are marked open."""
+        """The intersection, or ``other`` if it is empty; infinite ends are marked open."""
         if self.disjoint(other):
             return other
         first, last = max(self.lo, other.lo), min(self.hi, other.hi)
@@ -92,25 +93,25 @@ UNIT = Interval(0.0, 1.0)
 
 
 def product(a: float, b: float) -> float:
-    """``a * b`` with 0 * inf = 0, as ends of intervals multiply."""
+    """``a * b`` with 0 * inf = 0, as needed for the ends of intervals."""
     if a == 0 or b == 0:
         return 0.0
     return a * b
 
 
 def apart(u: Interval, holds: bool) -> Interval:
-    """The interval without 0 as an end, where it ``holds`` that no member is 0."""
+    """The interval with 0 as an open end, if it ``holds`` that no member is 0."""
     if holds:
         return u._replace(lo_open=u.lo_open or u.lo == 0, hi_open=u.hi_open or u.hi == 0)
     return u
 
 
 def times(u: Interval, v: Interval) -> Interval:
-    """The products of their members (ends taken as closed, but for 0)."""
+    """The interval of products of the members; ends count as closed, except at 0."""
     ends = [product(a, b) for a in u[:2] for b in v[:2]]
     return apart(Interval(min(ends), max(ends)), not u.has(0) and not v.has(0))
 
 
 def hull(*intervals: Interval) -> Interval:
-    """The smallest interval that covers all."""
+    """The smallest interval that covers all of them."""
     return Interval(min(i.lo for i in intervals), max(i.hi for i in intervals))

@@ -24,7 +24,7 @@ def _torch(site: Site) -> str:
 
 
 def _cone(k: cones.Cones, u: cones.Affine, v: cones.Affine) -> cones.Affine:
-    """exp(u - t) + exp(v - t) <= 1"""
+    """The conic program: exp(u - t) + exp(v - t) <= 1."""
     t = k.variable((u + v).shape)
     k.nonneg(1.0 - cones.exponentials(k, u - t) - cones.exponentials(k, v - t))
     return t.upper()

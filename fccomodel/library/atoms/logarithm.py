@@ -76,7 +76,7 @@ log1p_ = ScalarAtom(
 
 
 def _cone_of_entropy(k: cones.Cones, u: cones.Affine) -> cones.Affine:
-    """u exp(t / u) <= 1"""
+    """The conic program: u exp(t / u) <= 1."""
     t = k.variable(u.shape)
     k.exponential(t, u, 1.0)
     return t.lower()

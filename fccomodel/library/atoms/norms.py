@@ -25,7 +25,8 @@ EUCLIDEAN = Ball(
 
 
 def _off_zero(u: Interval) -> float | None:
-    """The 2-norm's gradient has Lipschitz constant 1/|u|, |u| at least an entry's smallest magnitude."""
+    """The Lipschitz constant 1/|u| of the 2-norm's gradient, with |u| at least the smallest entry's
+    magnitude."""
     if u.mig:
         return 1 / u.mig
     return None
@@ -39,7 +40,7 @@ def _group_shape(u: Shape, size: Shape) -> Shape:
 
 
 def _uneven(shape: Shape, u: object, size: float) -> str:
-    """Why entries do not fall into groups."""
+    """The reason why entries do not fall into groups, or an empty text."""
     if shape[0] % size:
         return f"{shape[0]} entries do not fall into groups of {size:g}."
     return ""

@@ -11,7 +11,7 @@ from fccomodel.library.cones import Affine, Cones
 
 
 def _power(x: float, p: float) -> float:
-    """x^p at an end of an interval: inf instead of an overflow or a pole."""
+    """The power x^p at an end of an interval: inf instead of an overflow or a pole."""
     if x == 0:
         if p > 0:
             return 0.0
@@ -91,7 +91,7 @@ def _smoothness(u: Interval, p: Interval) -> float | None:
 
 
 def _range(u: Interval, p: Interval) -> Interval:
-    """A power is 0 where its base is, or nowhere."""
+    """The range of a power, which is 0 only where its base is."""
     return apart(_closed_range(u, p), not u.has(0))
 
 
@@ -145,7 +145,7 @@ def _derivative(site: Site) -> tuple[str, ...]:
 
 
 def _cone(k: Cones, u: Affine, p: Any) -> Affine | None:
-    """By the power cones; an even power of u is one of |u|, others are of u >= 0."""
+    """The conic program by power cones: an even power is one of |u|, others need u >= 0."""
     p = float(p)
     if p == 2:
         return k.squares(u.unsqueeze(-1))
@@ -165,7 +165,7 @@ def _cone(k: Cones, u: Affine, p: Any) -> Affine | None:
 
 
 def _reciprocal(k: Cones, u: Affine) -> Affine:
-    """t u >= 1"""
+    """The conic program: t u >= 1."""
     t = k.variable(u.shape)
     k.quotient(t, u, 1.0)
     return t.upper()

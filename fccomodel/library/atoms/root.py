@@ -10,7 +10,7 @@ from fccomodel.library.cones import Affine, Cones
 
 
 def _cone(k: Cones, u: Affine) -> Affine:
-    """t^2 <= u"""
+    """The conic program: t^2 <= u."""
     t = k.variable(u.shape)
     k.quotient(u, 1.0, t)
     return t.lower()

@@ -49,6 +49,7 @@ class ScalarAtom(Atom):
     near: str = ""
 
     def shape(self, shapes: tuple[Shape, ...]) -> Shape:
+        """The common shape of the array arguments (scalars broadcast), or ShapeError."""
         arrays = [shape for shape in shapes if shape]
         for shape in arrays[1:]:
             if shape != arrays[0]:
@@ -68,12 +69,13 @@ class ScalarAtom(Atom):
         return self.formula
 
     def value(self, *args: Any) -> Any:
+        """The formula, evaluated in NumPy."""
         from fccomodel.library.atoms._formula import evaluate
 
         return evaluate(self.definition(len(args)), dict(zip(self.names(len(args)), args, strict=True)))
 
     def symbolic(self, args: Sequence[Any]) -> Any:
-        """The formula at sympy expressions."""
+        """The formula with sympy expressions as arguments."""
         from fccomodel.library.atoms._formula import symbolic
 
         formula = symbolic(self.definition(len(args)))
@@ -86,6 +88,7 @@ class ScalarAtom(Atom):
         return formula.subs(substitutions, simultaneous=True)
 
     def kinks(self, *intervals: Interval) -> tuple[Interval, ...]:
+        """The intervals that hold the ``breaks``, from those at both ends of the parameters."""
         ends = [self._breaks(tuple(u[end] for u in intervals[1:])) for end in (0, 1)]
         return tuple(Interval(min(pair), max(pair)) for pair in zip(*ends, strict=True))
 
@@ -99,7 +102,7 @@ class ScalarAtom(Atom):
 
     @cached_property
     def _jumps(self) -> tuple[int, ...]:
-        """The places among the points of its graph where it rises without moving."""
+        """Where the graph of the subdifferential is vertical: the kinks."""
         points, _, _ = self.subdifferential(*self.typical)
         return tuple(
             k
@@ -109,7 +112,7 @@ class ScalarAtom(Atom):
 
     @cached_property
     def typical(self) -> tuple[float, ...]:
-        """Parameters inside the domain."""
+        """Parameters inside their domains."""
         if self.parameters:
             limits = self.domains(*self.everywhere)[len(self.arguments) - len(self.parameters) :]
         else:
@@ -117,8 +120,8 @@ class ScalarAtom(Atom):
         return tuple(_inner(limit or REALS) for limit in limits)
 
     def affine_pieces(self, *parameters: float) -> tuple[tuple[float, float], ...]:
-        """(a, b) of the affine functions a u + b whose largest it is, from the left; none if it is not
-        the largest of some."""
+        """The affine functions a u + b as (a, b), from left to right, whose maximum is the atom;
+        else empty."""
         if self.graph is None:
             return ()
         points, *ends = self.subdifferential(*parameters)
@@ -131,7 +134,7 @@ class ScalarAtom(Atom):
         return tuple((y, float(self.value(x, *parameters)) - y * x) for y, x in at.items())
 
     def subdifferential(self, *parameters: float) -> tuple:
-        """Its ``graph`` at these parameters."""
+        """The ``graph`` at these parameters."""
         if callable(self.graph):
             return self.graph(*parameters)
         return self.graph or ()
@@ -139,18 +142,21 @@ class ScalarAtom(Atom):
     # ---------------------------------------------------------------- what follows from the formula
     @cached_property
     def extreme(self) -> int:
+        """1, -1 or 0, read from the formula."""
         if self.variadic:
             return syntax.extreme(self.definition(2), self.names(2))
         return 0
 
     @cached_property
     def exponent(self) -> float | str | None:
+        """The exponent p of ``u^p``, read from the formula."""
         if self.variadic:
             return None
         return syntax.exponent(self.definition(len(self.arguments)), self.arguments[0])
 
     @cached_property
     def signs(self) -> tuple[int, ...] | None:
+        """The arguments' signs, if the derivatives are all the constants 1 or -1."""
         texts = () if callable(self.derivative) or self.boolean else self.derivative
         if texts and all(text in ("1", "-1") for text in texts):
             return tuple(map(int, texts))
@@ -164,6 +170,7 @@ class ScalarAtom(Atom):
         scalar: bool = True,
         whole: bool = False,
     ) -> int | None:
+        """The degree of the polynomial pieces, read from the formula."""
         names = self.names(len(degrees))
         values = {name: number for name, number in zip(names, numbers, strict=True) if number is not None}
         if self.boolean or any(d for d, name in zip(degrees, names, strict=True) if name in self.parameters):
@@ -181,15 +188,19 @@ class ScalarAtom(Atom):
 
     @cached_property
     def bent(self) -> bool:
+        """Whether the formula has several polynomial pieces of degree at most 2 and is not a step
+        function."""
         degrees = [int(k in self.free) for k in range(self.min_count)]
         pieced = self.degree(degrees, [None] * self.min_count) is not None
         return pieced and not self.flat and syntax.pieced(self.definition(self.min_count))
 
     @cached_property
     def moderate(self) -> bool:
+        """Whether the atom grows at most polynomially; every piecewise polynomial does."""
         return super().moderate or self.bent
 
     def steep_at_0(self, *intervals: Interval) -> tuple[int, ...]:
+        """Positions of the varying arguments whose slope is unbounded or undefined near 0."""
         return tuple(k for k in self.free if self._steep(k, intervals or self.everywhere))
 
     def _steep(self, k: int, intervals: tuple[Interval, ...]) -> bool:

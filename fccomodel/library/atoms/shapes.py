@@ -1,4 +1,4 @@
-"""Properties and shapes that many atoms share."""
+"""Rules that many atoms share: monotonicity, curvature, ranges, shapes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fccomodel.library.atoms.interval import Interval
 
 # --------------------------------------------------------------------------------------- properties
 def valley(u: Interval, *_: Interval) -> str:
-    """Monotonicity of a function with its least value at 0: ``abs``, ``square``."""
+    """The monotonicity of a function with its minimum at 0, such as ``abs`` and ``square``."""
     if u.lo >= 0:
         return "increasing"
     if u.hi <= 0:
@@ -20,7 +20,7 @@ def valley(u: Interval, *_: Interval) -> str:
 
 
 def s_curve(u: Interval) -> str:
-    """Curvature of an increasing function that is convex up to 0 and concave from there: ``tanh``,
+    """The curvature of an increasing function that is convex below 0 and concave above: ``tanh``,
     ``erf``."""
     if u.hi <= 0:
         return "convex"
@@ -41,7 +41,7 @@ def steepest(slope: Callable[[float], float]) -> Callable[..., float]:
 
 
 def safe_exp(x: float) -> float:
-    """exp, inf where it is beyond the largest float."""
+    """The exponential; inf beyond the largest float."""
     if x < 700:
         return exp(x)
     return inf
@@ -64,7 +64,8 @@ def size(shape: Shape) -> str:
 
 
 def array(name: str, scalar: str) -> Callable[[Shape], Shape]:
-    """A scalar of one array; ``scalar`` is what to write for a scalar argument."""
+    """The shape rule for a scalar of one array; ``scalar`` is what to write for a scalar
+    argument."""
 
     def rule(u: Shape) -> Shape:
         if not u:
@@ -75,7 +76,7 @@ def array(name: str, scalar: str) -> Callable[[Shape], Shape]:
 
 
 def vector(name: str, advice: str = "") -> Callable[[Shape], Shape]:
-    """A scalar of one vector."""
+    """The shape rule for a scalar of one vector."""
 
     def rule(u: Shape, *_: Shape) -> Shape:
         if len(u) != 1:
@@ -86,7 +87,7 @@ def vector(name: str, advice: str = "") -> Callable[[Shape], Shape]:
 
 
 def matrix(name: str) -> Callable[[Shape], Shape]:
-    """A scalar of one matrix."""
+    """The shape rule for a scalar of one matrix."""
 
     def rule(u: Shape) -> Shape:
         if len(u) != 2:
@@ -97,7 +98,7 @@ def matrix(name: str) -> Callable[[Shape], Shape]:
 
 
 def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
-    """A scalar of two vectors of one length."""
+    """The shape rule for a scalar of two vectors of one length."""
 
     def rule(u: Shape, v: Shape) -> Shape:
         if len(u) != 1 or len(v) != 1:
@@ -110,8 +111,8 @@ def vectors(name: str) -> Callable[[Shape, Shape], Shape]:
 
 
 def bent(peak: float, second: Callable[[float], float]) -> Callable[[Interval], float]:
-    """The largest |f''| over an interval, for an odd f'' that rises in size up to ``peak`` and falls
-    to 0 after it."""
+    """The largest |f''| over an interval, for an odd f'' whose size rises up to ``peak`` and then
+    falls to 0."""
 
     def rule(u: Interval) -> float:
         if any(u.lo <= x <= u.hi for x in (-peak, peak)):

@@ -19,7 +19,7 @@ def _bump(x: float) -> float:
 
 
 def _peaked(slope_at_zero: float, slope: Callable[[float], float]) -> Callable[[Interval], float]:
-    """The largest slope of an s-curve over an interval."""
+    """The largest slope of an s-shaped function over an interval."""
     return lambda u: slope_at_zero if u.lo <= 0 <= u.hi else max(slope(u.lo), slope(u.hi))
 
 
@@ -62,7 +62,7 @@ sigmoid = ScalarAtom(
 
 
 def _cone_of_softplus(k: cones.Cones, u: cones.Affine) -> cones.Affine:
-    """exp(u - t) + exp(-t) <= 1"""
+    """The conic program: exp(u - t) + exp(-t) <= 1."""
     t = k.variable(u.shape)
     k.nonneg(1.0 - cones.exponentials(k, u - t) - cones.exponentials(k, -t))
     return t.upper()

@@ -10,14 +10,15 @@ from fccomodel.library.atoms.shapes import valley
 
 
 def _curvature(u: Interval, a: Interval, level: Interval) -> str:
-    """Concave on either side of 0, constant beyond a l."""
+    """The curvature: concave on either side of 0, constant beyond a l."""
     if u.mig >= a.hi * level.hi and level.hi < inf and a.hi < inf:
         return "constant"
     return "concave" if u.lo >= 0 or u.hi <= 0 else "none"
 
 
 def _range(top: Callable[[float, float], float]) -> Callable[[Interval, Interval, Interval], Interval]:
-    """From 0 to the plateau's height, or to what the slope l reaches before it."""
+    """The range, from 0 to the height of the plateau or to the value that slope l reaches before
+    it."""
     return lambda u, a, level: Interval(0.0, min(top(a.hi, level.hi), product(level.hi, u.mag)))
 
 

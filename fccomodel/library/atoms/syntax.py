@@ -1,4 +1,5 @@
-"""What the text of a scalar atom's formula shows: extremes, powers, polynomial pieces."""
+"""Properties that the text of a scalar atom's formula shows: extremes, powers, polynomial
+pieces."""
 
 from __future__ import annotations
 
@@ -13,17 +14,17 @@ PIECED = frozenset({"Abs", "Max", "Min", "Piecewise", "sign"})
 
 @cache
 def tree(text: str) -> ast.expr:
-    """The syntax of a formula."""
+    """The syntax tree of a formula."""
     return ast.parse(text, mode="eval").body
 
 
 def pieced(text: str) -> bool:
-    """The formula is put together from pieces."""
+    """Whether the formula is put together from pieces."""
     return any(isinstance(node, ast.Name) and node.id in PIECED for node in ast.walk(tree(text)))
 
 
 def extreme(text: str, names: tuple[str, ...]) -> int:
-    """1 for the largest of all arguments, -1 for the smallest, 0 for any other formula."""
+    """1 if the formula is the maximum of all arguments, -1 if the minimum, else 0."""
     match tree(text):
         case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args) if [
             ast.unparse(a) for a in args
@@ -33,7 +34,7 @@ def extreme(text: str, names: tuple[str, ...]) -> int:
 
 
 def exponent(text: str, base: str) -> float | str | None:
-    """p of a formula that is ``base^p``: a number, or the name of an argument; None for any other formula."""
+    """The exponent p of a formula ``base^p``, a number or an argument's name, or None."""
     match tree(text):
         case ast.BinOp(
             left=ast.Name(id=name), op=ast.Pow(), right=ast.Constant(value=int() | float() as p)
@@ -72,7 +73,7 @@ def degree(
         return max((d for d in powers if d is not None), default=0)
 
     def parted(*nodes: ast.expr) -> int | None:
-        """Of functions whose comparison parts the pieces."""
+        """The degree of functions on the pieces that a comparison separates."""
         highest = top(*nodes)
         if highest == 0 or highest is not None and not whole and (scalar or highest == 1):
             return highest
@@ -121,7 +122,7 @@ def degree(
 
 
 def _sides(condition: ast.expr) -> list[ast.expr]:
-    """What a condition compares."""
+    """The two sides of a comparison."""
     match condition:
         case ast.Compare(left=left, comparators=[right]):
             return [left, right]

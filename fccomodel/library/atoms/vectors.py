@@ -28,7 +28,7 @@ def _scaled(factor: Interval, size: float) -> float:
 
 
 def _sum_range(u: Interval) -> Interval:
-    """Of any number of terms."""
+    """The range of a sum of any number of terms."""
     return apart(Interval(0.0 if u.lo >= 0 else -inf, 0.0 if u.hi <= 0 else inf), u.positive or u.negative)
 
 

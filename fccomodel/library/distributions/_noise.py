@@ -1,4 +1,4 @@
-"""Standard draws, which distributions are made of."""
+"""Standard draws, from which the distributions make theirs."""
 
 from __future__ import annotations
 

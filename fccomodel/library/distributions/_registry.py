@@ -16,5 +16,5 @@ def all() -> Mapping[str, Distribution]:
 
 
 def get(name: str) -> Distribution | None:
-    """The distribution of this name, or None: a sampler to be bound from Python."""
+    """The distribution of this name, or None for a sampler that is bound from Python."""
     return all().get(name)

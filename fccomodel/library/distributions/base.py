@@ -1,4 +1,4 @@
-"""What a distribution is."""
+"""The record that describes a distribution."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ class Distribution(Domain):
 
     @property
     def signature(self) -> str:
-        """As error messages show it: ``normal(mean, sd)``."""
+        """The call as error messages show it: ``normal(mean, sd)``."""
         return f"{self.name}({', '.join(self.parameters)})"

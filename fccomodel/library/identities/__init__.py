@@ -1,5 +1,5 @@
-"""Identities: ways of writing one function that are equal everywhere, and the one of them that the
-compiler reads."""
+"""Identities between equal ways of writing a function, and the canonical form that the compiler
+reads."""
 
 from fccomodel.library.identities._base import Identity, Known
 from fccomodel.library.identities._canonical import Canonical, after, all, canonical, known

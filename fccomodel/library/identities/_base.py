@@ -1,4 +1,4 @@
-"""What an identity is, and what it may ask."""
+"""The record of an identity, and the knowledge about the problem that it may use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fccomodel.library.atoms import Interval
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Known:
-    """What is known of a problem beside an expression of it.
+    """Knowledge about a problem besides an expression of it.
 
-    where  the interval that a scalar of numbers, params and sizes lies in
-    size   the number that a dimension is, None where only data say
+    where  the interval of a scalar of numbers, parameters and sizes
+    size   the number that a dimension is, or None if only data decide it
     """
 
     where: Callable[[ir.Expr], Interval]

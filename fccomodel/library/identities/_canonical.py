@@ -1,5 +1,5 @@
-"""The canonical form: identities applied from the inside out until none applies, and sums over sets
-laid open."""
+"""The canonical form. Identities are applied from the inside out until none applies, and sums over
+sets are expanded."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ def _in_order() -> tuple[Identity, ...]:
 
 
 def canonical(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> ir.Problem:
-    """The same problem as it is read: equal ways of writing it become one. Every value stays, at every point.
+    """The problem in canonical form, in which equal ways of writing become one.
 
-    Places stay those of the user's text. ``size`` gives the dimensions that are known.
+    Every value stays the same at every point, and every place is still that of the user's text.
+    ``size`` gives the dimensions that are known.
     """
     return Canonical(known(problem, size)).problem(problem)
 
 
 def after(problem: ir.Problem, identity: Identity) -> ir.Problem:
-    """The same problem where one identity was applied, from the inside out; the very same where there
-    is no place for it."""
+    """The problem after one identity, applied from the inside out; the same object if it applies
+    nowhere."""
     facts = known(problem)
     return _unless_same(problem, rewrite_problem(problem, lambda node: identity.apply(node, facts)))
 
 
 def _unless_same(problem: ir.Problem, new: ir.Problem) -> ir.Problem:
-    """The problem itself where no expression of the new one is new."""
+    """The original problem if no expression of the new one has changed."""
     if [a for a, b in zip(new.roots, problem.roots, strict=True) if a is not b]:
         return new
     return problem
 
 
 def known(problem: ir.Problem, size: Callable[[ir.Dim], int | None] | None = None) -> Known:
-    """What the declarations of a problem say."""
+    """The knowledge that the declarations of a problem give."""
 
     def leaf(node: ir.Expr) -> Interval:
         if isinstance(node, ir.Param):
@@ -77,7 +78,7 @@ class Canonical:
         self.done: dict[int, ir.Expr] = {}
 
     def expr(self, expr: ir.Expr) -> ir.Expr:
-        """One expression in canonical form."""
+        """The canonical form of one expression."""
         while True:
             new = Spread(self.facts)(Rewriter(self.rule)(expr))
             if new is expr:
@@ -85,7 +86,7 @@ class Canonical:
             expr = new
 
     def rule(self, node: ir.Expr) -> ir.Expr | None:
-        """A node whose parts are canonical, after the identities that apply to it; None where none does."""
+        """A node with canonical children after the identities that apply to it, or None."""
         if id(node) in self.done:
             return None
         result: ir.Expr | None = None
@@ -102,8 +103,8 @@ class Canonical:
         )
 
     def problem(self, problem: ir.Problem) -> ir.Problem:
-        """Objective and constraints in canonical form, the very same expressions where they are so
-        already."""
+        """The problem with canonical objective and constraints; unchanged expressions are the same
+        objects."""
         while True:
             new = _unless_same(problem, self._spread(rewrite_problem(problem, self.rule)))
             if new is problem:

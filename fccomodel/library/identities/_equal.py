@@ -10,8 +10,11 @@ Renaming = Mapping[ir.Binder, ir.Binder]
 
 
 def equal(a: ir.Expr, b: ir.Expr, renamed: Renaming | None = None) -> bool:
-    """One value everywhere by their text: the same nodes over the same sets. Draws of a distribution
-    are never the same."""
+    """Whether the texts of two expressions show that they are equal: the same nodes over the same
+    sets.
+
+    Draws of a distribution are never equal.
+    """
     names = renamed or {}
     if a is b and not names:
         return True
@@ -47,7 +50,7 @@ def equal(a: ir.Expr, b: ir.Expr, renamed: Renaming | None = None) -> bool:
 
 
 def same_elements(a: ir.Reduce, b: ir.Reduce, renamed: Renaming | None = None) -> Renaming | None:
-    """The binders of a reduction in those of another one over the same elements; None where these differ."""
+    """The map of one reduction's binders to those of another over the same elements, or None."""
     if len(a.binders) != len(b.binders) or (a.condition is None) != (b.condition is None):
         return None
     if not all(same_set(x.domain, y.domain) for x, y in zip(a.binders, b.binders, strict=True)):
@@ -59,8 +62,8 @@ def same_elements(a: ir.Reduce, b: ir.Reduce, renamed: Renaming | None = None) -
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """The same elements by what is written: one declared set, all rows of one table, or numbers listed
-    alike."""
+    """Whether two sets are written alike: one declared set, all rows of one table, or the same
+    numbers."""
     match a, b:
         case (ir.Distribution(), _) | (ir.VectorSet(), _):
             return False

@@ -23,8 +23,11 @@ from fccomodel.library.linear import (
 
 
 def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
-    """``c r`` where ``a b = c r^2`` entry by entry, the constant c as a sign and factors: of ``(2 u -
-    4) / lam`` and ``1 - u / 2``; None where neither is a multiple of the other."""
+    """The product ``a b`` as ``c r^2``, entry by entry, or None if neither factor is a multiple of
+    the other.
+
+    The constant c is a sign and factors. An example is ``(2 u - 4) / lam`` times ``1 - u / 2``.
+    """
     listed = [terms(a), terms(b)]
     if a.shape != b.shape or len(listed[0]) != len(listed[1]) or len(listed[0]) > MANY:
         return None
@@ -45,7 +48,7 @@ def multiples(a: ir.Expr, b: ir.Expr) -> Term | None:
 
 
 def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
-    """The number that one sum is of another one, term by term in any order; None where there is none."""
+    """The number c with one sum equal to c times the other, term by term in any order, or None."""
     rest, found = [_apart(t) for t in theirs], set()
     for value, factors, core in map(_apart, ours):
         k = next((k for k, t in enumerate(rest) if _alike(core, t[2]) and same_factors(factors, t[1])), None)
@@ -58,7 +61,7 @@ def _ratio(ours: Sequence[Term], theirs: Sequence[Term]) -> float | None:
 
 
 def _apart(term: Term) -> tuple[float, list[Factor], ir.Expr | None]:
-    """The number in a term, its other factors, and what they multiply; None where that is a number."""
+    """The number in a term, its other factors, and their core; None if the core is a number."""
     value = float(term.sign)
     for op, by in term.factors:
         if isinstance(by, ir.Const):

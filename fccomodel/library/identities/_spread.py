@@ -1,5 +1,5 @@
-"""Sums laid open: factors go to each term, what does not depend on a draw goes out of its mean, equal
-draws go together."""
+"""Expansion of sums. Factors go to each term, terms without the draw leave the mean, equal draws
+are joined."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Spread:
         self.known = known
 
     def __call__(self, expr: ir.Expr) -> ir.Expr:
-        """The expression laid open; the very same where it is so already."""
+        """The expanded expression; the same object if nothing changes."""
         found, changed = self.terms(expr)
         if changed:
             return joined(found, expr.span)
         return expr
 
     def terms(self, expr: ir.Expr) -> tuple[list[Term], bool]:
-        """The terms, and whether they are other than those written."""
+        """The terms of the sum, and whether they differ from those written."""
         flat = terms(expr)
         found: list[Term] = []
         changed = len(flat) != _written(expr)
@@ -46,8 +46,10 @@ class Spread:
         return gathering, changed or len(gathering) != len(found)
 
     def inside(self, term: Term) -> list[Term] | None:
-        """A term that is a sum over a set, with what does not depend on its elements apart; None where
-        that is itself."""
+        """A term that is a sum over a set, split from what does not depend on its elements.
+
+        None if nothing can be split off.
+        """
         node = term.core
         if not is_linear(node):
             return None
@@ -64,14 +66,14 @@ class Spread:
 
 
 def is_linear(node: ir.Expr) -> bool:
-    """A sum over a set of numbers, or their mean."""
+    """Whether a node is a sum or a mean of numbers over a set."""
     return (
         isinstance(node, ir.Reduce) and reductions.of(node).additive and not node.options and not node.shape
     )
 
 
 def _written(expr: ir.Expr) -> int:
-    """The number of summands as written."""
+    """The number of summands as they are written."""
     count, stack = 0, [expr]
     while stack:
         parts = atoms.signed(stack.pop())
@@ -81,12 +83,12 @@ def _written(expr: ir.Expr) -> int:
 
 
 def _apart(node: ir.Reduce, term: Term) -> bool:
-    """A mean of it is itself."""
+    """A term without draws is its own mean."""
     return reductions.of(node).average and set(node.binders).isdisjoint(ir.free_binders(term.core))
 
 
 def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
-    """The sum over a set of some terms, what they share as its factors."""
+    """The sum over a set of some terms, with their common factors outside."""
     factors = common([t.factors for t in body])
     sign = -1 if all(t.sign < 0 for t in body) else 1
     left = [replace(t, sign=sign * t.sign, factors=without(t.factors, factors)) for t in body]
@@ -95,7 +97,7 @@ def _over(node: ir.Reduce, body: Sequence[Term]) -> Term:
 
 
 def _together(found: list[Term]) -> list[Term]:
-    """Sums over the same elements as one."""
+    """Sums over the same elements, joined into one."""
     groups: list[list[Term]] = []
     heads: dict[tuple, list[list[Term]]] = {}
     for term in found:
@@ -127,7 +129,7 @@ def _same_draw(b: Term, a: Term) -> bool:
 
 
 def _merged(group: list[Term]) -> Term:
-    """One sum over the elements of the first."""
+    """The joined sum, over the elements of the first."""
     first = group[0].core
     assert isinstance(first, ir.Reduce)
     body: list[Term] = []

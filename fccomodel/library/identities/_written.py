@@ -1,4 +1,5 @@
-"""Small sums written out entry by entry: ``w[1]^2 + w[2]^2`` of a vector of two entries."""
+"""Recognition of sums that are written entry by entry: ``w[1]^2 + w[2]^2`` for a vector of two
+entries."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ MOST = 50
 
 
 def gathered(found: list[Term], known: Known) -> list[Term]:
-    """Terms alike for every entry of an array as one: ``w[1]^2 + .. + w[n]^2 = sum(w^2)``."""
+    """Terms that are alike for every entry of an array, as one: ``w[1]^2 + .. + w[n]^2 =
+    sum(w^2)``."""
     groups: list[list[tuple[int, Term]]] = []
     places: dict[int, int] = {}
     for k, term in enumerate(found):
@@ -40,8 +42,7 @@ def gathered(found: list[Term], known: Known) -> list[Term]:
 
 
 def _items(core: ir.Expr) -> list[ir.Item] | None:
-    """The entries of vectors that it is a function of, by atoms of numbers; None where it is anything
-    else."""
+    """The vector entries of which an expression is a function by scalar atoms, or None."""
     items: list[ir.Item] = []
     stack, count = [core], 0
     while stack:
@@ -56,13 +57,13 @@ def _items(core: ir.Expr) -> list[ir.Item] | None:
 
 
 def _is_entry(node: ir.Item) -> bool:
-    """An entry of a vector, at a place that is written down."""
+    """Whether a node is a vector entry at a place that is written as a number."""
     vector = isinstance(node.base, ir.Var | ir.Param) and len(node.indices) == len(node.base.shape) == 1
     return vector and isinstance(node.indices[0], ir.Const)
 
 
 def _place(core: ir.Expr) -> int | None:
-    """The one place that all entries in it are at."""
+    """The one place of all entries in an expression."""
     places = {_at(item) for item in _items(core) or ()}
     if len(places) == 1:
         return places.pop()
@@ -76,7 +77,7 @@ def _at(item: ir.Item) -> int:
 
 
 def _alike(term: Term, place: int, other: Term, there: int) -> bool:
-    """Terms that differ by the place alone."""
+    """Whether terms differ only in the place."""
     if term.sign != other.sign or not same_factors(term.factors, other.factors):
         return False
     return place != there and ir.same(_moved(term.core, there), other.core)
@@ -94,7 +95,7 @@ def _moved(core: ir.Expr, place: int) -> ir.Expr:
 
 
 def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
-    """The sum over all entries, where each is there once."""
+    """The sum over all entries, if each occurs once."""
     items = _items(term.core) or []
     shapes = {item.base.shape for item in items}
     if len(shapes) == 1:

@@ -1,4 +1,5 @@
-"""Means over the rows of tables: listed where they tell blocks apart, drawn where they give samples."""
+"""Means over the rows of tables: drawn where they give samples, listed where they distinguish
+blocks."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def renamed(node: ir.Reduce, binders: tuple[ir.Binder, ...], kind: str) -> ir.Reduce:
-    """A reduction with other binders for its own."""
+    """The reduction with other binders."""
     names = {old: ir.Element(binder=new) for old, new in zip(node.binders, binders, strict=True)}
     if node.condition is None:
         condition = None
@@ -35,7 +36,8 @@ def renamed(node: ir.Reduce, binders: tuple[ir.Binder, ...], kind: str) -> ir.Re
 
 
 def movable(node: ir.Reduce) -> bool:
-    """Its elements are named by expressions alone: no set or distribution inside is made of them."""
+    """Whether the elements are named by expressions alone, so that no inner set or distribution
+    depends on them."""
     inside = [b.domain for n in ir.walk(node.body) if isinstance(n, ir.Reduce) for b in n.binders]
     args = [a for d in inside if isinstance(d, ir.Distribution | ir.VectorSet) for a in d.args]
     args += [d.where for d in inside if isinstance(d, ir.RowSet) and d.where is not None]
@@ -43,7 +45,7 @@ def movable(node: ir.Reduce) -> bool:
 
 
 def _tells_apart(node: ir.Reduce) -> bool:
-    """A reduction inside depends on its elements."""
+    """Whether a reduction inside the body depends on the elements."""
     own = set(node.binders)
     return any(
         isinstance(n, ir.Reduce) and not own.isdisjoint(ir.free_binders(n)) for n in ir.walk(node.body)

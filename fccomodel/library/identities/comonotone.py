@@ -1,9 +1,9 @@
-"""Means of tails whose elements all stand in the same order: a tail of means.
+"""A mean of tail means whose elements all have the same order is a tail mean of means.
 
-A tail mean is a mean of its elements by weights that their order decides; where that is the same
-for all i, so are the weights (comonotonic additivity: Dellacherie, Quelques commentaires sur les
-prolongements de capacités, 1971). Such are losses ``l(s(p) - s(n))`` of pairs: whichever positive
-row stands opposite, the worst negative rows are those of the largest scores.
+A tail mean weighs its elements by their order. If the order is the same for every i, so are the
+weights (comonotonic additivity: Dellacherie, Quelques commentaires sur les prolongements de
+capacités, 1971). An example are losses ``l(s(p) - s(n))`` of pairs: for every positive row the
+worst negative rows are those with the largest scores.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 @dataclass(eq=False)
 class _Order:
-    """Whether all elements of a reduction (by binders ``own``) are monotone, in one direction for all
-    elements ``around`` it, in one number that the own binders alone decide: then they stand in one
-    order."""
+    """The search for a common order of a reduction's elements.
+
+    All elements (by the binders ``own``) must be monotone, in one direction for all elements
+    ``around``, in one number that the own binders alone decide.
+    """
 
     known: Known
     own: frozenset[ir.Binder]
@@ -57,7 +59,7 @@ class _Order:
     by: ir.Expr | None = None
 
     def shared(self, body: ir.Expr) -> bool:
-        """They do, and the elements are not the same ones anyway."""
+        """Whether there is a common order, and the elements are not the same anyway."""
         free = frozenset(ir.free_binders(body))
         return (
             not free.isdisjoint(self.own)
@@ -66,8 +68,8 @@ class _Order:
         )
 
     def direction(self, node: ir.Expr) -> int | None:
-        """1 or -1: never decreasing or never increasing in the number; 0 without it; None where it is
-        not known."""
+        """1 if never decreasing in the number, -1 if never increasing, 0 if independent, None if
+        unknown."""
         free = frozenset(ir.free_binders(node))
         if free.isdisjoint(self.own):
             return 0
@@ -85,8 +87,8 @@ class _Order:
         return _together([(self.direction(arg), turn) for arg, turn in turns])
 
     def turns(self, node: ir.Expr) -> list[tuple[ir.Expr, int | None]] | None:
-        """The arguments of a function of numbers, with 1, -1, 0 or None for how it goes with each;
-        None for another node."""
+        """The arguments of a scalar function with its direction (1, -1, 0 or None) in each; None
+        for another node."""
         atom = atoms.of(node)
         if not isinstance(atom, ScalarAtom) or not isinstance(node, ir.Apply):
             return None
@@ -94,7 +96,8 @@ class _Order:
         return [(arg, TURNS.get(atom.monotone(*intervals, argument=k))) for k, arg in enumerate(node.args)]
 
     def number(self, node: ir.Expr) -> int | None:
-        """The direction of a monotone function of the number, which the first one met decides."""
+        """The direction of a monotone function of the number; the first such function decides the
+        number."""
         direction = 1
         while True:
             term = single(node)
@@ -111,7 +114,8 @@ class _Order:
 
 
 def _together(parts: list[tuple[int | None, int | None]]) -> int | None:
-    """The direction of a function of several arguments, from theirs and from how it goes with each."""
+    """The direction of a function of several arguments, from theirs and from its direction in
+    each."""
     ways = {None if way is None or turn is None else way * turn for way, turn in parts if way != 0} - {0}
     if not ways:
         return 0

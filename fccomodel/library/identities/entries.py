@@ -1,4 +1,4 @@
-"""Sums over all entries of arrays, one by one."""
+"""Sums over all entries of arrays as functions of whole arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from fccomodel.library.identities._base import Identity, Known
 
 
 def whole(body: ir.Expr, binders: Sequence[ir.Binder]) -> ir.Expr | None:
-    """The array of a body's values over binders that run along all axes of an array, entry by entry;
-    None where it is none.
+    """The array of a body's values over binders that run along all axes of an array, or None.
 
     ``w[i]^2 - c[i]`` over ``i in d`` is ``w^2 - c`` for w and c of shape [d].
     """
@@ -52,8 +51,11 @@ SUMS = {"sum": None, "sumsq": "square", "norm1": "abs", "dot": "mul"}
 
 
 def by_entries(node: ir.Expr, domain: ir.Set) -> ir.Reduce | None:
-    """``sumsq(q - p)`` as ``sum[k in K] (q[k] - p[k])^2``, ``domain`` being the places along the
-    vectors; the way back from ``sum``'s identities. None for what is no such sum."""
+    """``sumsq(q - p)`` as ``sum[k in K] (q[k] - p[k])^2``, or None if the node is no such sum.
+
+    ``domain`` are the places along the vectors. This is the inverse of the identities for
+    ``sum``.
+    """
     if (
         not isinstance(node, ir.Apply)
         or node.op not in SUMS
@@ -71,7 +73,7 @@ def by_entries(node: ir.Expr, domain: ir.Set) -> ir.Reduce | None:
 
 
 def entry(array: ir.Expr, k: ir.Binder) -> ir.Expr:
-    """The entry of a vector at k, of a number itself."""
+    """The entry of a vector at k; a number is its own entry."""
     if not array.shape:
         return array
     if isinstance(array, ir.Apply) and isinstance(atoms.of(array), atoms.ScalarAtom):
@@ -86,15 +88,15 @@ def entry(array: ir.Expr, k: ir.Binder) -> ir.Expr:
 
 
 def _in_order(node: ir.Item, binders: Sequence[ir.Binder]) -> bool:
-    """The entry that the binders pick, one axis each."""
+    """The entry that the binders select, one axis each."""
     return len(node.indices) == len(binders) == len(node.base.shape) and all(
         isinstance(i, ir.Element) and i.binder is b for i, b in zip(node.indices, binders, strict=True)
     )
 
 
 def runs_along(domain: ir.Set, dim: ir.Dim) -> bool:
-    """A set's elements are the places along a dimension, each once: ``d``, ``1 .. d``, ``1 .. 3``, the
-    dimension's own labels."""
+    """Whether a set lists the places of a dimension, each once: ``d``, ``1 .. d``, ``1 .. 3``, its
+    labels."""
     if not isinstance(domain, ir.ValueSet):
         return domain.name == dim
     first = isinstance(domain.low, ir.Const) and domain.low.value == 1

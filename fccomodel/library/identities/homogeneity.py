@@ -1,4 +1,4 @@
-"""Constants out of functions and reductions that are homogeneous, signs out of even ones."""
+"""Constants leave homogeneous functions and reductions, and signs leave even functions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from fccomodel.library.linear import Factor, Term, common, joined, terms, withou
 
 
 def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
-    """Of all arguments that may vary together; the rest of an affine argument of a whole variable is
-    divided by its factor."""
+    """The identity for an atom, in all arguments that may vary together.
+
+    The other summands of an affine argument of a whole variable are divided by its factor.
+    """
     atom = atoms.of(node)
     if atom is None or atom.homogeneous is None and not atom.even or not isinstance(node, ir.Apply):
         return None
@@ -36,7 +38,8 @@ def _atom(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _shared(listed: Sequence[Sequence[Term]], known: Known) -> tuple[Factor, ...]:
-    """The factors of every term, zeros left out; of ``a x - c``, x a whole variable, those of x."""
+    """The factors that every term has, zeros aside; for ``a x - c`` with a whole variable x, those
+    of x."""
     every = [t for parts in listed for t in parts if not (isinstance(t.core, ir.Const) and t.core.value == 0)]
     varying = [t for t in every if ir.variables_of(t.core)]
     if len(listed) == len(varying) == 1 and isinstance(varying[0].core, ir.Var):
@@ -52,19 +55,20 @@ def _nonzero(factor: Factor, known: Known) -> bool:
 
 
 def _positive(factors: tuple[Factor, ...], known: Known, *, even: bool) -> tuple[Factor, ...]:
-    """Those of a known sign; of an even function, all."""
+    """The factors of known sign; for an even function, all factors."""
     return tuple(f for f in factors if even or known.where(f.by).lo >= 0)
 
 
 def _turned(parts: Sequence[Term]) -> bool:
-    """All of it is negative, or what is subtracted is a whole variable."""
+    """Whether the sign should be reversed: every term is negative, or a whole variable is
+    subtracted."""
     varying = [t for t in parts if ir.variables_of(t.core)]
     alone = len(varying) == 1 and isinstance(varying[0].core, ir.Var)
     return bool(varying) and all(t.sign < 0 for t in (varying if alone else parts))
 
 
 def _less(term: Term, factors: tuple[Factor, ...], turned: bool) -> Term:
-    """A term divided by the factors."""
+    """The term divided by the factors."""
     return replace(term, sign=-term.sign if turned else term.sign, factors=without(term.factors, factors))
 
 
@@ -79,7 +83,7 @@ def _power(by: ir.Expr, degree: int, known: Known) -> ir.Expr:
 
 
 def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
-    """Of a number that is linear in one array."""
+    """The identity for a scalar that is linear in one array."""
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ArrayAtom) or not isinstance(node, ir.Apply) or node.shape:
         return None
@@ -92,8 +96,8 @@ def _linear(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _out(arg: ir.Expr) -> tuple[int, tuple[Factor, ...], ir.Expr] | None:
-    """The common sign and factors of an argument's terms, and what is left; None where there is
-    nothing to take out."""
+    """The common sign and factors of an argument's terms, and the remaining argument; None if there
+    are none."""
     parts = terms(arg)
     sign = -1 if all(t.sign < 0 for t in parts) else 1
     factors = common([t.factors for t in parts])

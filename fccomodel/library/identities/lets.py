@@ -1,4 +1,4 @@
-"""A quantity that has a name is what it is defined as."""
+"""A named quantity is replaced by its definition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fccomodel.library.identities._base import Identity, Known
 
 
 def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
-    """Uses of one ``let`` become one node, so that they share their draws as before."""
+    """All uses of one ``let`` become the same node, so that they still share their draws."""
     return node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else None
 
 

@@ -1,4 +1,4 @@
-"""A reduction of reductions of its own kind, a largest of largest."""
+"""Nested reductions of one kind are joined: a maximum of maxima, a mean of means."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _reductions(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _alike(node: ir.Reduce, inner: ir.Reduce) -> bool:
-    """Of one kind, or means over rows, whether drawn or listed."""
+    """Whether both reductions have one kind, or are means over rows, drawn or listed."""
     rows = all(isinstance(b.domain, ir.RowSet) for b in (*node.binders, *inner.binders))
     return node.kind == inner.kind or rows and reductions.of(node).average and reductions.of(inner).average
 
@@ -40,7 +40,7 @@ def _associative(kind: reductions.Reduction) -> bool:
 
 
 def independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
-    """Every element around has the same elements below."""
+    """Whether every outer element has the same inner elements."""
     related = inner.condition is not None and not set(node.binders).isdisjoint(
         ir.free_binders(inner.condition)
     )
@@ -48,7 +48,7 @@ def independent(node: ir.Reduce, inner: ir.Reduce) -> bool:
 
 
 def _alone(node: ir.Reduce, inner: ir.Reduce) -> bool:
-    """Every element around has the same elements below, but for the condition."""
+    """Whether every outer element has the same inner elements, apart from the condition."""
     outer = set(node.binders)
     domains = [b.domain for b in inner.binders]
     if any(isinstance(d, ir.VectorSet) for d in (*domains, *(b.domain for b in node.binders))):
@@ -60,7 +60,7 @@ def _alone(node: ir.Reduce, inner: ir.Reduce) -> bool:
 
 
 def _depends(domain: ir.Set, outer: set[ir.Binder]) -> bool:
-    """A set that differs from element to element: the rows of a family's member."""
+    """Whether a set differs from element to element, such as the rows of a family's member."""
     where = domain.where if isinstance(domain, ir.RowSet) else None
     return where is not None and not outer.isdisjoint(ir.free_binders(where))
 
@@ -77,7 +77,8 @@ def _extremes(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _opened(arg: ir.Expr, op: str, known: Known) -> tuple[ir.Expr, ...]:
-    """The arguments of an extreme of the same kind, with what multiplies it; else the argument itself."""
+    """The arguments of an extreme of the same kind with their multiplier, or the argument
+    itself."""
     term = single(arg)
     inside = term.core
     positive = term.sign > 0 and all(known.where(f.by).lo >= 0 for f in term.factors)

@@ -1,4 +1,4 @@
-"""Several numbers that multiply one thing."""
+"""Several numbers that multiply one expression become one factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs: of sums, negatives, and numbers."""
+"""Signs of sums, negatives and numbers."""
 
 from __future__ import annotations
 

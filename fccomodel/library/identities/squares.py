@@ -1,4 +1,4 @@
-"""Squares, norms and sums of entries, however they are written."""
+"""Squares, norms and sums of entries have one form, in whatever way they are written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _product(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _of_norm(node: ir.Expr, known: Known) -> ir.Expr | None:
-    """Of an atom that has an atom as its square, where the argument is alike: a norm's is ``sumsq``."""
+    """The square of an atom whose square is an atom too: a norm's is ``sumsq``."""
     inner = atoms.squared(node)
     if inner is not None:
         atom = atoms.of(inner)

@@ -1,4 +1,4 @@
-"""What adds 0, and the first power."""
+"""Summands 0 and exponents 1 are dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _apply(node: ir.Expr, known: Known) -> ir.Expr | None:
 
 
 def _as(node: ir.Expr, new: ir.Expr) -> ir.Expr | None:
-    """The replacement, where it has the node's shape."""
+    """The replacement, if it has the node's shape."""
     return new if new.shape == node.shape else None
 
 

@@ -23,14 +23,14 @@ from fccomodel.library.piecewise.pieces import (
 
 
 def of_max(*pieces: tuple[float, float]) -> PiecewiseLQ:
-    """The largest of affine functions a x + b, given as (a, b)."""
+    """The maximum of affine functions a x + b, given as (a, b)."""
     f = weakly_convex(extreme(max, [[(-inf, inf, 0.0, a, b)] for a, b in pieces]))
     assert f is not None
     return f
 
 
 def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> PiecewiseLQ | None:
-    """A scalar atom with a declared graph, at these parameters; None without one."""
+    """The graph of a scalar atom at these parameters, or None if it declares none."""
     graph = atom.graph(*parameters) if callable(atom.graph) else atom.graph
     if graph is None:
         return None
@@ -43,8 +43,7 @@ def of_atom(atom: atoms.ScalarAtom, parameters: Sequence[float] = ()) -> Piecewi
 def downward_kink(
     expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
 ) -> float | None:
-    """A point where the piecewise quadratic expression bends downward by a jump of its slope; None
-    where there is none."""
+    """A point where the slope of a piecewise quadratic expression jumps downward, or None."""
     pieces = pieces_along(expr, argument, constants)
     if pieces is None:
         return None
@@ -60,8 +59,8 @@ def downward_kink(
 def pieces_along(
     expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
 ) -> Pieces | None:
-    """The expression as a function of the scalar node ``argument``, quadratic on each of some pieces;
-    None: not of this form."""
+    """The expression as quadratic pieces in the scalar node ``argument``, or None if it has no such
+    form."""
     try:
         return _Walk((argument,), constants).run(expr)[0]
     except _OffTheLine:
@@ -70,21 +69,21 @@ def pieces_along(
 
 @dataclass(frozen=True, kw_only=True)
 class _Affine:
-    """coefficients . arguments + constant."""
+    """The affine form coefficients . arguments + constant."""
 
     coefficients: tuple[float, ...]
     constant: float
 
 
 class _OffTheLine(Exception):
-    """Not a piecewise quadratic function of one linear form."""
+    """The expression is not a piecewise quadratic function of one linear form."""
 
 
 def of_expression(
     expr: ir.Expr, argument: ir.Expr, constants: Callable[[ir.Expr], float | None]
 ) -> PiecewiseLQ | None:
-    """The expression as a function of the scalar node ``argument``, or None: not piecewise
-    linear-quadratic with upward kinks.
+    """The expression as a piecewise linear-quadratic function of ``argument`` with upward kinks, or
+    None.
 
     ``constants`` gives the number of a subexpression without the argument (None: unknown).
     """
@@ -118,7 +117,7 @@ def along_line(
 
 
 class _Walk:
-    """Turns an expression into pieces along the one direction that it depends on."""
+    """Turns an expression into pieces along the one direction on which it depends."""
 
     def __init__(self, arguments: Sequence[ir.Expr], constants: Callable[[ir.Expr], float | None]):
         unit = [tuple(float(j == k) for j in range(len(arguments))) for k in range(len(arguments))]
@@ -134,6 +133,7 @@ class _Walk:
             self.line = None
 
     def run(self, expr: ir.Expr) -> tuple[Pieces, tuple[float, ...]]:
+        """The pieces of an expression and the coefficients of its direction."""
         for node in ir.walk(expr, lets=False):
             if id(node) not in self.forms and any(id(child) in self.forms for child in node.children):
                 if not isinstance(node, ir.Apply):
@@ -145,7 +145,7 @@ class _Walk:
         return pieces, self.line or (0.0,) * self.size
 
     def number(self, node: ir.Expr) -> float | None:
-        """The node's value where it is constant."""
+        """The value of a constant node, or None."""
         if id(node) in self.forms:
             return None
         value = self.constants(node)
@@ -154,13 +154,15 @@ class _Walk:
         return float(value)
 
     def operand(self, node: ir.Expr) -> _Affine | Pieces:
+        """The form of a node: a constant, or the form of a child that was visited."""
         value = self.number(node)
         if value is None:
             return self.forms[id(node)]
         return _Affine(coefficients=(0.0,) * self.size, constant=value)
 
     def pieces(self, value: _Affine | Pieces) -> Pieces:
-        """The value along the line, which the first affine form that needs it sets."""
+        """The form as pieces along the direction. The first affine form that needs it sets the
+        direction."""
         if not isinstance(value, _Affine):
             return value
         if not any(value.coefficients):
@@ -175,6 +177,7 @@ class _Walk:
         return [(-inf, inf, 0.0, factor, value.constant)]
 
     def scale(self, value: _Affine | Pieces, factor: float) -> _Affine | Pieces:
+        """The form multiplied by a number."""
         if isinstance(value, _Affine):
             return _Affine(
                 coefficients=tuple(factor * c for c in value.coefficients), constant=factor * value.constant
@@ -182,6 +185,7 @@ class _Walk:
         return [(low, high, factor * a, factor * b, factor * c) for low, high, a, b, c in value]
 
     def add(self, left: _Affine | Pieces, right: _Affine | Pieces) -> _Affine | Pieces:
+        """The sum of two forms."""
         if isinstance(left, _Affine) and isinstance(right, _Affine):
             both = zip(left.coefficients, right.coefficients, strict=True)
             return _Affine(
@@ -190,6 +194,7 @@ class _Walk:
         return add(self.pieces(left), self.pieces(right))
 
     def apply(self, node: ir.Apply) -> _Affine | Pieces:
+        """The form of an atom, from the forms of its arguments."""
         args = node.args
         match node.op:
             case "add":
@@ -217,7 +222,8 @@ class _Walk:
         return self.outer(node)
 
     def outer(self, node: ir.Apply) -> Pieces:
-        """A scalar atom: of one argument and constant parameters by its graph, else by its formula."""
+        """A scalar atom of one argument with constant parameters: by its graph, else by its
+        formula."""
         atom = atoms.of(node)
         if isinstance(atom, atoms.ScalarAtom) and atom.graph is None:
             names = dict(zip(atom.names(len(node.args)), node.args, strict=True))
@@ -234,7 +240,7 @@ class _Walk:
         return _required(compose(pieces_of(f), self.pieces(self.forms[id(node.args[0])])))
 
     def read(self, formula: ast.expr, names: Mapping[str, ir.Expr]) -> _Affine | Pieces:
-        """An atom's formula by arithmetic, magnitudes, the largest and the least."""
+        """An atom's formula, evaluated on forms: arithmetic, absolute values, maxima and minima."""
         match formula:
             case ast.Constant(value=int() | float() as value):
                 return _Affine(coefficients=(0.0,) * self.size, constant=float(value))
@@ -257,7 +263,7 @@ class _Walk:
         raise _OffTheLine
 
     def times(self, left: _Affine | Pieces, right: _Affine | Pieces, inverse: bool) -> _Affine | Pieces:
-        """A product, or (``inverse``) a quotient by a number."""
+        """The product of two forms, or (``inverse``) the quotient by a number."""
         for value, factor in ((left, right), (right, left))[: 1 if inverse else 2]:
             if (
                 isinstance(factor, _Affine)

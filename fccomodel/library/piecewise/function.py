@@ -30,7 +30,7 @@ class PiecewiseLQ:
 
     @property
     def domain(self) -> tuple[float, float]:
-        """The interval where f is finite."""
+        """The interval on which f is finite."""
         return (
             self.points[0][0] if self.left == inf else -inf,
             self.points[-1][0] if self.right == inf else inf,
@@ -38,7 +38,8 @@ class PiecewiseLQ:
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The interval of all subgradients: the closed domain of the conjugate, where f is convex."""
+        """The interval of all subgradients. For convex f it is the closed domain of the
+        conjugate."""
         ys = [y for _, y in self.points]
         ends = [-inf * self.left if self.left else ys[0], inf * self.right if self.right else ys[-1]]
         return min(*ys, *ends), max(*ys, *ends)
@@ -53,17 +54,17 @@ class PiecewiseLQ:
 
     @property
     def kinks(self) -> tuple[float, ...]:
-        """Where the slope jumps."""
+        """Points where the slope jumps."""
         return tuple(x for (x, _), (z, _) in zip(self.points, self.points[1:], strict=False) if x == z)
 
     @property
     def lipschitz(self) -> float:
-        """f's Lipschitz constant; inf if there is none."""
+        """The Lipschitz constant of f; inf if there is none."""
         return max(abs(y) for y in self.slopes)
 
     @property
     def smoothness(self) -> float | None:
-        """The gradient's Lipschitz constant; None where f has a kink or its domain an end."""
+        """The Lipschitz constant of the gradient; None if f has a kink or its domain an end."""
         steps = list(zip(self.points, self.points[1:], strict=False))
         if inf in (self.left, self.right) or any(x0 == x1 for (x0, _), (x1, _) in steps):
             return None
@@ -73,7 +74,7 @@ class PiecewiseLQ:
 
     @property
     def quadratic(self) -> bool:
-        """One parabola, on all numbers."""
+        """Whether f is a single parabola on all reals."""
         steps = zip(self.points, self.points[1:], strict=False)
         rates = [
             self.left,

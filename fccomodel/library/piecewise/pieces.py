@@ -1,4 +1,7 @@
-"""Continuous piecewise quadratic functions, convex or not: what compositions are computed on."""
+"""Continuous piecewise quadratic functions, convex or not, on which compositions are computed.
+
+A piece is (low, high, a, b, c): a x^2 + b x + c between low and high.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ Pieces = list[tuple[float, float, float, float, float]]
 
 
 def pieces_of(f: PiecewiseLQ) -> Pieces:
-    """f, finite everywhere, as pieces."""
+    """The pieces of f, which must be finite everywhere."""
     xs = sorted({x for x, _ in f.points})
     ends = [-inf, *xs, inf]
     pieces = []
@@ -35,7 +38,7 @@ def pieces_of(f: PiecewiseLQ) -> Pieces:
 
 
 def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
-    """The function as a PiecewiseLQ, or None where a kink points downward."""
+    """The function as a PiecewiseLQ, or None if a kink points downward."""
     scale = max([1.0, *(abs(b) for *_, b, _ in pieces)])
     vertices: list[tuple[float, float]] = []
     for (_, x, a0, b0, _), (_, _, a1, b1, _) in zip(pieces, pieces[1:], strict=False):
@@ -58,7 +61,7 @@ def weakly_convex(pieces: Pieces) -> PiecewiseLQ | None:
 
 
 def _roots(a: float, b: float, c: float) -> list[float]:
-    """Where a x^2 + b x + c crosses or touches 0."""
+    """The points where a x^2 + b x + c crosses or touches 0."""
     if a == 0:
         if b == 0:
             return []
@@ -92,16 +95,18 @@ def _at(pieces: Pieces, x: float) -> tuple[float, float, float]:
 def _zip(
     f: Pieces, g: Pieces
 ) -> list[tuple[float, float, tuple[float, float, float], tuple[float, float, float]]]:
-    """Two functions over their common pieces."""
+    """The coefficients of two functions on their common pieces."""
     spans = _cut(-inf, inf, [piece[0] for piece in (*f, *g)])
     return [(low, high, _at(f, _middle(low, high)), _at(g, _middle(low, high))) for low, high in spans]
 
 
 def add(f: Pieces, g: Pieces) -> Pieces:
+    """The sum of two functions."""
     return [(low, high, p[0] + q[0], p[1] + q[1], p[2] + q[2]) for low, high, p, q in _zip(f, g)]
 
 
 def product(f: Pieces, g: Pieces) -> Pieces | None:
+    """The product of two functions, or None if a piece is no longer quadratic."""
     pieces = []
     for low, high, (a, b, c), (p, q, r) in _zip(f, g):
         if a * p or a * q + b * p:
@@ -111,7 +116,7 @@ def product(f: Pieces, g: Pieces) -> Pieces | None:
 
 
 def extreme(better: Callable, functions: Sequence[Pieces]) -> Pieces:
-    """The pointwise max or min (``better``)."""
+    """The pointwise maximum or minimum (``better``)."""
     best = functions[0]
     for function in functions[1:]:
         pieces = []
@@ -124,7 +129,7 @@ def extreme(better: Callable, functions: Sequence[Pieces]) -> Pieces:
 
 
 def compose(outer: Pieces, inner: Pieces) -> Pieces | None:
-    """outer(inner(x)); None where a piece is no longer quadratic."""
+    """The composition outer(inner(x)), or None if a piece is no longer quadratic."""
     pieces = []
     for low, high, a, b, c in inner:
         breaks = [x for piece in outer[1:] for x in _roots(a, b, c - piece[0])]

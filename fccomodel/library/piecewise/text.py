@@ -1,4 +1,4 @@
-"""A function's Moreau envelope as torch text: its gradient is a sum of clamps, its value their integral."""
+"""The Moreau envelope as torch text: its gradient is a sum of clamps, its value their integral."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ def envelope(f: PiecewiseLQ, lam: float | str, u: str) -> str:
 
 
 def value(f: PiecewiseLQ, u: str) -> str:
-    """f itself: an affine part, a relu for each kink, half a square for each slanted stretch; inf
-    outside the domain."""
+    """The text of f itself: an affine part, a relu for each kink, half a square for each slanted
+    stretch.
+
+    It is inf outside the domain.
+    """
     (first, slope), (last, _) = f.points[0], f.points[-1]
     if slope:
         terms = [f"{number(slope)} * {_from(u, first)}"]
@@ -118,7 +121,8 @@ def _stretches(f: PiecewiseLQ) -> list[_Stretch]:
 
 
 def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
-    """The first stretch keeps its ordinates, so that no constant is left over; the others start from 0."""
+    """The terms of the stretches. The first keeps its ordinates, so that no constant remains; the
+    others start from 0."""
     terms = []
     for k, part in enumerate(_stretches(f)):
         lift = part.low if k else 0.0
@@ -162,7 +166,8 @@ def _terms(f: PiecewiseLQ, lam: float | str, u: str) -> list[_Term]:
 
 
 def _stands_alone(text: str) -> bool:
-    """A name with dots, or one pair of parentheses around the whole: an operator may follow."""
+    """Whether an operator may follow the text: a name with dots, or one pair of parentheses around
+    all of it."""
     if all(part.isidentifier() for part in text.split(".")):
         return True
     depth = [text[:k].count("(") - text[:k].count(")") for k in range(1, len(text))]
@@ -170,7 +175,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def number(x: float | str) -> str:
-    """A number to 15 digits; a text as it is."""
+    """A number to 15 digits; a text stays as it is."""
     if isinstance(x, str):
         return x
     return f"{x + 0.0:.15g}"

@@ -19,7 +19,7 @@ class Affine:
 
 
 def affine(node: ir.Expr, holes: Sequence[ir.Hole]) -> Affine | None:
-    """The node as an affine form of the holes, by sums and constant factors; None where it is not one."""
+    """The node as an affine form of the holes, by sums and constant factors, or None."""
     zero = (0.0,) * len(holes)
     for k, hole in enumerate(holes):
         if node is hole:
@@ -57,7 +57,8 @@ def _times(form: Affine, factor: float) -> Affine:
 
 
 def quadratic(node: ir.Expr, holes: Sequence[ir.Hole]) -> tuple[float, ...] | None:
-    """q with node = sum of q_k/2 u_k^2: the square of one hole's multiple; None for anything else."""
+    """The coefficients q with node = sum of q_k/2 u_k^2, a square of one hole's multiple, or
+    None."""
     if (base := atoms.squared(node)) is not None:
         form = affine(base, holes)
         if form is not None and form.constant == 0 and sum(c != 0 for c in form.coefficients) == 1:
@@ -66,7 +67,7 @@ def quadratic(node: ir.Expr, holes: Sequence[ir.Hole]) -> tuple[float, ...] | No
 
 
 def flat_terms(expr: ir.Expr, factor: float = 1.0) -> list[tuple[float, ir.Expr]]:
-    """A sum as its terms with their constant factors, left to right."""
+    """The terms of a sum with their constant factors, from left to right."""
     terms: list[tuple[float, ir.Expr]] = []
     stack = [(factor, expr)]
     while stack:

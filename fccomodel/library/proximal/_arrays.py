@@ -1,4 +1,4 @@
-"""Scalar functions of a whole array: which rule gives their prox."""
+"""The rule that gives the prox of a scalar function of a whole array."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from fccomodel.library.proximal.radial import Radial
 
 
 def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
-    """A scalar function of an array: a norm, a sum over its entries, ... of an affine argument,
-    scaled, tilted, perturbed."""
+    """The prox of a scalar function of an array.
+
+    It may be a norm, a sum over entries or the like of an affine argument, scaled, tilted or
+    perturbed.
+    """
     rank, size = len(hole.shape), _size(hole.shape)
     tilt = constant = q = 0.0
     rest: list[tuple[float, ir.Expr]] = []
@@ -67,7 +70,8 @@ def whole(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
 def _norms(
     terms: list[tuple[float, ir.Expr]], hole: ir.Hole, rank: int, size: float, facts: FactsOf
 ) -> Proximal:
-    """Positive multiples of one function; sums over entries are one function."""
+    """The prox of positive multiples of one function; sums over entries are joined into one
+    function."""
     sums = [(f, t) for f, t in terms if isinstance(t, ir.Apply) and t.op in ("sum", "mean")]
     if sums:
         if len(sums) < len(terms):
@@ -95,7 +99,7 @@ def _norms(
 
 
 def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
-    """A norm, the log-sum-exp, ... of an affine argument; None for anything else."""
+    """The prox of a norm, a log-sum-exp, ... of an affine argument, or None for anything else."""
     form = affine(term.args[0], (hole,))
     if form is None or not form.coefficients[0]:
         return None
@@ -121,7 +125,7 @@ def _named(term: ir.Apply, hole: ir.Hole) -> Proximal | None:
 
 
 def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal:
-    """phi(|u|), phi(|.|) convex or weakly convex on the reals."""
+    """The prox of phi(|u|) with phi(|.|) convex or weakly convex on the reals."""
     number = ir.Hole(name=hole.name, span=hole.span)
     length: ir.Expr = ir.Apply(op="abs", args=(number,), span=hole.span)
     images: dict[int, ir.Expr] = {}

@@ -1,5 +1,5 @@
-"""What a function with a computable prox offers, as torch text and as batched numbers: the numbers are
-that text, evaluated."""
+"""Functions with a computable prox, as torch text and as batched numbers. The numbers come from
+evaluating the text."""
 
 from __future__ import annotations
 
@@ -20,19 +20,27 @@ if TYPE_CHECKING:
 
 
 class Curvature(Protocol):
-    """What is proved of a function of one number: f + rho/2 |u|^2 is convex; |f'| <= C; why not
-    (``below``)."""
+    """The facts about a function of one number that the proximal calculus reads."""
 
     @property
-    def weakly_convex(self) -> bool: ...
+    def weakly_convex(self) -> bool:
+        """Whether f + rho/2 |u|^2 is convex for some finite rho."""
+
     @property
-    def rho(self) -> float | None: ...
+    def rho(self) -> float | None:
+        """The rho for which f + rho/2 |u|^2 is convex, or None."""
+
     @property
-    def is_lipschitz(self) -> bool: ...
+    def is_lipschitz(self) -> bool:
+        """Whether f is Lipschitz continuous."""
+
     @property
-    def C(self) -> float: ...
+    def C(self) -> float:
+        """The Lipschitz constant of f."""
+
     @property
-    def below(self) -> Any: ...
+    def below(self) -> Any:
+        """The verdict on weak convexity, with the reason if it is not proved."""
 
 
 #: the curvature of an expression of one hole, which lies in an interval: ``facts(expr, holes={name:
@@ -73,23 +81,25 @@ class Proximal(ABC):
     # ----------------------------------------------------------------------------------------- text
     @abstractmethod
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
-        """f at the text of a tensor; ``dims`` are those that f takes as one vector (() for rank 0)."""
+        """The text of f at the text of a tensor. ``dims`` are those that form one vector (() for
+        rank 0)."""
 
     @abstractmethod
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
-        """y at the text of a tensor; ``lam`` is the text of a number, which may stand where a name may."""
+        """The text of y at the text of a tensor; ``lam``: text of a number, allowed where a name
+        may stand."""
 
     def centred_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-        """y at t + lam c (c: text of the centre, "" for 0)."""
+        """The text of y at t + lam c (c: text of the centre, "" for 0)."""
         return self.slope_text(f"({t} + {lam} * {c})" if c else t, lam, dims)
 
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-        """max over y of y.t - f*(y) - lam/2 |y - c|^2."""
+        """The text of max over y of y.t - f*(y) - lam/2 |y - c|^2."""
         slope = self.centred_text(t, lam, c, dims)
         return f"moreau(lambda v: {self.value_text('v', dims)}, {t}, {slope}, {c or '0'}, {lam}, {dims})"
 
     def largest(self) -> float:
-        """The smallest lam that is too large: 1/rho_f."""
+        """The supremum 1/rho_f of the admissible lam."""
         if self.weak:
             return 1 / self.weak
         return inf
@@ -97,6 +107,7 @@ class Proximal(ABC):
     # -------------------------------------------------------------------------------------- numbers
     @property
     def dims(self) -> tuple[int, ...]:
+        """The dimensions that f takes as one vector; the last one if the rank is open."""
         if self.rank >= 0:
             return tuple(range(-self.rank, 0))
         return (-1,)
@@ -135,11 +146,11 @@ class Proximal(ABC):
 
     @property
     def dual(self) -> str:
-        """The conjugate, in words that its domain follows."""
+        """The conjugate in words, to be followed by its domain."""
         return "max of u s - f(u), finite on"
 
     def admit(self, lam: Number) -> None:
-        """Refuses a lam that is not in (0, 1/rho_f)."""
+        """Refuse a lam outside (0, 1/rho_f)."""
         if isinstance(lam, float | int):
             least, most = (lam, lam)
         else:

@@ -1,4 +1,4 @@
-"""Functions of one number and of several: which rule gives their prox."""
+"""The rules that give the prox of functions of one number and of several."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ Constants = Callable[[ir.Expr], float | None]
 
 
 class NoProx(Exception):
-    """Why a function has no computable prox here."""
+    """The reason why a function has no computable prox here."""
 
 
 def literals(node: ir.Expr) -> float | None:
-    """The value of a number written down."""
+    """The value of a number in the text, or None."""
     return node.value if isinstance(node, ir.Const) and not node.shape else None
 
 
 # --------------------------------------------------------------------------------------- one number
 def scalar(expr: ir.Expr, hole: ir.Hole, facts: FactsOf, where: Interval = REALS) -> Proximal:
-    """A function of one number: piecewise linear-quadratic and exact, else by Newton's method."""
+    """The prox of a function of one number: exact if piecewise linear-quadratic, else by Newton's
+    method."""
     graph = of_expression(expr, hole, literals)
     if graph is not None:
         return Piecewise.of(graph)
@@ -50,12 +51,13 @@ def scalar(expr: ir.Expr, hole: ir.Hole, facts: FactsOf, where: Interval = REALS
 
 
 def entries(expr: ir.Expr, hole: ir.Hole, facts: FactsOf) -> Proximal:
-    """An array of values, one function of one number in each entry."""
+    """The prox of an array of values, one function of one number in each entry."""
     number = ir.Hole(name=hole.name, span=hole.span)
     return scalar(entrywise(expr, hole, number), number, facts)
 
 
 def entrywise(expr: ir.Expr, hole: ir.Hole, number: ir.Hole) -> ir.Expr:
+    """The expression of one entry: the array hole is replaced by a number."""
     images: dict[int, ir.Expr] = {id(hole): number}
     for node in ir.walk(expr):
         if isinstance(node, ir.Apply):
@@ -69,8 +71,10 @@ def entrywise(expr: ir.Expr, hole: ir.Hole, number: ir.Hole) -> ir.Expr:
 
 # ---------------------------------------------------------------------------------- several numbers
 def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proximal:
-    """A function of several numbers, the entries of a vector: terms that share no argument are blocks
-    of it."""
+    """The prox of a function of several numbers, the entries of a vector.
+
+    Terms without common arguments form blocks.
+    """
     index = {id(h): k for k, h in enumerate(holes)}
     tilt, constant = [0.0] * len(holes), 0.0
     terms: list[tuple[float, ir.Expr, frozenset[int]]] = []
@@ -104,7 +108,7 @@ def several(expr: ir.Expr, holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proxim
 def _components(
     terms: list[tuple[float, ir.Expr, frozenset[int]]],
 ) -> list[list[tuple[float, ir.Expr, frozenset[int]]]]:
-    """Terms joined by common arguments."""
+    """Groups of terms that are connected by common arguments."""
     groups: list[list[tuple[float, ir.Expr, frozenset[int]]]] = []
     for term in terms:
         touching = [g for g in groups if any(term[2] & joined[2] for joined in g)]
@@ -113,6 +117,7 @@ def _components(
 
 
 def summed(terms: Sequence[tuple[float, ir.Expr]]) -> ir.Expr:
+    """The sum of terms with their factors."""
     total: ir.Expr | None = None
     for factor, term in terms:
         if factor == 1:
@@ -128,8 +133,8 @@ def summed(terms: Sequence[tuple[float, ir.Expr]]) -> ir.Expr:
 
 
 def _together(terms: list[tuple[float, ir.Expr]], holes: tuple[ir.Hole, ...], facts: FactsOf) -> Proximal:
-    """Terms that share arguments: of one linear form, or a maximum of affine pieces, perhaps with q/2
-    |u|^2."""
+    """The prox of connected terms: of one linear form, or a maximum of affine pieces, possibly plus
+    q/2 |u|^2."""
     if len(holes) == 1:
         return scalar(summed(terms), holes[0], facts)
     line = on_line(summed(terms), holes)
@@ -167,8 +172,8 @@ def _mapped(inner: Proximal, rows: Sequence[Sequence[float]], b: Sequence[float]
 def on_line(
     expr: ir.Expr, holes: tuple[ir.Hole, ...]
 ) -> tuple[tuple[ir.Expr, ir.Hole], tuple[float, ...]] | None:
-    """The expression as one of a single number s = a.u, and a; None where it depends on more than one
-    linear form."""
+    """The expression as a function of one number s = a.u, and a; None if several linear forms
+    enter."""
     number, direction = ir.Hole(name="s", span=expr.span), None
     images: dict[int, ir.Expr] = {}
     stack = [expr]
@@ -198,7 +203,7 @@ def on_line(
 
 
 def _multiple(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """The factor c with a = c b."""
+    """The factor c with a = c b, or None."""
     k = max(range(len(b)), key=lambda j: abs(b[j]))
     factor = a[k] / b[k]
     if all(isclose(p, factor * q, rel_tol=1e-12, abs_tol=1e-300) for p, q in zip(a, b, strict=True)):
@@ -218,7 +223,7 @@ def _affine_expr(hole: ir.Hole, factor: float, constant: float) -> ir.Expr:
 
 
 def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
-    """A maximum of affine pieces."""
+    """The prox of a maximum of affine pieces."""
     atom = atoms.of(term)
     if isinstance(term, ir.Apply) and atom is not None and atom.extreme > 0:
         forms = [affine(arg, holes) for arg in term.args]

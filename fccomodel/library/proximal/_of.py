@@ -1,4 +1,4 @@
-"""Which rule gives the prox of an expression: recognition."""
+"""Recognition: the rule that gives the prox of an expression."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def of(
 def close(
     expr: ir.Expr, arguments: Sequence[ir.Expr], constants: Constants
 ) -> tuple[ir.Expr, tuple[ir.Hole, ...]]:
-    """The expression over holes u1, u2, ... for its arguments, all else numbers."""
+    """The expression over holes u1, u2, ... for its arguments, with numbers for the rest."""
     holes = tuple(ir.Hole(name=f"u{k}", shape=a.shape, span=a.span) for k, a in enumerate(arguments, 1))
     images: dict[int, ir.Expr] = {id(a): h for a, h in zip(arguments, holes, strict=True)}
     stack = [expr]
@@ -77,8 +77,8 @@ def close(
 def line(
     expr: ir.Expr, arguments: Sequence[ir.Expr], facts: FactsOf, constants: Constants = literals
 ) -> tuple[ir.Expr, Proximal] | str:
-    """For an expression that depends on its arguments by one linear form a.u alone: that form, and the
-    function of it."""
+    """The linear form and the function of it, for an expression that depends on one linear form
+    a.u; else why not."""
     try:
         reduced = on_line(*close(expr, arguments, constants))
         if reduced is None:
@@ -105,7 +105,7 @@ def line(
 
 
 def reduction(node: ir.Reduce, constants: Constants) -> Proximal:
-    """A maximum or tail mean over the elements of a set, all of them together."""
+    """The prox of a maximum or tail mean over all elements of a set."""
     rank = len(node.binders)
     kind = reductions.of(node)
     if not kind.coupling:

@@ -1,5 +1,5 @@
-"""Norms: by Moreau's identity, the slope of the envelope is the projection of x/lam on the unit ball
-of the dual norm."""
+"""Norms. By Moreau's identity the envelope's slope is the projection of x/lam onto the unit ball of
+the dual norm."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Norm(Proximal):
-    """``ball``: the unit ball of the dual norm; ``group``: the sum over consecutive groups of so many
-    entries (0: no groups)."""
+    """A norm, or a sum of norms of groups.
+
+    ball   the unit ball of the dual norm
+    group  the number of entries of each consecutive group; 0: no groups
+    """
 
     ball: Ball
     group: int = 0
 
     @classmethod
     def of(cls, ball: Ball, shape: tuple[int | str, ...], group: int = 0) -> Norm:
-        """A norm of arrays of this shape (names: sizes that are not known)."""
+        """The norm of arrays of this shape (a name: a size that is not known)."""
         sizes = [n if isinstance(n, int) else inf for n in shape]
         if group:
             length = sqrt(sizes[0] / group)
@@ -39,22 +42,26 @@ class Norm(Proximal):
         return cls(ball=ball, group=group, rank=len(shape), lipschitz=length, diameter=2 * length, how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """The text of the norm."""
         return self.measure(self.ball.norm, u, dims)
 
     def measure(self, text: str, u: str, dims: tuple[int, ...]) -> str:
+        """The text of a norm given by a template, summed over groups."""
         if self.group:
             parts = text.format(u=f"{_bracketed(u)}.unflatten(-1, (-1, {self.group}))", dims=-1)
             return f"{parts}.sum(-1)"
         return text.format(u=_bracketed(u), dims=dims)
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """The text of the projection of x / lam onto the dual ball."""
         return self.ball_text(f"{x} / {lam}", dims)
 
     def centred_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        """The text of the projection of t / lam + c onto the dual ball."""
         return self.ball_text(f"{t} / {lam}" + (f" + {c}" if c else ""), dims)
 
     def ball_text(self, point: str, dims: tuple[int, ...]) -> str:
-        """The nearest point of the dual ball."""
+        """The text of the nearest point of the dual ball."""
         if self.group:
             return (
                 self.ball.project.format(x=f"({point}).unflatten(-1, (-1, {self.group}))", dims=-1)
@@ -63,10 +70,11 @@ class Norm(Proximal):
         return self.ball.project.format(x=f"({point})" if self.ball.kind == "box" else point, dims=dims)
 
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
+        """The text of the support function less lam/2 |y - c|^2."""
         return f"support_value({t}, {self.centred_text(t, lam, c, dims)}, {c or '0'}, {lam}, {dims})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
-        """0 in the dual ball, inf elsewhere."""
+        """The indicator of the dual ball: 0 inside, inf elsewhere."""
         from fccomodel.library.proximal._base import _run
 
         if self.group:
@@ -77,10 +85,12 @@ class Norm(Proximal):
 
     @property
     def dual(self) -> str:
+        """The words for an indicator."""
         return "0 on"
 
     @property
     def domain(self) -> str:
+        """The dual ball, in words."""
         where = self.ball.words
         if self.group:
             return f"{where} in each group"

@@ -1,4 +1,4 @@
-"""What is known of an atom's prox and conjugate, in words."""
+"""The words of ``fccomodel atoms`` for an atom's prox and conjugate."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ POSITIVE = Interval(0.0, inf, True, True)
 
 
 def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
-    """The prox and the conjugate of an atom as a function of its first argument, its parameters at
-    example values.
+    """Words for the prox and the conjugate of an atom in its first argument, with example
+    parameters.
 
-    A function that is none as it stands is tried on u > 0, then its negative.
+    If the function has no prox on the reals, it is tried on u > 0 and then with a minus sign.
     """
     free = [name for name in atom.names(2) if name not in atom.parameters]
     if len(free) != 1 and not atom.variadic:
@@ -54,8 +54,8 @@ def of_atom(atom: atoms.Atom, facts: FactsOf) -> tuple[str, str]:
 
 
 def _conjugate(atom: atoms.Atom, function: Proximal, words: str, example: str) -> str:
-    """The atom's own formula where it declares one, else the rule's words; none for a function that is
-    not convex."""
+    """Words for the conjugate: the atom's own formula, else those of the rule; none if it is not
+    convex."""
     if function.weak:
         return "that of its convex hull: it is not convex"
     formula = getattr(atom, "conjugate", "")
@@ -86,7 +86,7 @@ def _examples(atom: atoms.Atom) -> tuple[list[float], str]:
 
 
 def _shapes(atom: atoms.Atom, count: int) -> list[ir.Shape]:
-    """Shapes that its argument may have: a number, else a vector, a matrix."""
+    """The shapes that the argument may have: a number, else a vector and a matrix."""
     accepted: list[ir.Shape] = []
     shapes: tuple[ir.Shape, ...]
     if isinstance(atom, atoms.ScalarAtom):

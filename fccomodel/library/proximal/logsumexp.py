@@ -1,4 +1,4 @@
-"""theta log sum exp(u/theta): the conjugate is the entropy on the simplex."""
+"""The function theta log sum exp(u/theta), whose conjugate is the entropy on the simplex."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LogSumExp(Proximal):
-    """f(u) = theta log sum exp(u/theta), or of the mean: f*(q) = theta sum q log q on the simplex (+
-    theta log n)."""
+    """f(u) = theta log sum exp(u/theta), or with the mean in place of the sum.
+
+    f*(q) = theta sum q log q on the simplex (mean: + theta log n).
+    """
 
     theta: float = 1.0
     mean: bool = False
 
     @classmethod
     def of(cls, theta: float = 1.0, mean: bool = False) -> LogSumExp:
+        """The function with temperature ``theta``."""
         how = "Newton's method for the multiplier of the simplex, with entropy"
         return cls(theta=theta, mean=mean, rank=1, lipschitz=1.0, diameter=sqrt(2), tolerance=1e-10, how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """The text of the log-sum-exp, less theta log n for the mean."""
         text = f"{self.theta!r} * torch.logsumexp({u} / {self.theta!r}, {dims})"
         if self.mean:
             return f"{text} - {self.theta!r} * math.log({u}[..., :].shape[-1])"
         return text
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """The text of the maximiser over the simplex, by Newton's method."""
         return f"entropic_simplex({x}, {self.theta!r}, {lam}, {dims[0] if len(dims) == 1 else dims})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor:
+        """theta times the negative entropy on the simplex, inf elsewhere."""
         import torch
 
         inside = (y >= -1e-9).all(-1) & ((y.sum(-1) - 1).abs() <= 1e-9)
@@ -47,6 +53,7 @@ class LogSumExp(Proximal):
 
     @property
     def dual(self) -> str:
+        """The negative entropy, in words."""
         if self.theta == 1:
             scale = ""
         else:
@@ -55,4 +62,5 @@ class LogSumExp(Proximal):
 
     @property
     def domain(self) -> str:
+        """The simplex, in words."""
         return "the simplex"

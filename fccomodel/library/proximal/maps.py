@@ -1,5 +1,5 @@
-"""Projections and dual maximisers, batched. Plain torch: emitted programs contain the source of those
-they use."""
+"""Projections and dual maximisers, batched, in plain torch. Emitted programs contain the source of
+those they use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fccomodel.library.sets.simplex import project_simplex
 
 
 def flattened(x, dims):
-    """x with ``dims`` as one last dim."""
+    """The array x with ``dims`` merged into one last dimension."""
     return x.movedim(dims, tuple(range(-len(dims), 0))).flatten(-len(dims))
 
 
@@ -82,7 +82,8 @@ def entropic_simplex(x, theta, lam, dim):
 
 
 def exponents(t, lam, c, dims):
-    """t / lam + log c, c as a point of the simplex (0: all entries alike); -inf where t is."""
+    """The exponents t / lam + log c, with c a point of the simplex (0: uniform); -inf where t
+    is."""
     prior = (
         (torch.zeros_like(t) + c)
         .clamp(min=torch.finfo(t.dtype).tiny)
@@ -99,7 +100,7 @@ def entropic_weights(t, lam, c, dims):
 
 
 def entropic_value(t, lam, c, dims):
-    """The maximum itself: lam log sum c exp(t / lam)."""
+    """The maximum over q of q.t - lam sum q log (q / c): lam log sum c exp(t / lam)."""
     return lam * torch.logsumexp(exponents(t, lam, c, dims), dims)
 
 

@@ -1,4 +1,4 @@
-"""The largest of affine functions of a vector: a small quadratic program over the simplex."""
+"""The maximum of affine functions of a vector, by a small quadratic program over the simplex."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ MOST = 8
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MaxAffine(Proximal):
-    """f(u) = max_k a_k.u + b_k: y = A' q, q maximises q.(A x + b) - lam/2 |A' q|^2 over the simplex
-    (by active sets)."""
+    """f(u) = max_k a_k.u + b_k.
+
+    The slope is y = A' q, where q maximises q.(A x + b) - lam/2 |A' q|^2 over the simplex (by
+    active sets).
+    """
 
     rows: tuple[tuple[float, ...], ...]
     b: tuple[float, ...]
 
     @classmethod
     def of(cls, rows: Sequence[Sequence[float]], b: Sequence[float]) -> MaxAffine | str:
-        """The function, or why it has no prox here: faces double with every piece."""
+        """The function, or why it has no prox here: the number of faces doubles with every
+        piece."""
         if len(rows) > MOST:
             return (
                 f"a maximum of {len(rows)} affine functions that overlap: only up to {MOST} are gone through"
@@ -44,13 +48,16 @@ class MaxAffine(Proximal):
         )
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """The text of the maximum."""
         return f"({u} @ {literal(self.rows, u)}.T + {literal(self.b, u)}).amax(-1)"
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """The text of the search over all faces of the simplex."""
         return f"steepest_mix({x}, {literal(self.rows, x)}, {literal(self.b, x)}, {lam})"
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        """min of -b.q over q in the simplex with A' q = y; inf outside the hull of the rows."""
+        """The minimum of -b.q over q in the simplex with A' q = y; inf outside the hull of the
+        rows."""
         from scipy.optimize import linprog
 
         flat = y.reshape(-1, y.shape[-1])
@@ -63,4 +70,5 @@ class MaxAffine(Proximal):
 
     @property
     def domain(self) -> str:
+        """The hull of the coefficients, in words."""
         return "the convex hull of the pieces' coefficients"

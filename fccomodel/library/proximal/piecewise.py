@@ -1,4 +1,5 @@
-"""Piecewise linear-quadratic functions of one number: everything is exact, the slope a sum of clamps."""
+"""Piecewise linear-quadratic functions of one number. Everything is exact; the slope is a sum of
+clamps."""
 
 from __future__ import annotations
 
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Piecewise(Proximal):
-    """``graph``: the subdifferential as a polyline."""
+    """A function given by its ``graph``: the subdifferential as a polyline."""
 
     graph: PiecewiseLQ
 
     @classmethod
     def of(cls, graph: PiecewiseLQ) -> Piecewise:
+        """The function with this graph."""
         low, high = graph.slopes
         how = "piecewise linear-quadratic: exact, from its breakpoints"
         if graph.weak:
@@ -28,9 +30,11 @@ class Piecewise(Proximal):
         return cls(graph=graph, lipschitz=graph.lipschitz, weak=graph.weak, diameter=high - low, how=how)
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """The text of f."""
         return self.graph.value_text(u)
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """The text of the sum of clamps."""
         return self.graph.gradient_text(lam, x)
 
     def envelope_text(self, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
@@ -41,6 +45,7 @@ class Piecewise(Proximal):
         return text
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
+        """The conjugate by swapping the axes of the graph; None if f is not convex."""
         import torch
 
         if self.weak:
@@ -51,10 +56,12 @@ class Piecewise(Proximal):
 
     @property
     def dual(self) -> str:
+        """The form of the conjugate, in words."""
         return "piecewise linear-quadratic on"
 
     @property
     def domain(self) -> str:
+        """The interval of slopes, in words."""
         low, high = self.graph.slopes
         if (low, high) != (-inf, inf):
             return f"[{low:g}, {high:g}]".replace("[-inf", "(-inf").replace("inf]", "inf)")

@@ -1,7 +1,8 @@
-"""Any other convex or weakly convex function of one number: safeguarded Newton on f'(x - lam y) = y.
+"""All other convex or weakly convex functions of one number, by safeguarded Newton on f'(x - lam y)
+= y.
 
-f' and f'' come from the derivatives that the atoms declare, so every composition of scalar atoms is
-covered whose curvature the analysis proves; a kink inside is bracketed.
+f' and f'' come from the derivatives that the atoms declare. This covers every composition of scalar
+atoms with proved curvature; a kink inside is bracketed.
 """
 
 from __future__ import annotations
@@ -85,13 +86,17 @@ class Smooth(Proximal):
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """The interval of slopes: f' towards the ends of the domain of a convex f, limits along ever
-        closer points."""
+        """The interval of slopes: the limits of f' towards the ends of the domain.
+
+        For weakly convex f it follows from the Lipschitz constant.
+        """
         if self.weak:
             return -self.lipschitz, self.lipschitz
         return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
 
     def _limit(self, end: float, side: float) -> float:
+        """The limit of f' at one end of the domain, extrapolated from ever closer points; inf if it
+        diverges."""
         import torch
 
         if isfinite(end) and bool(self.value(torch.tensor(end, dtype=torch.float64)).isfinite()):
@@ -123,6 +128,7 @@ class Smooth(Proximal):
         )  # with what is left of a geometric approach
 
     def value_text(self, u: str, dims: tuple[int, ...]) -> str:
+        """The text of f, inf outside the domain."""
         if u != NAME:
             text = f"(lambda {NAME}: {self.formula})({u})"
         else:
@@ -135,6 +141,7 @@ class Smooth(Proximal):
         return text
 
     def slope_text(self, x: str, lam: str, dims: tuple[int, ...]) -> str:
+        """The text of the call of Newton's method."""
         ends = ", ".join(
             repr(end) if isfinite(end) else ("-" if end < 0 else "") + "math.inf"
             for end in (self.low, self.high)
@@ -145,8 +152,7 @@ class Smooth(Proximal):
         )
 
     def conjugate(self, y: torch.Tensor) -> torch.Tensor | None:
-        """u y - f(u) where f'(u) = y: the envelope of growing parameter, whose slope at x = lam y + u
-        is y."""
+        """u y - f(u) with f'(u) = y, by bisection; None if f is not convex."""
         import torch
 
         if self.weak:
@@ -174,6 +180,7 @@ class Smooth(Proximal):
 
     @property
     def domain(self) -> str:
+        """The interval of slopes, in words."""
         low, high = self.slopes
         if (low, high) == (-inf, inf):
             return "all reals"
@@ -182,8 +189,7 @@ class Smooth(Proximal):
 
 # --------------------------------------------------------------------------------------- the domain
 def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float, float, float] | None:
-    """The ends of the interval around a point where the expression is defined, and such a point; None
-    where none is found."""
+    """The ends of an interval on which the expression is defined, and a point inside, or None."""
     inside = next((x for x in TRIED if where.lo < x < where.hi and _interior(expr, hole, x)), None)
     if inside is None:
         return None
@@ -195,11 +201,13 @@ def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float
 
 
 def _interior(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
+    """Whether the expression is defined at x and close to it on both sides."""
     return all(defined(expr, hole, x + d * (1e-9 + 1e-9 * abs(x))) for d in (-1, 0, 1))
 
 
 def _end(expr: ir.Expr, hole: ir.Hole, inside: float, side: float) -> float:
-    """Where the domain ends on one side of a point of it: doubled steps outwards, then halved."""
+    """The end of the domain on one side of a point inside: doubled steps outwards, then
+    bisection."""
     step, good = 1e-3, inside
     while defined(expr, hole, inside + side * step):
         good = inside + side * step
@@ -218,7 +226,7 @@ def _end(expr: ir.Expr, hole: ir.Hole, inside: float, side: float) -> float:
 
 
 def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
-    """Every atom of the expression is inside its domain at this value of the hole."""
+    """Whether every atom of the expression is inside its domain at this value of the hole."""
     values: dict[int, float] = {id(hole): x}
     with np.errstate(all="ignore"):
         for node in ir.walk(expr):
@@ -244,24 +252,28 @@ def _scalar(node: ir.Expr, hole: ir.Hole) -> bool:
 
 
 class Formulas(Algebra[ir.Expr]):
-    """Expressions of one number."""
+    """The algebra of expressions of one number."""
 
     def const(self, value: float) -> ir.Expr:
+        """A number in the text."""
         return ir.Const(value=float(value))
 
     def number(self, value: ir.Expr) -> float | None:
+        """The value of a number in the text, or None."""
         return value.value if isinstance(value, ir.Const) else None
 
     def parts(self, value: ir.Expr) -> tuple[str, tuple[ir.Expr, ...]]:
+        """The atom and arguments of an application."""
         if isinstance(value, ir.Apply):
             return (value.op, value.args)
         return ("", ())
 
     def entrywise(self, name: str, args: tuple[ir.Expr, ...]) -> ir.Expr:
+        """An application of the atom."""
         return ir.Apply(op=name, args=args)
 
     def folded(self, expr: ir.Expr) -> ir.Expr:
-        """The same with its constants folded."""
+        """The expression with its constants folded."""
         images: dict[int, ir.Expr] = {}
         for node in ir.walk(expr):
             if isinstance(node, ir.Apply):
@@ -271,7 +283,7 @@ class Formulas(Algebra[ir.Expr]):
         return images[id(expr)]
 
     def slope(self, root: ir.Expr, hole: ir.Hole) -> ir.Expr:
-        """The derivative by the chain rule, forward."""
+        """The derivative in the hole, by the chain rule in forward mode."""
         slopes: dict[int, ir.Expr] = {}
         for node in ir.walk(root):
             if isinstance(node, ir.Apply):
@@ -281,7 +293,7 @@ class Formulas(Algebra[ir.Expr]):
         return slopes[id(root)]
 
     def _chain(self, node: ir.Apply, slopes: Mapping[int, ir.Expr]) -> ir.Expr:
-        """The derivative of an atom by those of its arguments."""
+        """The derivative of an atom, from the derivatives of its arguments."""
         atom, total = atom_of(node.op), self.const(0.0)
         names = dict(zip(atom.names(len(node.args)), node.args, strict=True)) | {"y": node}
         texts = atom.derivatives(self.site(node)) or ("0",) * len(node.args)
@@ -294,14 +306,14 @@ class Formulas(Algebra[ir.Expr]):
         return total
 
     def site(self, node: ir.Apply) -> atoms.Site:
-        """How an atom is used: its constants are Python numbers."""
+        """The use of an atom, whose constants are Python numbers."""
         numbers = tuple(self.number(a) for a in node.args)
         return atoms.Site(
             shapes=((),) * len(numbers), numbers=numbers, python=tuple(n is not None for n in numbers)
         )
 
     def text(self, node: ir.Expr) -> str:
-        """The torch expression, of the argument ``v``."""
+        """The torch expression in the argument ``v``."""
         if isinstance(node, ir.Apply):
             return f"({atom_of(node.op).lower(tuple(self.text(a) for a in node.args), self.site(node))})"
         number = self.number(node)

@@ -1,4 +1,4 @@
-"""Reductions: what the language makes of many numbers. One file per kind; a new file is found by itself."""
+"""Reductions, which make one value of many. One file per kind; a new file is found by itself."""
 
 from fccomodel.library.reductions._registry import all, get, logarithm, named, of, programs
 from fccomodel.library.reductions.base import ByMeans, Elements, Here, Option, Options, Reduction, Site, Slope

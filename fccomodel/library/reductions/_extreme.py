@@ -1,4 +1,4 @@
-"""The largest and the least element: what both share."""
+"""The common parts of the maximum and the minimum."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 
 def slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """1 shared by the elements that attain it."""
+    """The derivative: weight 1, shared by the elements that attain the extreme."""
     ties = x.total(lambda e, here: (e == here.at(y)).to(e.dtype))
     return Slope(lambda e, here: (e == here.at(y)).to(e.dtype) / here.at(ties))
 
 
 def cap(n: torch.Tensor, options: Options) -> torch.Tensor:
-    """One element may have all the weight."""
+    """The largest weight: one element may have all of it."""
     return n.new_ones(())

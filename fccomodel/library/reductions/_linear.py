@@ -1,4 +1,4 @@
-"""Sums and means: what reductions that are linear in their elements share."""
+"""The common parts of sums and means."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ AVERAGE = "An average keeps the curvature, the constants and the smoothness of i
 
 
 def total(x: Elements, options: Options) -> torch.Tensor:
-    """sum e"""
+    """The sum of the elements e."""
     return x.total()
 
 
 def mean(x: Elements, options: Options) -> torch.Tensor:
-    """sum e / n"""
+    """The mean sum e / n."""
     return x.total() / x.count
 
 
 def slope_of_total(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """1"""
+    """The derivative 1 of a sum."""
     return Slope()
 
 
 def slope_of_mean(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """1 / n"""
+    """The derivative 1 / n of a mean."""
     return Slope(over=x.count)

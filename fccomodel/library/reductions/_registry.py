@@ -1,4 +1,4 @@
-"""Finds every kind of reduction: each public module of this package is the file of one."""
+"""The registry of all kinds of reduction: each public module of this package is the file of one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def get(name: str) -> Reduction | None:
 
 
 def of(node: ir.Reduce) -> Reduction:
-    """The kind of an expression's reduction."""
+    """The kind of a reduction node."""
     return all()[node.kind]
 
 
 def named(which: Callable[[Reduction], bool]) -> tuple[str, ...]:
-    """The names of the kinds that a property picks."""
+    """The names of the kinds with a given property."""
     return tuple(name for name, kind in all().items() if which(kind))
 
 
 @cache
 def logarithm(kind: Reduction) -> Reduction | None:
-    """For a linear kind R of numbers, the kind with the value log R(e^x); None for any other."""
+    """The kind with the value log R(e^x) for a linear kind R of numbers, or None."""
     if not kind.additive:
         return None
     return next(other for other in all().values() if other.logarithmic and other.total == kind.total)

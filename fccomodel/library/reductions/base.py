@@ -1,4 +1,4 @@
-"""What a kind of reduction is: all that the compiler knows of one way to make one value of many."""
+"""The record that describes one kind of reduction: a way to make one value of many."""
 
 from __future__ import annotations
 
@@ -40,50 +40,49 @@ class Option(Domain):
 # ------------------------------------------------------------------------------------------- values
 @dataclass(frozen=True)
 class Here:
-    """Some of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an array of
-    all in order."""
+    """A block of the elements: ``at`` spreads a result over them, ``part`` takes theirs from an
+    array of all."""
 
     at: Callable[[torch.Tensor], torch.Tensor]
     part: Callable[[torch.Tensor], torch.Tensor]
 
 
 class Elements(Protocol):
-    """The elements e that go into each entry of a result, at hand all at once, or met in passes over
-    blocks of them.
+    """The elements e of each entry of a result, held at once or visited in passes over blocks.
 
-    count   their number, with a dim of length 1 for each dim of an element
-    kept    what the value keeps for the derivative
+    count  their number, with a dimension of length 1 for each dimension of an element
+    kept   what the value stores for the derivative
     """
 
     count: torch.Tensor
     kept: Kept
 
     def total(self, f: Callable[[torch.Tensor, Here], torch.Tensor] | None = None) -> torch.Tensor:
-        """The sums of f(e), of the elements themselves without an f."""
+        """The sums of f(e), or of the elements themselves without f."""
         ...
 
     def top(self, sign: float = 1.0) -> torch.Tensor:
-        """The largest of sign * e, without a derivative; -inf where there is none."""
+        """The largest sign * e, without a derivative; -inf if there is none."""
         ...
 
     def listed(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All elements in one array, without a derivative, and for each the entry of the result that
-        it goes into."""
+        """All elements in one array, without a derivative, and for each the entry of the result to
+        which it belongs."""
         ...
 
     def gathered(self, values: torch.Tensor, entry: torch.Tensor) -> torch.Tensor:
-        """The sums of an array, listed as the elements are, by entry."""
+        """The sums by entry of an array that is listed like the elements."""
         ...
 
     def share(self, here: Here) -> torch.Tensor:
-        """1 over the number of elements, for each element there."""
+        """1 over the number of elements, for each element of the block."""
         ...
 
 
 @dataclass(frozen=True)
 class Slope:
-    """The derivative of a result in its elements: weight(e, here) / over, either of them 1 where it is
-    None."""
+    """The derivative of a result in its elements: weight(e, here) / over. None stands for 1 in
+    either."""
 
     weight: Callable[[torch.Tensor, Here], torch.Tensor] | None = None
     over: torch.Tensor | None = None
@@ -110,7 +109,7 @@ class Site:
 
     @property
     def spread(self) -> Amount:
-        """A bound of the distance of two elements."""
+        """An upper bound of the distance between two elements."""
         from fccomodel.library.amounts import amount, times
 
         width = self.where.hi - self.where.lo
@@ -120,22 +119,22 @@ class Site:
 
 
 def everywhere(site: Site) -> Interval:
-    """Anywhere."""
+    """The range of a value that may be any number."""
     return Interval()
 
 
 def among(site: Site) -> Interval:
-    """Between the least and the largest of the elements."""
+    """The range between the smallest and the largest element."""
     return site.where
 
 
 def always(value: Any) -> Callable[[Site], Any]:
-    """The same at every site."""
+    """A rule that returns the same value at every site."""
     return lambda site: value
 
 
 def sound(site: Site) -> tuple[str, str]:
-    """Nothing is amiss."""
+    """The empty message: nothing is missing."""
     return "", ""
 
 
@@ -265,14 +264,14 @@ class Reduction:
     # --------------------------------------------------------------------------------------- syntax
     @property
     def head(self) -> str:
-        """How it begins: ``cvar(tail = 0.1)``."""
+        """The beginning of its text: ``cvar(tail = 0.1)``."""
         if self.option:
             return f"{self.name}({self.option.name} = {self.option.example})"
         return self.name
 
     @property
     def index(self) -> str:
-        """An index that it may have."""
+        """An example of its index."""
         if "in" not in self.binders:
             return "z ~ D"
         if self.option:
@@ -281,62 +280,65 @@ class Reduction:
 
     @property
     def form(self) -> str:
-        """An example of it."""
+        """An example of its use."""
         return f"{self.head}[{self.index}] {'(z.x > 0)' if self.condition else '...'}"
 
     @property
     def drawn(self) -> bool:
-        """Its elements can be drawn alone: it is an average over a distribution."""
+        """Whether single elements can be drawn: it is an average over a distribution."""
         return self.binders == ("~",)
 
     # ----------------------------------------------------------------------------------- properties
     @cached_property
     def elements(self) -> Domain:
-        """What is asked of the elements."""
+        """The conditions on the elements."""
         return Domain(domain=() if self.domain == Interval() or self.condition else (self.domain,))
 
     @property
     def additive(self) -> bool:
-        """Linear, of numbers."""
+        """Whether the kind is linear and takes numbers."""
         return self.linear and not self.condition
 
     @property
     def average(self) -> bool:
-        """The mean of numbers."""
+        """Whether the kind is the mean of numbers."""
         return self.additive and not self.total
 
     @property
     def sign(self) -> float:
-        """-1 for a concave kind with kinks, a minimum of linear functions of the elements; 1 for a
-        maximum of them."""
+        """1 for a maximum of linear functions of the elements, -1 for a minimum of such."""
         return -1.0 if self.curvature(Site()) == "concave" else 1.0
 
     @property
     def extreme(self) -> bool:
-        """One element, the largest or the least."""
+        """Whether the value is one element, the largest or the smallest."""
         return self.cap is not None and self.option is None
 
     @property
     def tail(self) -> bool:
-        """The mean of the largest of the elements, as many as its option says."""
+        """Whether the value is the mean of the largest elements, as many as its option says."""
         return self.cap is not None and self.option is not None
 
     @property
     def coupling(self) -> bool:
-        """The largest of weighted sums of the elements, over a polytope of weights."""
+        """Whether the value is the maximum of weighted sums of the elements over a polytope of
+        weights."""
         return self.cap is not None and self.sign > 0
 
     @property
     def formula(self) -> str:
+        """The meaning, under the name that formulas of other concepts have."""
         return self.meaning
 
     def interval(self, where: Interval) -> Interval:
-        """Where its value lies if all that is known is where every element lies."""
+        """The range of the value if only the range of the elements is known."""
         return self.range(Site(where=where))
 
     def over(self, node: ir.Reduce, body: ir.Expr | None = None, **options: ir.Expr) -> ir.Reduce:
-        """The reduction of this kind over the same elements, or of another body; what is to be done
-        with empty groups stays."""
+        """A reduction of this kind over the same elements, possibly of another body.
+
+        The treatment of empty groups stays the same.
+        """
         options = {name: option for name, option in node.options.items() if name == EMPTY} | options
         return dataclasses.replace(
             node, kind=self.name, body=node.body if body is None else body, options=options

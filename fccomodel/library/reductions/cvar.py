@@ -19,12 +19,13 @@ def reduce_cvar(x, dim, tail, mask=None):
 
 
 def slope_cvar(x, y, dim, tail, mask=None):
-    """The derivative of a tail mean y over x: equal weights of the largest, what is left over to the next."""
+    """The derivative of a tail mean y over x: equal weights for the largest, the remainder for the
+    next."""
     return tail_weights(x, dim, tail * counted(x, dim, mask), mask)
 
 
 def cap_cvar(x, tail, dims):
-    """The largest weight of an entry of x, of those above -inf."""
+    """The largest weight of an entry of x, among the entries above -inf."""
     return 1 / (tail * (x > float("-inf")).sum(dims, keepdim=True).to(x.dtype))
 
 

@@ -39,7 +39,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 
 
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """e^((e - y) / theta) / n"""
+    """The derivative e^((e - y) / theta) / n."""
     return Slope(lambda e, here: x.share(here) * ((e - here.at(y)) / options["theta"]).exp())
 
 
@@ -50,7 +50,7 @@ def _of_mean(node: ir.Reduce, mean: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
 
 
 def _stable(node: ir.Reduce, log: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
-    """theta logmeanexp(e / theta), which the streaming of logarithms knows."""
+    """theta logmeanexp(e / theta), which the streaming of logarithms can take."""
     if "theta" not in node.options:
         return None
     theta = node.options["theta"]
@@ -66,7 +66,7 @@ def _needs(site: Site) -> tuple[str, str]:
 
 
 def _bend(site: Site) -> Amount | None:
-    """1 / theta: the second derivative is a variance over theta."""
+    """The bound 1 / theta: the second derivative is a variance over theta."""
     low = _theta(site).lo
     if low < 0:
         return None

@@ -18,7 +18,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 
 
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """e^(e - y)"""
+    """The derivative e^(e - y)."""
     return Slope(lambda e, here: (e - here.at(y)).exp())
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def reduce_max(x, dim, mask=None):
+    """The maximum along ``dim`` of the elements that the mask keeps."""
     return (x if mask is None else x.masked_fill(mask == 0, float("-inf"))).amax(dim)
 
 

@@ -1,4 +1,4 @@
-"""The least element of a set."""
+"""The smallest element of a set."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 
 def reduce_min(x, dim, mask=None):
+    """The minimum along ``dim`` of the elements that the mask keeps."""
     return (x if mask is None else x.masked_fill(mask == 0, float("inf"))).amin(dim)
 
 
 def slope_min(x, y, dim, mask=None):
+    """The derivative of a minimum y over x: 1 shared by the elements that attain it."""
     return slope_max(x, y, dim, mask)
 
 

@@ -19,6 +19,7 @@ from fccomodel.library.reductions.tails import counted
 
 
 def reduce_pmean(x, dim, p, mask=None):
+    """The power mean of exponent ``p`` along ``dim`` of the elements that the mask keeps."""
     power = x.pow(p)
     return (
         power.mean(dim) if mask is None else (power * mask).sum(dim) / counted(x, dim, mask).sum(dim)
@@ -26,7 +27,7 @@ def reduce_pmean(x, dim, p, mask=None):
 
 
 def slope_pmean(x, y, dim, p, mask=None):
-    """The derivative of a power mean y over x: (x / y)^(p - 1) / n, 0 where y is."""
+    """The derivative of a power mean y over x: (x / y)^(p - 1) / n, 0 where y is 0."""
     slope = torch.where(
         y == 0, torch.zeros_like(x), (x / torch.where(y == 0, torch.ones_like(y), y)).pow(p - 1)
     )
@@ -41,7 +42,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 
 
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """(e / y)^(p - 1) / n"""
+    """The derivative (e / y)^(p - 1) / n."""
     p = options["p"]
 
     def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
@@ -57,7 +58,8 @@ def _of_mean(node: ir.Reduce, mean: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
 
 
 def _stable(node: ir.Reduce, log: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
-    """exp(logmeanexp(p log e) / p); the plain mean of a low power is no trouble."""
+    """exp(logmeanexp(p log e) / p), or None for low powers, where the plain mean does not
+    overflow."""
     p = node.options["p"]
     if isinstance(p, ir.Const) and p.value <= 2 or (body := log(node.body)) is None:
         return None
@@ -69,7 +71,8 @@ def _power(site: Site) -> Interval:
 
 
 def _cone(k: Cones, e: Affine, cells: Any, n: Any, options: Options) -> Affine | None:
-    """By cell the least t n^(-1/p) with sum r <= t and r^(1/p) t^(1 - 1/p) >= s >= e"""
+    """The conic program by cell: the least t n^(-1/p) with sum r <= t and r^(1/p) t^(1 - 1/p) >= s
+    >= e."""
     p = float(options["p"])
     if p < 1:
         return None
@@ -107,7 +110,7 @@ def _needs(site: Site) -> tuple[str, str]:
 
 
 def _bend(site: Site) -> Amount | None:
-    """A norm has a kink at 0."""
+    """No bound: a norm has a kink at 0."""
     if site.where.positive:
         if site.compact:
             return SOME

@@ -12,6 +12,7 @@ from fccomodel.library.reductions.sum import SUM
 
 
 def reduce_prod(x, dim, mask=None):
+    """The product along ``dim`` of the elements that the mask keeps."""
     if mask is None:
         x = x
     else:
@@ -22,7 +23,7 @@ def reduce_prod(x, dim, mask=None):
 
 
 def slope_prod(x, y, dim, mask=None):
-    """The derivative of a product y over x: the product of the others."""
+    """The derivative of a product y over x: the product of the other elements."""
     if mask is None:
         x = x
     else:
@@ -39,8 +40,10 @@ def slope_prod(x, y, dim, mask=None):
 
 
 def _value(x: Elements, options: Options) -> torch.Tensor:
-    """From sums of logarithms, so that the derivative holds at zeros too; the only zero factor is kept
-    as a function."""
+    """The product, from sums of logarithms, so that its derivative is also right at zeros.
+
+    A single factor 0 is kept as a function.
+    """
     zeros = x.kept["zeros"] = x.total(lambda e, here: (e == 0).to(e.dtype))
     negative = x.total(lambda e, here: (e < 0).to(e.dtype))
     logs = x.total(lambda e, here: torch.where(e == 0, torch.ones_like(e), e).abs().log())
@@ -55,7 +58,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 
 
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """The product of the others."""
+    """The derivative: the product of the other elements."""
     zeros, rest = x.kept["zeros"], x.kept["rest"]
 
     def weight(e: torch.Tensor, here: Here) -> torch.Tensor:

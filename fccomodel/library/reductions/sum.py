@@ -15,7 +15,8 @@ def _number(site: Site) -> Amount:
 
 
 def _range(site: Site) -> Interval:
-    """As many times an element, where every one takes part; where fewer may, at least nothing."""
+    """The range: n times an element's if all take part; with a condition it also covers smaller
+    sums."""
     low, high = site.where.lo, site.where.hi
     if low != 0:
         if site.every or low < 0:

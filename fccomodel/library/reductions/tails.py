@@ -1,4 +1,4 @@
-"""Means of the largest elements: what cvar and topk share."""
+"""Means of the largest elements: the common parts of cvar and topk."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LAW = (
 
 
 def value(cap: Cap) -> Callable[[Elements, Options], torch.Tensor]:
-    """max of q.e over {0 <= q <= cap, sum q = 1}: all elements are needed at once, since their order
-    decides."""
+    """The maximum of q.e over {0 <= q <= cap, sum q = 1}. Their order decides, so all elements are
+    needed at once."""
 
     def largest(x: Elements, options: Options) -> torch.Tensor:
         elements, entry = x.listed()
@@ -31,14 +31,14 @@ def value(cap: Cap) -> Callable[[Elements, Options], torch.Tensor]:
 
 
 def slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """The weights q."""
+    """The derivative: the weights q."""
     return Slope(lambda e, here: here.part(x.kept["weights"]))
 
 
 def heaviest(
     elements: torch.Tensor, entry: torch.Tensor, cap: Callable[[torch.Tensor], torch.Tensor]
 ) -> torch.Tensor:
-    """The weights, in every entry the cap for the largest elements until they sum to 1."""
+    """The weights: in every entry the cap for the largest elements, until they sum to 1."""
     size = torch.bincount(entry)
     if len(elements) > MANY and bool((size == size[0]).all()):
         return _heaviest_of_rows(elements, entry, cap(size[:1].to(elements.dtype)).item(), len(size))
@@ -53,8 +53,8 @@ def heaviest(
 
 
 def _heaviest_of_rows(elements: torch.Tensor, entry: torch.Tensor, most: float, rows: int) -> torch.Tensor:
-    """The same where entries have as many elements each: the largest of each are taken, and not put in
-    order with the others."""
+    """The weights if every entry has equally many elements: the largest are selected without a full
+    sort."""
     if bool((entry[1:] >= entry[:-1]).all()):
         order = None
     else:
@@ -70,35 +70,36 @@ def _heaviest_of_rows(elements: torch.Tensor, entry: torch.Tensor, most: float, 
 
 # ------------------------------------------------------------------------------ what programs carry
 def counted(x, dim, mask):
-    """The number of elements along ``dim``; where a mask leaves some, kept as dims of size 1."""
+    """The number of elements along ``dim``, or of those the mask keeps, with dims of size 1."""
     if mask is None:
         return math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
     return torch.broadcast_to(mask, x.shape).to(x.dtype).sum(dim, keepdim=True)
 
 
 def at_most(k, count):
-    """``k``, or the number of elements where they are fewer."""
+    """``k``, or the number of elements if that is smaller."""
     if hasattr(count, "clamp"):
         return count.clamp(max=k)
     return min(count, k)
 
 
 def in_line(x, dim):
-    """Several dims as the last one; what has none as it is."""
+    """The array with several dims merged into the last; a number stays as it is."""
     if torch.is_tensor(x) and x.dim():
         return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
     return x
 
 
 def places(x, dim):
-    """0, 1, 2, ... along ``dim``."""
+    """The indices 0, 1, 2, ... along ``dim``."""
     return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
         (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
     )
 
 
 def tail_mean(x, dim, weight, mask):
-    """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
+    """The mean of the largest elements along ``dim`` with total weight ``weight``, each at most
+    1."""
     if mask is not None:
         x = x.masked_fill(mask == 0, float("-inf"))
     if isinstance(dim, tuple):

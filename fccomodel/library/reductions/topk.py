@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 
 
 def reduce_topk(x, dim, k, mask=None):
-    """The mean of the ``k`` largest along ``dim``, of all where there are fewer."""
+    """The mean of the ``k`` largest elements along ``dim``, or of all if there are fewer."""
     return tail_mean(x, dim, at_most(k, counted(x, dim, mask)), mask)
 
 
 def slope_topk(x, y, dim, k, mask=None):
+    """The derivative of ``reduce_topk``: equal weights for the largest elements."""
     return tail_weights(x, dim, at_most(k, counted(x, dim, mask)), mask)
 
 
 def cap_topk(x, k, dims):
-    """The largest weight of an entry of x, of those above -inf."""
+    """The largest weight of an entry of x, among the entries above -inf."""
     return 1 / (x > float("-inf")).sum(dims, keepdim=True).to(x.dtype).clamp(max=k)
 
 

@@ -22,7 +22,7 @@ def _value(x: Elements, options: Options) -> torch.Tensor:
 
 
 def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
-    """2 (e - mean) / n"""
+    """The derivative 2 (e - mean) / n."""
     return Slope(lambda e, here: 2 * x.share(here) * (e - here.at(x.kept["mean"])))
 
 
@@ -41,7 +41,7 @@ def _of_means(node: ir.Reduce, mean: Callable[[ir.Expr], ir.Expr]) -> ir.Expr:
 
 
 def _range(site: Site) -> Interval:
-    """Half the elements at either end have the largest."""
+    """The range: the variance is largest with half of the elements at either end."""
     width = site.where.hi - site.where.lo
     return Interval(0.0, width * width / 4)
 

@@ -1,4 +1,4 @@
-"""Which terms of an objective are regularisers, and which of them have one prox together."""
+"""Recognition of regularisers in an objective, and of those whose sum has a known prox."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def recognise(term: ir.Expr, variable: str, constant: Constant) -> Recognised | 
 
 
 def combine(terms: Sequence[Recognised]) -> tuple[Recognised, ...]:
-    """The same sum with fewer terms: those of one kind, variable and centre added up, those whose sum
-    has a name as one."""
+    """The same sum with fewer terms.
+
+    Terms of one kind, variable and centre are added; those whose sum has a name become one.
+    """
     merged: list[tuple[Recognised, float]] = []
     for item in (part for term in terms for part in _parts(term)):
         value, *others = item.coefficients.values()
@@ -72,12 +74,16 @@ def _alike(a: Recognised, b: Recognised, others: list[float]) -> bool:
 
 
 def concentric(a: Recognised, b: Recognised) -> bool:
-    """Of the distance from one point."""
+    """Whether all measure the distance from one point."""
     return a.centre is b.centre or a.centre is not None and b.centre is not None and equal(a.centre, b.centre)
 
 
 def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[Recognised]:
-    """Regularisers of one variable and centre whose sum has a name, where they are all there are of it."""
+    """The list in which regularisers of one variable and centre whose sum has a name are replaced
+    by it.
+
+    All regularisers of that variable must be parts of the sum.
+    """
     result: list[Recognised] = []
     for item in added:
         beside = [r for r in added if r.variable == item.variable]
@@ -90,8 +96,8 @@ def _named(name: str, parts: tuple[str, ...], added: list[Recognised]) -> list[R
 
 
 def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
-    """Regularisers of one variable in an order in which their proxes, one after the other, are the
-    prox of the sum; or None.
+    """Regularisers of one variable in an order in which their successive proxes are the prox of the
+    sum, or None.
 
     Functions of the length alone come after positively homogeneous ones, the square last of all;
     groups after entries (Y. Yu, On decomposing the proximal map, NIPS 2013, theorems 1 and 4).
@@ -117,7 +123,7 @@ def in_turn(terms: Sequence[Recognised]) -> tuple[Recognised, ...] | None:
 
 
 def _by_length(regulariser: Regulariser) -> bool:
-    """Positively homogeneous: an atom of degree 1."""
+    """Whether the regulariser is positively homogeneous: an atom of degree 1."""
     degrees = {None if (atom := atoms.get(form)) is None else atom.homogeneous for form in regulariser.forms}
     return degrees == {1}
 

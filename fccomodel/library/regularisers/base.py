@@ -60,7 +60,8 @@ class Regulariser:
     cite: str = ""
 
     def then_projected(self, family: str) -> bool:
-        """The prox of r plus the indicator of a set of this family is the prox of r, then the projection."""
+        """Whether the prox of r plus a set's indicator is the prox of r, then the projection onto
+        the set."""
         simple = sets.all()[family]
         separable = self.subdifferential is not None
         return self.scales or separable and simple.entrywise or self.round and simple.round
@@ -68,9 +69,9 @@ class Regulariser:
 
 @dataclass(frozen=True, kw_only=True)
 class Recognised:
-    """A term of the objective that is a regulariser of a variable, with the values of its coefficients.
+    """A regulariser of a variable in the objective, with the values of its coefficients.
 
-    centre  the point from which it measures the variable; None: 0
+    centre the point from which it measures the variable; None: 0
     """
 
     regulariser: Regulariser
@@ -80,11 +81,14 @@ class Recognised:
 
     @property
     def name(self) -> str:
+        """The name of the regulariser."""
         return self.regulariser.name
 
     def then_projected(self, domain: ir.VectorSet) -> bool:
-        """Its prox, then the projection on the set, is the prox of both: of balls, where the two have
-        one centre."""
+        """Whether its prox, then the projection onto the set, is the prox of both.
+
+        For balls both must have one centre.
+        """
         if not self.regulariser.then_projected(domain.family):
             return False
         anywhere = self.regulariser.scales or sets.all()[domain.family].entrywise
@@ -97,5 +101,5 @@ def distance_to_interval(s: torch.Tensor, low: torch.Tensor, high: torch.Tensor)
 
 
 def never(g: torch.Tensor, *coefficients: float) -> float:
-    """No finite coefficient makes 0 a minimiser, unless g = 0."""
+    """The critical coefficient inf: no finite one makes 0 a minimiser, unless g = 0."""
     return inf if bool((g != 0).any()) else 0.0

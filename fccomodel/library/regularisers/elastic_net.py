@@ -27,7 +27,7 @@ def subdifferential_elastic_net(w: torch.Tensor, lam: float, mu: float) -> tuple
 
 
 def distance_elastic_net(s: torch.Tensor, w: torch.Tensor, lam: float, mu: float) -> torch.Tensor:
-    """Of s to the subdifferential at w."""
+    """Distance from s to the subdifferential at w."""
     return distance_to_interval(s, *subdifferential_elastic_net(w, lam, mu))
 
 

@@ -16,14 +16,14 @@ def value_group_l2(w: torch.Tensor, lam: float, size: float) -> torch.Tensor:
 
 
 def prox_group_l2(v: torch.Tensor, step: float, lam: float, size: float) -> torch.Tensor:
-    """Every group shorter by step * lam, or 0."""
+    """Every group is shortened by step * lam, or becomes 0."""
     groups = v.reshape(-1, int(size))
     length = groups.norm(dim=1, keepdim=True).clamp(min=1e-30)
     return (groups * ((length - step * lam).relu() / length)).reshape(v.shape)
 
 
 def distance_group_l2(s: torch.Tensor, w: torch.Tensor, lam: float, size: float) -> torch.Tensor:
-    """Of s to lam w_G/|w_G| per group, or to the ball of radius lam where w_G = 0."""
+    """Distance from s to lam w_G/|w_G| per group, or to the ball of radius lam where w_G = 0."""
     s, w = s.reshape(-1, int(size)), w.reshape(-1, int(size))
     length = w.norm(dim=1)
     apart = (s - lam * w / length.clamp(min=1e-300)[:, None]).norm(dim=1)

@@ -27,7 +27,7 @@ def subdifferential_l1(w: torch.Tensor, lam: float) -> tuple[torch.Tensor, torch
 
 
 def distance_l1(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tensor:
-    """Of s to the subdifferential at w."""
+    """Distance from s to the subdifferential at w."""
     return distance_to_interval(s, *subdifferential_l1(w, lam))
 
 

@@ -16,13 +16,13 @@ def value_l2(w: torch.Tensor, lam: float) -> torch.Tensor:
 
 
 def prox_l2(v: torch.Tensor, step: float, lam: float) -> torch.Tensor:
-    """v, shorter by step * lam, or 0."""
+    """The vector v, shortened by step * lam, or 0."""
     length = v.norm().clamp(min=1e-30)
     return v * ((length - step * lam).relu() / length)
 
 
 def distance_l2(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tensor:
-    """Of s to lam w/|w|, or to the ball of radius lam where w = 0."""
+    """Distance from s to lam w/|w|, or to the ball of radius lam where w = 0."""
     length = w.norm()
     if length == 0:
         return (s.norm() - lam).relu()

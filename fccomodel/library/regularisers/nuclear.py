@@ -22,7 +22,8 @@ def prox_nuclear(v: torch.Tensor, step: float, lam: float) -> torch.Tensor:
 
 
 def distance_nuclear(s: torch.Tensor, w: torch.Tensor, lam: float) -> torch.Tensor:
-    """Of s to {lam U V' + lam W : U'W = 0, W V = 0, |W| <= 1} for w = U S V' of rank r."""
+    """Distance from s to {lam U V' + lam W : U'W = 0, W V = 0, |W| <= 1} for w = U S V' of rank
+    r."""
     left, values, right = w.svd(some=False)
     rank = int((values > 1e-12 * values.max().clamp(min=1e-300)).sum())
     inner = left.mT @ s @ right

@@ -21,12 +21,12 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
 
 
 def subdifferential_squared_l2(w: torch.Tensor, mu: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """2 mu w alone."""
+    """The gradient 2 mu w, as both bounds."""
     return 2 * mu * w, 2 * mu * w
 
 
 def distance_squared_l2(s: torch.Tensor, w: torch.Tensor, mu: float) -> torch.Tensor:
-    """Of s to the gradient at w."""
+    """Distance from s to the gradient at w."""
     return distance_to_interval(s, *subdifferential_squared_l2(w, mu))
 
 

@@ -1,4 +1,4 @@
-"""Which constraints keep a variable in a simple set, and which sets have a projection on all at once."""
+"""Recognition of simple sets in constraints, and of intersections with one projection."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def recognise(
 
 
 def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None:
-    """What the varying part is at most, as a number."""
+    """The number that bounds the varying part, or None."""
     numbers = [constant(t.expr) for t in fixed]
     if None in numbers:
         return None
@@ -72,7 +72,7 @@ def _level(fixed: list[Term], factor: float, constant: Constant) -> float | None
 
 
 def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
-    """The same where arrays enter; None where none does."""
+    """The bound of the varying part as an array, or None if it is a number."""
     turned = [t.times(-1 if factor > 0 else 1, (Factor("div", const(abs(factor))),)) for t in fixed]
     if any(t.core.shape for t in fixed):
         return joined(turned, fixed[0].place)
@@ -82,7 +82,7 @@ def _array(fixed: list[Term], factor: float) -> ir.Expr | None:
 def _bound(
     variable: ir.Variable, core: ir.Expr, level: float | ir.Expr | None, above: bool
 ) -> tuple[str, ir.VectorSet] | None:
-    """Entries at most this, or at least."""
+    """The set of arrays whose entries have this upper or lower bound."""
     if level is None:
         return None
     ends = (-inf, level) if above else (level, inf)
@@ -92,7 +92,8 @@ def _bound(
 def _level_set(
     variable: ir.Variable, core: ir.Expr, level: float, each: bool
 ) -> tuple[str, ir.VectorSet] | None:
-    """Where an atom of the variable is at most a number: of all entries together, or of each."""
+    """The set on which an atom of the variable is at most a number, for all entries together or for
+    each."""
     for simple in _registry.all().values():
         for form, arguments in simple.levels.items():
             if simple.entrywise >= each and bool(core.shape) == each:
@@ -105,7 +106,7 @@ def _level_set(
 
 
 def _around(domain: ir.VectorSet, centre: ir.Expr | None) -> ir.VectorSet:
-    """The set, moved: of bounds of each entry, the bounds are."""
+    """The set moved by a vector; for bounds of each entry, the bounds are moved."""
     if centre is None:
         return domain
     name = f"{domain.name} around {centre.name if isinstance(centre, ir.Param) else 'a point'}"
@@ -117,13 +118,13 @@ def _around(domain: ir.VectorSet, centre: ir.Expr | None) -> ir.VectorSet:
 
 
 def _nonnegative(variable: ir.Variable, constant: Constant) -> bool:
-    """Its bounds are 0 from below."""
+    """Whether a set of the variable has the lower bound 0."""
     bounds = (_entries(s, constant) for s in variable.sets if _registry.all()[s.family].entrywise)
     return any(where is not None and where.lo == 0 for where in bounds)
 
 
 def _entries(domain: ir.VectorSet, constant: Constant) -> Interval | None:
-    """Where the entries of its points lie; None where its arguments are not known."""
+    """The interval that holds the entries of its points, or None if its arguments are not known."""
     args = [constant(a) for a in domain.args]
     if None in args or domain.centre is not None:
         return None
@@ -145,8 +146,10 @@ def _shown(value: float | ir.Expr) -> str:
 
 
 def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir.VectorSet, ...]:
-    """Bounds of every entry (``box``, ``nonneg``) as one box; other sets as they are, without bounds
-    that these imply."""
+    """The sets, with all bounds of entries (``box``, ``nonneg``) joined into one box.
+
+    Bounds that another set implies are dropped.
+    """
     entrywise = [_registry.all()[s.family].entrywise for s in sets]
     others = tuple(s for s, each in zip(sets, entrywise, strict=True) if not each)
     within = [where for s in others if (where := _entries(s, constant)) is not None]
@@ -162,13 +165,13 @@ def intersection(sets: tuple[ir.VectorSet, ...], constant: Constant) -> tuple[ir
 
 
 def _ends(domain: ir.VectorSet) -> tuple[ir.Expr, ir.Expr]:
-    """The bounds of each entry, as they are written."""
+    """The bounds of each entry as they are written."""
     low, high = domain.args or (const(0.0), const(inf))
     return low, high
 
 
 def _extreme(op: str, values: Sequence[ir.Expr]) -> ir.Expr:
-    """The tightest of some bounds."""
+    """The tightest of several bounds."""
     numbers = [v.value for v in values if isinstance(v, ir.Const)]
     arrays = [v for v in values if not isinstance(v, ir.Const)]
     if op == "max":

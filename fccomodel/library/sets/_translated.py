@@ -1,4 +1,4 @@
-"""A simple set moved by a vector: every function of C + c by that of C."""
+"""A simple set moved by a vector; each of its functions comes from that of the set."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from fccomodel.library.sets.base import SimpleSet
 
 
 def translated(simple: SimpleSet, centre: Any) -> SimpleSet:
-    """C + c: what is asked of w is asked of w - c by C, and points come back with c added; c is a
-    number or an array."""
+    """The set C + c for a number or an array c.
+
+    Functions of C are called at w - c, and points that they return get c added.
+    """
     steps, cone = simple.in_steps, simple.cone
     return replace(
         simple,
@@ -30,7 +32,7 @@ def translated(simple: SimpleSet, centre: Any) -> SimpleSet:
 
 
 def shifted(where: Interval, centre: Any) -> Interval:
-    """An interval plus a number, an array, or what lies in an interval."""
+    """An interval, moved by a number, an array, or the values in an interval."""
     if isinstance(centre, Interval):
         low, high = (centre.lo, centre.hi)
     else:

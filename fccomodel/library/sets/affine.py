@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def project_affine(v: torch.Tensor, A: torch.Tensor, b: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
-    """v less its error in A w = b, through A's pseudo-inverse."""
+    """The nearest solution of A w = b, through the pseudo-inverse of A."""
     return v - inverse @ (A @ v - b)
 
 
@@ -26,19 +26,19 @@ def _normals(w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float
 
 
 def _off_rows(s: torch.Tensor, A: torch.Tensor) -> torch.Tensor:
-    """The part of s orthogonal to A's rows."""
+    """The part of s orthogonal to the rows of A."""
     return s - A.pinverse() @ (A @ s)
 
 
 def _tangent(
     s: torch.Tensor, w: torch.Tensor, A: torch.Tensor, b: torch.Tensor, tolerance: float = 0.0
 ) -> torch.Tensor:
-    """Normals are the combinations of A's rows."""
+    """The nearest tangent direction. Normals are the combinations of the rows of A."""
     return _off_rows(s, A)
 
 
 def _support(s: torch.Tensor, A: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Finite where s is a combination of A's rows, up to the rounding of the projection on them."""
+    """The support function. It is finite if s is a combination of the rows of A, up to rounding."""
     bounded = float(_off_rows(s, A).norm()) <= 1e-13 * float(s.norm())
     if bounded:
         return (s * (A.pinverse() @ b)).sum()

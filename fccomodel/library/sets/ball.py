@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def project_ball(v: torch.Tensor, radius: float) -> torch.Tensor:
-    """v, shortened to the radius where it is longer."""
+    """The vector v, shortened to the radius if it is longer."""
     return v * (radius / v.norm().clamp(min=radius + 1e-30))
 
 
@@ -37,14 +37,18 @@ def _contains(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> bool:
 
 
 def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
-    """On the sphere, the condition's gradient is along w; a ball that is a point holds every entry."""
+    """The normal cone's generators. On the sphere it is w; a ball of radius 0 holds every entry."""
     point = everywhere(w, float(radius) == 0)
     on = 0 < float(radius) * (1 - 1e-12) - tolerance <= float(w.norm())
     return Normals(low=point, high=point, rows=w.reshape(1, -1)[: int(on)])
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals are the nonnegative multiples of w on the sphere, 0 inside, anything if the ball is a point."""
+    """The nearest tangent direction.
+
+    Normals are nonnegative multiples of w on the sphere, 0 inside, anything if the ball is a
+    point.
+    """
     if float(radius) == 0:
         return 0 * s
     if float(w.norm()) < float(radius) * (1 - 1e-12) - tolerance or not bool(w.any()):

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def project_ball1(v: torch.Tensor, radius: float) -> torch.Tensor:
-    """v where it is inside; else its signs times the nearest point to |v| of the simplex of this size."""
+    """The nearest point: v inside, else the signs of v times the projection of |v| onto the
+    simplex."""
     if float(radius) == 0:
         return 0 * v
     size = v.abs().reshape(-1)
@@ -24,8 +25,10 @@ def project_ball1(v: torch.Tensor, radius: float) -> torch.Tensor:
 
 
 def ball1_in_steps(v: torch.Tensor, steps: torch.Tensor, radius: float) -> torch.Tensor:
-    """v where it is inside; else shrunk by t steps, t such that it is as long as the radius: the
-    largest root of its length's linear pieces."""
+    """The point v inside the ball, else v shrunk by t steps to the length of the radius.
+
+    t is the largest root of the length's linear pieces.
+    """
     size, own = v.abs().reshape(-1), steps.reshape(-1)
     order = (size / own).argsort(descending=True)
     t = ((size[order].cumsum(0) - radius) / own[order].cumsum(0)).amax()
@@ -41,8 +44,11 @@ def _on(w: torch.Tensor, radius: float, tolerance: float) -> bool:
 
 
 def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
-    """On the boundary, the signs of w; where an entry is 0, anything between the signs there: not all
-    of them are listed."""
+    """The normal cone's generators.
+
+    On the boundary the signs of w; if an entry is 0, the cone has more generators than are
+    listed.
+    """
     point = everywhere(w, float(radius) == 0)
     on = _on(w, radius, tolerance)
     signs = w.sign().where(w.abs() > tolerance, 0 * w)
@@ -52,9 +58,12 @@ def _normals(w: torch.Tensor, radius: float, tolerance: float = 0.0) -> Normals:
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, radius: float, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals are t times a subgradient of |w|_1: s less t sign(w), shrunk by t where w = 0, with the
-    least t >= 0 for which the norm does not rise. Its rise falls with t, and is convex and
-    piecewise linear: t is the largest root of its pieces."""
+    """The nearest tangent direction.
+
+    Normals are t times a subgradient of |w|_1: s less t sign(w), shrunk by t where w = 0. Take the
+    least t >= 0 for which the norm does not rise. Its rise is convex, piecewise linear and falling
+    in t, so that t is the largest root of its pieces.
+    """
     if float(radius) == 0:
         return 0 * s
     if not _on(w, radius, tolerance):

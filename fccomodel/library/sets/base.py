@@ -1,6 +1,7 @@
-"""What a simple set is.
+"""The record that describes a simple set.
 
-``project`` uses torch alone, so that its source, and that of what it calls, stands by itself in a solver.
+``project`` uses torch alone, so that its source and that of what it calls can stand by itself in a
+solver.
 """
 
 from __future__ import annotations
@@ -104,14 +105,15 @@ class SimpleSet(Domain):
 
     @property
     def signature(self) -> str:
-        """As models write it: ``ball(radius)``; weights of a set name it, ``simplex(K)``."""
+        """The set as models write it: ``ball(radius)``. A set of weights is written with its index,
+        ``simplex(K)``."""
         names = (*(("K",) if self.cap is not None else ()), *self.arguments)
         if names:
             return f"{self.name}({', '.join(names)})"
         return self.name
 
     def empty(self, shape: tuple[int | str, ...], *arguments: Any) -> str:
-        """Why C has no points of this shape, '' if it has some."""
+        """Why C has no points of this shape, or '' if it has some."""
         found = self.broken([np.asarray(a, dtype=float)[None] for a in arguments], self.arguments)
         if found is None:
             return self.amiss(shape, *arguments)
@@ -124,7 +126,7 @@ class SimpleSet(Domain):
     def normal_distance(
         self, s: torch.Tensor, w: torch.Tensor, *arguments: Any, tolerance: float = 0.0
     ) -> torch.Tensor:
-        """The Euclidean distance of s to C's normal cone at w."""
+        """The Euclidean distance from s to the normal cone of C at w."""
         return self.tangent(s, w, *arguments, tolerance=tolerance).norm()
 
     def longest(self, shape: tuple[float, ...], *intervals: Interval) -> float:
@@ -139,7 +141,7 @@ class SimpleSet(Domain):
 
 
 def bounds(x: Any, largest: bool) -> float:
-    """The extreme entry of a number, of an array, or of what lies in an interval."""
+    """The smallest and largest entry of a number, an array, or the values in an interval."""
     if isinstance(x, Interval):
         return x.hi if largest else x.lo
     if not hasattr(x, "max"):
@@ -148,19 +150,19 @@ def bounds(x: Any, largest: bool) -> float:
 
 
 def everywhere(w: torch.Tensor, holds: bool) -> torch.Tensor:
-    """A condition on entries that all of them meet, or none."""
+    """A mask for all entries of w that is ``holds`` everywhere."""
     return torch.full_like(w, holds, dtype=torch.bool)
 
 
 def without_entries(shape: tuple[int, ...], *arguments: Any) -> str:
-    """Why there are no weights of nothing."""
+    """Why a set of weights over an empty index has no points."""
     if shape and shape[-1] == 0:
         return "A simplex without entries has no point whose sum is 1."
     return ""
 
 
 def sums(w: torch.Tensor) -> torch.Tensor:
-    """The gradients of the sums over the last axis, by row."""
+    """The gradients of the sums over the last axis, one for each row."""
     return w.new_ones(w.numel() // w.shape[-1]).diag().repeat_interleave(w.shape[-1], 1)
 
 
@@ -175,8 +177,8 @@ def tangent_to_sum(s: torch.Tensor, normals: Normals) -> torch.Tensor:
     low, high = normals.low.to(s.dtype).gather(-1, order), normals.high.to(s.dtype).gather(-1, order)
 
     def uncut(x: torch.Tensor) -> torch.Tensor:
-        """Sums of x over the entries that are not cut, above the first bend, between two, ..., below
-        the last."""
+        """Sums of x over the entries that are not cut: above the first bend, between two, ...,
+        below the last."""
         free = (x * (1 - low)).sum(-1, keepdim=True)
         return torch.cat([free, free + (x * low - x * high).cumsum(-1)], -1)
 

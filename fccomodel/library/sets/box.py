@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def project_box(v: torch.Tensor, low: float | torch.Tensor, high: float | torch.Tensor) -> torch.Tensor:
-    """Entries moved to the nearer end."""
+    """Each entry is moved to the nearer end if it lies outside."""
     return v.clamp(min=low).clamp(max=high)
 
 
@@ -29,7 +29,8 @@ def _normals(w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> No
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, low: Any, high: Any, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals point out: <= 0 at the low end, >= 0 at the high end, 0 between."""
+    """The nearest tangent direction. Normals are <= 0 at the low end, >= 0 at the high end, 0
+    between."""
     return s.relu().where(w < high - tolerance, s.new_zeros(())) - (-s).relu().where(
         w > low + tolerance, s.new_zeros(())
     )

@@ -53,13 +53,17 @@ def _normals(w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> Normals:
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, alpha: float, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals equal one number between the bounds, are at most that where w = 0 and at least that at
-    the cap."""
+    """The nearest tangent direction.
+
+    Normals equal one number between the bounds, are at most that where w = 0 and at least that at
+    the cap.
+    """
     return tangent_to_sum(s, _normals(w, alpha, tolerance))
 
 
 def _support(s: torch.Tensor, alpha: float) -> torch.Tensor:
-    """The mean of the largest alpha n entries; of a matrix, the sum over its rows."""
+    """The support function: the mean of the largest alpha n entries; for a matrix, the sum over its
+    rows."""
     n = s.shape[-1]
     left = 1 - s.new_ones(n).cumsum(0).sub(1) / (float(alpha) * n)
     return (s.sort(descending=True).values * left.clamp(0, 1 / (float(alpha) * n))).sum()

@@ -22,7 +22,7 @@ def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals are <= 0 where w = 0, and 0 elsewhere."""
+    """The nearest tangent direction. Normals are <= 0 where w = 0, and 0 elsewhere."""
     return s.where(w > tolerance, s.relu())
 
 

@@ -31,7 +31,8 @@ def _normals(w: torch.Tensor, tolerance: float = 0.0) -> Normals:
 
 
 def _tangent(s: torch.Tensor, w: torch.Tensor, tolerance: float = 0.0) -> torch.Tensor:
-    """Normals equal one number where w > 0, and are at most that where w = 0."""
+    """The nearest tangent direction. Normals equal one number where w > 0, and are at most that
+    where w = 0."""
     return tangent_to_sum(s, _normals(w, tolerance))
 
 

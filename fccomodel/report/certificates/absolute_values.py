@@ -53,7 +53,7 @@ def two_sided_growth(node: ir.Expr, see: Analyser) -> Growth | None:
     if node.shape:
         return None
     pieces = maxima.spread_out(node, lambda parameter: _number(parameter, see))
-    if not 2 <= len(pieces) <= maxima.MOST:
+    if not 2 <= len(pieces) <= maxima.MAX_TERMS:
         return None
     lines = [_line(piece, see) for piece in pieces]
     sloped = [line for line in lines if line is not None and line.varying]

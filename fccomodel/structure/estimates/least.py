@@ -1,11 +1,11 @@
-"""The least value of a convex function on the bound data, certified: what keeps the argument of a root
-or a logarithm from 0.
+"""Certified positive lower bounds of convex functions on the bound data.
 
-A quadratic function has it in closed form. Elsewhere a point v near the minimiser is found, and by convexity
+They keep the arguments of roots and logarithms away from 0. For a quadratic function the least value
+has a closed form. For others a point v near the minimiser is computed, and by convexity
 
-    f(w) >= f(v) + <grad f(v), w - v> >= f(v) - <grad f(v), v> - support(-grad f(v))     for w in a bounded simple set,
+    f(w) >= f(v) + <grad f(v), w - v> >= f(v) - <grad f(v), v> - support(-grad f(v))
 
-whose support function is known.
+for all w in a bounded simple set, whose support function is known.
 """
 
 from __future__ import annotations
@@ -29,43 +29,39 @@ from fccomodel.structure.declarations import Declarations
 from fccomodel.structure.facts import Facts, Standing
 
 See = Callable[[ir.Expr], Facts]
-#: numbers that passes over the data may take in all, and members of a family that are looked at one by one
-MOST_WORK, MOST_MEMBERS = 1e9, 64
-STEPS = 200
-#: of the values that it is the difference of: a least value below this may be rounding alone
-ROUNDING = 1e-4
-#: the share of the largest curvature up to which a direction may be flat
-FLAT = 1e-10
+MAX_WORK = 1e9  # numbers that all passes over the data may touch: passes x rows x variables
+MAX_MEMBERS = 64  # members of a family, each of which is minimised by itself
+STEPS = 200  # steps of the projected gradient method
+ROUNDING = 1e-4  # share of f(v): a smaller least value may be rounding alone
+FLAT = 1e-10  # share of the largest curvature below which a direction counts as flat
 
 
 class Least(NamedTuple):
-    """A positive number that a function is never below, and how far that can be trusted: it is
-    estimated where rounding hides whether the function is flat in some direction, along which it
-    might fall further."""
+    """A positive lower bound of a function, and how far it can be trusted.
+
+    The standing is ``estimated`` if rounding hides whether the function is flat in some direction,
+    since the function might fall further along it.
+    """
 
     value: float
     standing: Standing = Standing.BOUNDED
 
 
 def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
-    """A positive number that a convex, scalar function of the variables is never below, whatever
-    members of the families around it are taken, inside the variables' simple sets; None where none
-    is found, or what it takes is too much."""
+    """A positive lower bound of a convex scalar function inside the variables' simple sets, or None.
+
+    It holds for all members of the families that the expression stands in. None is returned if no
+    bound is found, or if the computation would cost too much (``MAX_WORK``, ``MAX_MEMBERS``).
+    """
     problem, bound = declared.problem, declared.bound
-    if (
-        problem is None
-        or bound is None
-        or declared.holes
-        or declared.within
-        or not facts.convex
-        or facts.expr.shape
-    ):
+    if problem is None or bound is None or declared.holes or declared.within:
         return None
-    if not facts.leaves.keys() <= problem.variables.keys():  # of arguments of outer functions too
+    if not facts.convex or facts.expr.shape:
         return None
-    lowest = memory.remember(
-        bound, ("least", facts.expr, problem, declared.free), lambda: _least(facts, declared, see)
-    )
+    if not facts.leaves.keys() <= problem.variables.keys():  # it has arguments of outer functions
+        return None
+    key = ("least", facts.expr, problem, declared.free)
+    lowest = memory.remember(bound, key, lambda: _least(facts, declared, see))
     if lowest is not None or facts.interval.value.lo < 0:
         return lowest
     match facts.expr:
@@ -81,66 +77,66 @@ def least(facts: Facts, declared: Declarations, see: See) -> Least | None:
 
 
 def _least(facts: Facts, declared: Declarations, see: See) -> Least | None:
-    """The same of the function as a whole, not from its parts."""
+    """``least`` for the function as a whole, without looking at its parts."""
     assert declared.problem is not None and declared.bound is not None
     expr = facts.expr
     nodes = list(ir.walk(expr))
     if any(_sampled(n) for n in nodes):
         return None
     names = sorted(ir.variables_of(expr))
-    if declared.free:
-        domains = []
-    else:
+    domains = []
+    if not declared.free:
         domains = [d for name in names if (d := _set(declared.problem.variables[name])) is not None]
-    bounded = len(domains) == len(names) and all(declared.variable(name).size.finite for name in names)
-    square = not facts.affine and facts.degree == 2
+    in_bounded_sets = len(domains) == len(names) and all(declared.variable(n).size.finite for n in names)
+    quadratic = not facts.affine and facts.degree == 2
+    by_tangent = in_bounded_sets and facts.smooth
     free = sorted(ir.free_binders(expr), key=lambda b: b.name)
     members = [elements.ids(declared.bound, b.domain) for b in free]
     size = sum(declared.entries(declared.problem.variables[name].shape) for name in names)
     if size == inf:
         return None
-    passes = prod(len(m) for m in members) * (
-        (int(size) + 2 if square else 0) + (4 * STEPS if bounded and facts.smooth else 0)
-    )
-    rows = max(
-        [1.0, *(prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce))]
-    )
-    if not passes or prod(len(m) for m in members) > MOST_MEMBERS or passes * rows * size > MOST_WORK:
+    count = prod(len(m) for m in members)
+    passes = 0
+    if quadratic:
+        passes += count * (int(size) + 2)
+    if by_tangent:
+        passes += count * 4 * STEPS
+    rows = [prod(declared.count(b.domain) for b in n.binders) for n in nodes if isinstance(n, ir.Reduce)]
+    if not passes or count > MAX_MEMBERS or passes * max([1.0, *rows]) * size > MAX_WORK:
         return None
     lowest, standing = inf, Standing.BOUNDED
     for chosen in itertools.product(*members):
         f = _Function(declared, expr, names, dict(zip(free, chosen, strict=True)))
+        bound = Least(-inf)
         try:
-            if square:
-                found = f.least_of_quadratic()
-            else:
-                found = Least(-inf)
-            if bounded and facts.smooth and found.value <= 0:
-                found = Least(f.least_inside(domains))
-        except FccoError:  # a member that has no value: conditions around it may leave it out
+            if quadratic:
+                bound = f.least_of_quadratic()
+            if by_tangent and bound.value <= 0:
+                bound = Least(f.least_inside(domains))
+        except FccoError:  # a member without a value; conditions around it may leave it out
             return None
-        lowest, standing = min(lowest, found.value), max(standing, found.standing)
-    if 0 < lowest < inf:
-        return Least(lowest, standing)
-    return None
+        lowest, standing = min(lowest, bound.value), max(standing, bound.standing)
+    return Least(lowest, standing) if 0 < lowest < inf else None
 
 
 def _sampled(node: ir.Expr) -> bool:
-    """Its value is not a finite sum over bound data."""
-    return isinstance(node, ir.NetCall) or (
-        isinstance(node, ir.Reduce)
-        and any(isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in node.binders)
+    """Whether the node's value is not a finite sum over bound data."""
+    if isinstance(node, ir.NetCall):
+        return True
+    return isinstance(node, ir.Reduce) and any(
+        isinstance(b.domain, ir.Distribution | ir.VectorSet) for b in node.binders
     )
 
 
 def _set(variable: ir.Variable) -> ir.VectorSet | None:
+    """The only simple set of a variable, or None if it has none, several, or a net's weights."""
     if len(variable.sets) == 1 and variable.net is None:
         return variable.sets[0]
     return None
 
 
 class _Function:
-    """An expression at one member of its families, as a function of all variables' entries in one vector."""
+    """An expression at one member of its families: a function of one vector with all variables' entries."""
 
     def __init__(self, declared: Declarations, expr: ir.Expr, names: list[str], env: dict[ir.Binder, int]):
         assert declared.problem is not None and declared.bound is not None
@@ -151,6 +147,7 @@ class _Function:
         self.size = sum(prod(shape) for shape in self.shapes.values())
 
     def split(self, w: torch.Tensor) -> dict[str, torch.Tensor]:
+        """The variables, by name, from the vector of all their entries."""
         pieces = w.split([prod(shape) for shape in self.shapes.values()])
         return {
             name: piece.reshape(shape)
@@ -166,15 +163,17 @@ class _Function:
         return value.detach(), gradient
 
     def least_of_quadratic(self) -> Least:
-        """c - b' A^+ b / 2 of w' A w / 2 + b' w + c; -inf where it is none, or lost in rounding.
-        Curvatures are compared in units in which that of every entry is 1, so that the variables'
-        units do not matter."""
+        """The bound (c - b' A^+ b / 2) / 2 for f(w) = w' A w / 2 + b' w + c.
+
+        Its value is -inf if f has no least value, or if rounding hides it. A is scaled to a unit
+        diagonal before curvatures are compared, so that the units of the variables do not matter.
+        """
         zero = torch.zeros(self.size, dtype=torch.float64)
         c, b = self(zero)
         A = torch.stack([self(e)[1] - b for e in torch.eye(self.size, dtype=torch.float64)])
         if not bool(torch.isfinite(A).all()):
             return Least(-inf)
-        absent = (A == 0).all(0) & (b == 0)
+        absent = (A == 0).all(0) & (b == 0)  # entries that f does not depend on
         A, b = ((A + A.T) / 2)[~absent][:, ~absent], b[~absent]
         unit = A.diagonal().clamp(min=0).sqrt()
         unit = unit.where(unit > 0, 1.0)
@@ -186,26 +185,31 @@ class _Function:
         value = float(c - (slope[~flat] ** 2 / curvature[~flat]).sum() / 2)
         if value <= ROUNDING * float(c.abs()):
             return Least(-inf)
-        return Least(value / 2, Standing.ESTIMATED if bool(flat.any()) else Standing.BOUNDED)
+        standing = Standing.ESTIMATED if bool(flat.any()) else Standing.BOUNDED
+        return Least(value / 2, standing)
 
     def least_inside(self, domains: list[ir.VectorSet]) -> float:
-        """What the tangent plane at a point near the minimiser allows inside the sets."""
+        """Half the least value of the tangent plane at a point near the minimiser, inside the sets.
+
+        It is -inf if rounding may hide that value.
+        """
         simple = [Pointwise(self.bound).simple_set(d) for d in domains]
 
         def project(w: torch.Tensor) -> torch.Tensor:
+            """The projection of w onto the product of the sets."""
             inside = [
                 s.project(v, *s.prepare(*args))
                 for v, (s, args) in zip(self.split(w).values(), simple, strict=True)
             ]
             return torch.cat([v.reshape(-1) for v in inside])
 
-        def rising(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        def negated(w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            """The value and the gradient of -f."""
             value, gradient = self(w)
             return -value, -gradient
 
-        v = concave_maxima.ascent(
-            rising, project, project(torch.zeros(self.size, dtype=torch.float64)), steps=STEPS
-        )
+        start = project(torch.zeros(self.size, dtype=torch.float64))
+        v = concave_maxima.ascent(negated, project, start, steps=STEPS)
         f, gradient = self(v)
         furthest = sum(
             float(s.support(-g, *args))

@@ -1,8 +1,7 @@
-"""Where a number that only the data decide lies: its values at every element of the sets that it
-depends on.
+"""The measured range of an expression of the data alone, over all elements of the sets that it depends on.
 
-Intervals of its parts forget which belong together: each price is above its own cost, if not above
-every cost.
+Interval arithmetic forgets which values belong together: each price may be above its own cost
+although it is not above every cost.
 """
 
 from __future__ import annotations
@@ -17,13 +16,16 @@ from fccomodel.evaluation.sets import elements
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.declarations import interval
 
-#: Values that are looked at; operations of the expression, each of which makes so many.
-MOST, DEEP = 1_000_000, 50
+MAX_VALUES = 1_000_000  # values that are computed
+MAX_NODES = 50  # nodes of the expression, each of which has that many values
 
 
 def measured(expr: ir.Expr, bound: Bound) -> Interval | None:
-    """The least and the largest value of a scalar without variables, or None: of draws, of too many
-    elements, or where it is not finite somewhere."""
+    """The range of a scalar without variables, or None.
+
+    None is returned for draws, for more than ``MAX_VALUES`` values, for more than ``MAX_NODES`` nodes,
+    and if some value is not finite or cannot be computed.
+    """
     if (
         any(isinstance(node, ir.Var | ir.Hole | ir.NetCall | ir.Reduce) for node in ir.walk(expr))
         or expr.shape
@@ -36,14 +38,13 @@ def _measured(expr: ir.Expr, bound: Bound) -> Interval | None:
     from fccomodel.evaluation.interpret import evaluate
 
     binders = ir.free_binders(expr)
-    if (
-        any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in binders)
-        or len(list(ir.walk(expr))) > DEEP
-    ):
+    if any(isinstance(binder.domain, ir.Distribution | ir.VectorSet) for binder in binders):
+        return None
+    if len(list(ir.walk(expr))) > MAX_NODES:
         return None
     try:
         ids = {binder: elements.ids(bound, binder.domain) for binder in binders}
-        if not 0 < prod(len(one) for one in ids.values()) <= MOST:
+        if not 0 < prod(len(members) for members in ids.values()) <= MAX_VALUES:
             return None
         values = evaluate(bound, expr, {}, ids)
     except FccoError:

@@ -1,5 +1,4 @@
-"""Constants that no rule gives, estimated on the bound data: slopes, curvature and noise at points
-drawn around given ones."""
+"""Estimates of constants that no rule gives: slopes, curvature and noise at sampled points of the data."""
 
 from __future__ import annotations
 
@@ -24,12 +23,13 @@ from fccomodel.library.amounts import Amount
 from fccomodel.library.atoms import Interval
 from fccomodel.structure.facts import Fact, Standing, make
 
-BLOCKS, POINTS, PROBES = 12, 4, 4
-ENTRIES = 8
-POWER_STEPS = 5
-#: numbers in the gradients of all draws of a block; where there are more, their variance is seen
-#: through random signs
-EXACT = 1 << 20
+BLOCKS = 12  # blocks that are drawn
+POINTS = 4  # points around each centre, and steepest places where curvature is estimated
+SIGN_VECTORS = 4  # random sign vectors per entry, for the variance of gradients
+ENTRIES = 8  # entries of a block's value whose gradients are computed
+POWER_STEPS = 5  # power iterations for the largest curvature
+#: numbers in the gradients of all draws of a block; if there are more, random signs estimate their variance
+MAX_GRADIENT_NUMBERS = 1 << 20
 
 
 WORDS = {
@@ -43,7 +43,11 @@ WORDS = {
 
 @dataclass(eq=False, kw_only=True)
 class Probe:
-    """An expression at drawn blocks and draws; ``node`` is it without the names that ``let`` gives it."""
+    """An expression at sampled blocks, draws and points.
+
+    samples  draws per block
+    seed     seed of all random numbers
+    """
 
     problem: ir.Problem
     bound: Bound
@@ -52,28 +56,26 @@ class Probe:
     samples: int
 
     def facts(self, points: Sequence[Mapping[str, Any]], radius: float) -> dict[str, Fact]:
-        """What is seen around some points, each fact with the words that say how (see
-        ``structure.estimate``)."""
-        largest = self.at(self.around(points or [self.start], radius))
-        where = (
-            f"at {POINTS * max(1, len(points))} points within {radius:g} of "
-            f"{'those given' if points else 'the start'}"
-        )
+        """The estimated facts around some points (see ``structure.estimate``), with words that say how."""
+        estimates = self.at(self.around(points or [self.start], radius))
+        centres = "those given" if points else "the start"
+        where = f"at {POINTS * max(1, len(points))} points within {radius:g} of {centres}"
         return {
             kind: make(
                 kind,
                 value,
                 self.expr,
                 "sampling",
-                f"{WORDS[kind]} {self.said}, {where}",
+                f"{WORDS[kind]} {self.sample_words}, {where}",
                 standing=Standing.ESTIMATED,
             )
-            for kind, value in largest.items()
+            for kind, value in estimates.items()
         }
 
     # ------------------------------------------------------------------------------ what is sampled
     @cached_property
     def node(self) -> ir.Expr:
+        """The expression behind the names that ``let`` gives it."""
         node = self.expr
         while isinstance(node, ir.LetRef) and not node.args:
             node = node.let.body
@@ -81,47 +83,48 @@ class Probe:
 
     @cached_property
     def random(self) -> bool:
-        """It is an average of draws."""
+        """Whether the expression is an average of draws."""
         return isinstance(self.node, ir.Reduce) and reductions.of(self.node).linear
 
     @cached_property
     def names(self) -> tuple[str, ...]:
+        """The names of its variables, sorted."""
         return tuple(sorted(ir.variables_of(self.node)))
 
     @cached_property
     def blocks(self) -> dict[ir.Binder, Named]:
-        """A few of the elements that the free binders stand for, along one axis."""
-        axis, rng, blocks = new_axis(), np.random.default_rng(self.seed), {}
+        """``BLOCKS`` elements of each free binder, along one axis."""
+        axis = new_axis()
+        rng = np.random.default_rng(self.seed)
+        blocks = {}
         for binder in ir.free_binders(self.node):
             domain = binder.domain
             if isinstance(domain, ir.Distribution):
-                drawn = draws.sample(
-                    self.bound, binder, [self._plain(a) for a in domain.args], BLOCKS, self.seed
-                )
-                blocks[binder] = Named(drawn.data, (axis,))
+                args = [self._plain(a) for a in domain.args]
+                values = draws.sample(self.bound, binder, args, BLOCKS, self.seed).data
             elif isinstance(domain, ir.VectorSet):
-                normals = torch.from_numpy(
-                    rng.normal(size=(BLOCKS, *elements.shape(self.bound, domain.shape)))
-                )
-                blocks[binder] = Named(torch.stack([self._inside(domain, v) for v in normals]), (axis,))
+                shape = elements.shape(self.bound, domain.shape)
+                normals = torch.from_numpy(rng.normal(size=(BLOCKS, *shape)))
+                values = torch.stack([self._inside(domain, v) for v in normals])
             else:
-                blocks[binder] = Named(
-                    torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS)), (axis,)
-                )
+                values = torch.from_numpy(rng.choice(elements.ids(self.bound, domain), BLOCKS))
+            blocks[binder] = Named(values, (axis,))
         return blocks
 
     @property
-    def said(self) -> str:
-        """What takes part, in words."""
-        parts = ([f"{BLOCKS} blocks"] if self.blocks else []) + (
-            [f"{self.samples} draws each"] if self.random else []
-        )
+    def sample_words(self) -> str:
+        """The sampled blocks and draws in words."""
+        parts = []
+        if self.blocks:
+            parts.append(f"{BLOCKS} blocks")
+        if self.random:
+            parts.append(f"{self.samples} draws each")
         return " of ".join(parts) or "the expression"
 
     # --------------------------------------------------------------------------------------- points
     @cached_property
     def start(self) -> dict[str, torch.Tensor]:
-        """Zero, inside the simple sets; nets as they are bound."""
+        """Zero projected into the simple sets; nets as they are bound."""
         start = {}
         for name in self.names:
             net = self.problem.variables[name].net
@@ -134,21 +137,23 @@ class Probe:
         return start
 
     def around(self, centres: Sequence[Mapping[str, Any]], radius: float) -> list[dict[str, torch.Tensor]]:
-        """Each centre, and points drawn around it at distances up to ``radius``."""
-        rng, points = torch.Generator().manual_seed(self.seed), []
+        """Each centre, and normal perturbations of it whose typical length is at most ``radius``."""
+        rng = torch.Generator().manual_seed(self.seed)
+        points = []
         for centre in centres:
             start = {name: torch.as_tensor(centre[name], dtype=torch.float64) for name in self.names}
             total = sum(value.numel() for value in start.values())
             for k in range(POINTS):
-                far = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
+                deviation = radius * k / max(1, POINTS - 1) / sqrt(max(1, total))
                 moved = {
-                    n: v + far * torch.randn(v.shape, generator=rng, dtype=torch.float64)
+                    n: v + deviation * torch.randn(v.shape, generator=rng, dtype=torch.float64)
                     for n, v in start.items()
                 }
                 points.append({name: self.projected(name, value) for name, value in moved.items()})
         return points
 
     def projected(self, name: str, value: torch.Tensor) -> torch.Tensor:
+        """The value of a variable projected onto each of its simple sets in turn."""
         for domain in self.problem.variables[name].sets:
             value = self._inside(domain, value)
         return value
@@ -162,8 +167,10 @@ class Probe:
 
     # ----------------------------------------------------------------------------------- evaluation
     def values(self, point: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """g_i(w; xi) as [blocks, draws, entries], one draw where nothing is drawn; NaN for a block
-        without rows."""
+        """g_i(w; xi) with shape [blocks, draws, entries]; NaN for a block without rows.
+
+        The size is 1 along blocks if there are no free binders, along draws if nothing is drawn.
+        """
         batch = Minibatch(self.bound, point, batch=self.samples, seed=self.seed)
         block = next((at.axes[0] for at in self.blocks.values()), None)
         value, draw = self._drawn(batch)
@@ -172,6 +179,7 @@ class Probe:
         return data.reshape(1 if block is None else BLOCKS, 1 if draw is None else self.samples, -1)
 
     def _drawn(self, batch: Minibatch) -> tuple[Named, int | None]:
+        """The value of each draw and the draws' axis, or the value and None if nothing is drawn."""
         if not self.random:
             return batch.value(self.node, self.blocks), None
         assert isinstance(self.node, ir.Reduce)
@@ -181,85 +189,84 @@ class Probe:
     def slope(
         self, point: Mapping[str, torch.Tensor], weigh: Callable[[torch.Tensor], torch.Tensor]
     ) -> torch.Tensor:
-        """The gradient of a scalar made of the values, flat."""
+        """The gradient of ``weigh(values)``, a scalar, in all variables as one vector."""
         leaves = {name: value.detach().clone().requires_grad_(True) for name, value in point.items()}
         return _gradient(weigh(self.values(leaves)), [leaves[name] for name in self.names])
 
     # -------------------------------------------------------------------------------------- figures
     def at(self, points: Sequence[Mapping[str, torch.Tensor]]) -> dict[str, Any]:
-        """The largest of everything over the points."""
+        """The largest of each constant over the points, and the range of the values; empty if none exists."""
         rng = torch.Generator().manual_seed(self.seed + 1)
-        low, high, top = (
-            np.inf,
-            -np.inf,
-            {"lipschitz": 0.0, "gradient": 0.0, "value noise": 0.0, "gradient noise": 0.0},
-        )
+        low, high = np.inf, -np.inf
+        top = {"lipschitz": 0.0, "gradient": 0.0, "value noise": 0.0, "gradient noise": 0.0}
         steepest: list[tuple[float, Mapping[str, torch.Tensor], int, int]] = []
         for point in points:
             leaves = {name: value.detach().clone().requires_grad_(True) for name, value in point.items()}
-            weights, values = [leaves[name] for name in self.names], self.values(leaves)
-            shown = values.detach()
-            usable = torch.isfinite(shown).all(2).all(1)
+            weights = [leaves[name] for name in self.names]
+            values = self.values(leaves)
+            detached = values.detach()
+            usable = torch.isfinite(detached).all(2).all(1)
             if not bool(usable.any()):
                 continue
-            mean = shown[usable].mean(1)
+            mean = detached[usable].mean(1)
             low, high = min(low, float(mean.min())), max(high, float(mean.max()))
             if values.shape[1] > 1:
-                top["value noise"] = max(top["value noise"], float(shown[usable].var(1).sum(1).max()))
+                top["value noise"] = max(top["value noise"], float(detached[usable].var(1).sum(1).max()))
             for block in usable.nonzero()[:, 0].tolist():
                 slope, noise, entry = self._block(values[block], weights, rng)
-                top["lipschitz"], top["gradient noise"] = (
-                    max(top["lipschitz"], slope),
-                    max(top["gradient noise"], noise),
-                )
+                top["lipschitz"] = max(top["lipschitz"], slope)
+                top["gradient noise"] = max(top["gradient noise"], noise)
                 steepest.append((slope, point, block, entry))
         if not steepest:
             return {}
-        steepest.sort(key=lambda s: -s[0] if isfinite(s[0]) else 0.0)
-        near = radius_of(points)
+        steepest.sort(key=lambda place: -place[0] if isfinite(place[0]) else 0.0)
+        step = difference_step(points)
         for _, point, block, entry in steepest[:POINTS]:
-            top["gradient"] = max(top["gradient"], self._bend(point, block, entry, near, rng))
-        kinds = ("lipschitz", "gradient") + (("value noise", "gradient noise") if self.random else ())
+            top["gradient"] = max(top["gradient"], self._curvature(point, block, entry, step, rng))
+        kinds = ["lipschitz", "gradient"]
+        if self.random:
+            kinds += ["value noise", "gradient noise"]
         constants = {kind: Amount(top[kind]) for kind in kinds if isfinite(top[kind])}
         return {"interval": Interval(low, high)} | constants
 
     def _block(
         self, values: torch.Tensor, leaves: list[torch.Tensor], rng: torch.Generator
     ) -> tuple[float, float, int]:
-        """(slope, variance of the gradient over the draws, the steepest entry) of one block: [draws,
-        entries]."""
+        """Slope, variance of the gradient over the draws, and steepest entry of one block.
+
+        ``values`` has the shape [draws, entries]. With more than ``ENTRIES`` entries a random choice is
+        taken and scaled up. With too many draws the variance is estimated by random signs s:
+        E |sum_j (s_j - mean s) grad_j|^2 = sum_j |grad_j - mean grad|^2.
+        """
         count, entries = values.shape
-        chosen = (
-            torch.randperm(entries, generator=rng)[:ENTRIES].tolist() if entries > ENTRIES else range(entries)
-        )
+        chosen = list(range(entries))
+        if entries > ENTRIES:
+            chosen = torch.randperm(entries, generator=rng)[:ENTRIES].tolist()
         squares, noise = {}, 0.0
         for entry in chosen:
             column = values[:, entry]
-            if 1 < count * sum(leaf.numel() for leaf in leaves) <= EXACT and column.requires_grad:
+            numbers = count * sum(leaf.numel() for leaf in leaves)
+            if 1 < numbers <= MAX_GRADIENT_NUMBERS and column.requires_grad:
                 each = _gradients(column, leaves)
                 squares[entry] = float(each.mean(0).square().sum())
                 if count > 1:
                     noise += float(each.var(0).sum())
-                else:
-                    noise += 0.0
                 continue
             squares[entry] = float(_gradient(column.mean(), leaves).square().sum())
-            for _ in range(
-                PROBES if count > 1 else 0
-            ):  # E |sum_j (s_j - mean s) grad_j|^2 = sum_j |grad_j - mean grad|^2
+            for _ in range(SIGN_VECTORS if count > 1 else 0):
                 signs = torch.randint(2, (count,), generator=rng).double() * 2 - 1
-                drift = _gradient((signs - signs.mean()) @ column, leaves)
-                noise += float(drift.square().sum()) / (PROBES * (count - 1))
+                deviation = _gradient((signs - signs.mean()) @ column, leaves)
+                noise += float(deviation.square().sum()) / (SIGN_VECTORS * (count - 1))
         scale = entries / len(squares)
         return sqrt(scale * sum(squares.values())), scale * noise, max(squares, key=squares.__getitem__)
 
-    def _bend(
+    def _curvature(
         self, point: Mapping[str, torch.Tensor], block: int, entry: int, step: float, rng: torch.Generator
     ) -> float:
-        """The largest change of a block's gradient per length over power iterations, which turn to
-        where it is largest."""
+        """The largest change of a block's gradient per length, over directions by power iteration."""
 
         def slope(at: Mapping[str, torch.Tensor]) -> torch.Tensor:
+            """The gradient of the block's mean over the draws."""
             return self.slope(at, lambda values: values[block, :, entry].mean())
 
         base, steepest = slope(point), 0.0
@@ -277,7 +284,7 @@ class Probe:
         return steepest
 
     def _moved(self, point: Mapping[str, torch.Tensor], step: torch.Tensor) -> dict[str, torch.Tensor]:
-        """A point after a step, back inside the simple sets."""
+        """The point after a step, projected into the simple sets."""
         moved, start = {}, 0
         for name in self.names:
             value = point[name]
@@ -288,15 +295,15 @@ class Probe:
         return moved
 
 
-def radius_of(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
-    """A step at which differences of gradients show curvature and not rounding: a thousandth of the
-    points' spread."""
+def difference_step(points: Sequence[Mapping[str, torch.Tensor]]) -> float:
+    """The step for differences of gradients: a thousandth of the points' spread, well above rounding."""
     first = points[0]
     spread = max((float((p[n] - first[n]).norm()) for p in points for n in p), default=0.0)
     return 1e-3 * (spread or 1.0)
 
 
 def _gradient(value: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
+    """The gradient of a scalar in all leaves, as one vector."""
     if not value.requires_grad:
         return torch.zeros(sum(leaf.numel() for leaf in leaves), dtype=value.dtype)
     slopes = torch.autograd.grad(value, leaves, retain_graph=True, allow_unused=True)
@@ -305,7 +312,7 @@ def _gradient(value: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
 
 
 def _gradients(values: torch.Tensor, leaves: list[torch.Tensor]) -> torch.Tensor:
-    """The gradient of each of some values, one per row."""
+    """The gradients of the values, one per row."""
     units = torch.eye(len(values), dtype=values.dtype)
     slopes = derivatives.vector_products([values], leaves, [units])
     parts = [

@@ -1,5 +1,7 @@
-"""The signs of a symmetric matrix's eigenvalues, exactly where that is cheap, else with what rounding
-may hide."""
+"""The signs of a symmetric matrix's eigenvalues.
+
+They are exact for few rows; for many rows the result says what rounding may hide.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,14 @@ EXACT_ROWS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Spectrum:
-    """The ends of a spectrum as computed, and by how much eigenvalues are ``negative`` and
-    ``positive`` at most.
+    """The range of the eigenvalues of a symmetric matrix.
+
+    least, largest  the ends as computed
+    negative        bound of the size of negative eigenvalues
+    positive        bound of the size of positive eigenvalues
 
     An amount of 0 with a rounding d says that rounding was forgiven: eigenvalues of this sign are
-    no larger than d.
+    no larger than d in size.
     """
 
     least: float
@@ -34,10 +39,10 @@ class Spectrum:
 def spectrum(matrix: np.ndarray) -> Spectrum:
     """The spectrum of the symmetric part of a matrix.
 
-    Computed eigenvalues miss the true ones by at most about n eps |A| (J. Demmel, Applied Numerical
-    Linear Algebra, 1997, section 5.2). One that this hides, or that is so small that it may be
-    rounding of the entries, is decided exactly for few rows, and is forgiven, with how large it may
-    be, for many.
+    Computed eigenvalues are off by at most about n eps |A| (J. Demmel, Applied Numerical Linear
+    Algebra, 1997, section 5.2). A sign that this hides is decided by exact arithmetic if there are
+    at most ``EXACT_ROWS`` rows. Otherwise the eigenvalue is forgiven, and its possible size is kept.
+    The same holds for eigenvalues that may come from rounding of the entries (``FORGIVEN``).
     """
     symmetric = (matrix + matrix.T) / 2
     ends = np.linalg.eigvalsh(symmetric)
@@ -47,6 +52,7 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     forgiven = max(FORGIVEN * size, hidden)
 
     def beyond(end: float, sign: float) -> Amount:
+        """How far the spectrum of ``sign * matrix`` reaches below 0, from minus its least eigenvalue."""
         if end > forgiven:
             return amount(end)
         if end < -hidden or not size or len(matrix) <= EXACT_ROWS and _semidefinite(sign * matrix):

@@ -1,4 +1,4 @@
-"""Where the least value of an argument matters: roots, logarithms, fractions."""
+"""Arguments of roots, logarithms and fractions whose least value matters."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from fccomodel.library.atoms import Interval
 
 
 def steep_at_0(expr: ir.Expr) -> list[ir.Expr]:
-    """The arguments of its parts that are steep, or not defined, where these are 0: their least values
-    matter."""
-    applied = (
-        (n, atom) for n in ir.walk(expr) if isinstance(n, ir.Apply) and (atom := atoms.of(n)) is not None
-    )
-    return [n.args[k] for n, atom in applied for k in atom.steep_at_0(*(_where(a) for a in n.args))]
+    """The arguments at which some part of the expression is steep or undefined if they are 0."""
+    arguments = []
+    for node in ir.walk(expr):
+        atom = atoms.of(node) if isinstance(node, ir.Apply) else None
+        if atom is not None:
+            arguments += [node.children[k] for k in atom.steep_at_0(*(_range(a) for a in node.children))]
+    return arguments
 
 
-def _where(node: ir.Expr) -> Interval:
+def _range(node: ir.Expr) -> Interval:
+    """A point for a number, the whole line for anything else."""
     if isinstance(node, ir.Const):
         return Interval.point(node.value)
     return Interval()

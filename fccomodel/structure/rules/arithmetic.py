@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from math import inf, sqrt
 
@@ -20,29 +20,25 @@ Free = Callable[[Facts], Facts] | None
 
 
 def spread_to(entries: float) -> Amount:
-    """How much longer a vector of ``entries`` copies is than one of them."""
+    """The norm of a vector of ``entries`` ones: how much longer a vector of equal entries is than one."""
     if entries < inf:
         return amount(sqrt(entries))
     return SOME
 
 
 def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries: float) -> Facts:
-    """``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
+    """The facts of ``+- a +- b ..``; every argument has the shape of the whole (see ``spread``)."""
     draft = Draft(expr=expr, args=args, entries=entries)
-    ends = [
-        a.interval.value if s > 0 else _turned(a.interval.value) for a, s in zip(args, signs, strict=True)
-    ]
-    total = opened(
-        Interval(
-            sum(u.lo for u in ends),
-            sum(u.hi for u in ends),
-            any(u.lo_open for u in ends),
-            any(u.hi_open for u in ends),
-        )
+    ranges = [a.interval.value for a in args]
+    ends = [u if s > 0 else _negated(u) for u, s in zip(ranges, signs, strict=True)]
+    total = Interval(
+        sum(u.lo for u in ends),
+        sum(u.hi for u in ends),
+        any(u.lo_open for u in ends),
+        any(u.hi_open for u in ends),
     )
-    draft.propose(
-        "interval", total, "interval arithmetic", "", [a.interval for a in args if a.interval.holds]
-    )
+    known = [a.interval for a in args if a.interval.holds]
+    draft.propose("interval", opened(total), "interval arithmetic", "", known)
     if all(a.size.value.finite for a in args):
         draft.propose("size", plus(*(a.size.value for a in args)), "sum", "", [a.size for a in args])
     varying = [(a, s) for a, s in zip(args, signs, strict=True) if not a.constant]
@@ -50,49 +46,43 @@ def add(expr: ir.Expr, args: tuple[Facts, ...], signs: tuple[int, ...], entries:
         return draft.finish()
     draft.leaves = merged([(a.leaves, s) for a, s in varying])
     draft.parts = {n: plus(*(a.parts[n] for a, _ in varying if n in a.parts)) for n in draft.leaves}
-    for kind, opposite in (("below", "above"), ("above", "below")):
-        uses = [getattr(a, kind if s > 0 else opposite) for a, s in varying]
-        value = plus(*(u.value for u in uses))
-        worst = [u for u in uses if not u.value.zero]
-        if kind == "below":
-            curved, other_side = ("convex", "concave")
-        else:
-            curved, other_side = ("concave", "convex")
-        if value.finite:
-            reason = f"every term is {'' if value.zero else 'weakly '}{curved}"
-        else:
-            reason = "; ".join(
-                dict.fromkeys(
-                    _bad_term(curved, other_side, s)
-                    for u, (_, s) in zip(uses, varying, strict=True)
-                    if not u.value.finite
-                )
-            )
-        if not worst:
-            lacks = ""
-        else:
-            lacks = f"{len(worst)} of its {len(uses)} terms {'is' if len(worst) == 1 else 'are'} not {curved}"
-        lacks += " as it stands" if lacks and any(s < 0 for _, s in varying) else ""
-        if value.finite or all(s > 0 for _, s in varying):
-            fix = ""
-        else:
-            fix = f"what is subtracted may be {other_side}, or smooth."
-        draft.propose(
-            kind,
-            value,
-            "sum" if value.finite else "no rule",
-            reason,
-            uses if value.finite else worst,
-            lacks=lacks,
-            fix=fix,
-        )
+    for kind in ("below", "above"):
+        _add_curvature(draft, kind, varying)
     uses = [a.lipschitz for a, _ in varying]
     draft.propose("lipschitz", plus(*(u.value for u in uses)), "sum", "", uses)
     together(draft, tuple(a for a, _ in varying), "sum", plus)
     return draft.finish()
 
 
+def _add_curvature(draft: Draft, kind: str, terms: list[tuple[Facts, int]]) -> None:
+    """Propose the curvature of a sum from one side; ``terms`` are the varying ones with their signs."""
+    if kind == "below":
+        opposite, curved, other_side = "above", "convex", "concave"
+    else:
+        opposite, curved, other_side = "below", "concave", "convex"
+    subtracted = any(s < 0 for _, s in terms)
+    uses = [getattr(a, kind if s > 0 else opposite) for a, s in terms]
+    value = plus(*(u.value for u in uses))
+    curved_wrongly = [u for u in uses if not u.value.zero]
+    lacks = fix = ""
+    if curved_wrongly:
+        count = len(curved_wrongly)
+        lacks = f"{count} of its {len(uses)} terms {'is' if count == 1 else 'are'} not {curved}"
+        if subtracted:
+            lacks += " as it stands"
+    if value.finite:
+        reason = f"every term is {'' if value.zero else 'weakly '}{curved}"
+        draft.propose(kind, value, "sum", reason, uses, lacks=lacks)
+        return
+    unbounded = [s for u, (_, s) in zip(uses, terms, strict=True) if not u.value.finite]
+    reason = "; ".join(dict.fromkeys(_bad_term(curved, other_side, s) for s in unbounded))
+    if subtracted:
+        fix = f"what is subtracted may be {other_side}, or smooth."
+    draft.propose(kind, value, "no rule", reason, curved_wrongly, lacks=lacks, fix=fix)
+
+
 def _bad_term(curved: str, turned: str, sign: int) -> str:
+    """Why a term of a sum, added or subtracted, has no finite curvature."""
     if sign > 0:
         return f"a term is not known to be weakly {curved}"
     return f"what is subtracted is not known to be weakly {turned}"
@@ -101,29 +91,23 @@ def _bad_term(curved: str, turned: str, sign: int) -> str:
 def together(
     draft: Draft, args: tuple[Facts, ...], rule: str, total: Callable[..., Amount], factor: Amount = ONE
 ) -> None:
-    """Smoothness of what is built linearly: smooth where every part is."""
+    """Propose smoothness of a linear combination: it is smooth if every part is.
+
+    total   how the constants of the gradients add up
+    factor  the constant factor of the combination
+    """
     rough = [a for a in args if not a.smooth]
     if rough:
-        draft.propose(
-            "differentiable",
-            False,
-            "kink",
-            "not every part of it is differentiable",
-            [a.differentiable for a in rough],
-        )
+        reason = "not every part of it is differentiable"
+        draft.propose("differentiable", False, "kink", reason, [a.differentiable for a in rough])
         return
     draft.propose("differentiable", True, rule, "every part of it is", [a.differentiable for a in args])
-    draft.propose(
-        "gradient",
-        times(factor, total(*(a.gradient.value for a in args))),
-        rule,
-        "",
-        [a.gradient for a in args],
-    )
+    constant = times(factor, total(*(a.gradient.value for a in args)))
+    draft.propose("gradient", constant, rule, "", [a.gradient for a in args])
 
 
 def merged(signed: list[tuple]) -> dict[str, int]:
-    """Signs of monotonicity of a sum: kept where they agree."""
+    """Signs of monotonicity of a sum, from (signs by variable, sign of the term); NEITHER if they differ."""
     leaves: dict[str, int] = {}
     for names, sign in signed:
         for name, direction in names.items():
@@ -132,12 +116,13 @@ def merged(signed: list[tuple]) -> dict[str, int]:
     return leaves
 
 
-def _turned(u: Interval) -> Interval:
+def _negated(u: Interval) -> Interval:
+    """The interval of -x for x in u."""
     return Interval(-u.hi, -u.lo, u.hi_open, u.lo_open)
 
 
 def sign_of(u: Interval) -> int:
-    """1 for a nonnegative value, -1 for a nonpositive one, 0 for neither known."""
+    """1 for a nonnegative value, -1 for a nonpositive one, 0 if neither is known."""
     if u.lo >= 0:
         return INCREASING
     if u.hi <= 0:
@@ -146,7 +131,7 @@ def sign_of(u: Interval) -> int:
 
 
 def largest(f: Facts) -> Amount:
-    """A bound of every entry's size."""
+    """A bound of the size of every entry."""
     mag = amount(f.interval.value.mag)
     return mag if mag.finite else f.size.value
 
@@ -154,83 +139,113 @@ def largest(f: Facts) -> Amount:
 def scale(
     expr: ir.Expr, factor: Facts, g: Facts, entries: float, op: str = "mul", spread: Amount = ONE
 ) -> Facts:
-    """``factor * g`` entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with
-    constant coefficients."""
-    linear = isinstance(atoms.get(op), ArrayAtom)
+    """The facts of ``factor * g`` for a constant factor.
+
+    It is a product entry by entry, or (``dot``, ``matmul``, ``outer``) a linear map of ``g`` with
+    constant coefficients, whose curvature grows by ``spread`` (see ``spread_to``).
+    """
     draft = Draft(expr=expr, args=(factor, g), entries=entries)
     where = _range(op, factor.interval.value, g.interval.value)
-    draft.propose(
-        "interval", where, "interval arithmetic", "", [f.interval for f in (factor, g) if f.interval.holds]
-    )
+    known = [f.interval for f in (factor, g) if f.interval.holds]
+    draft.propose("interval", where, "interval arithmetic", "", known)
     if factor.size.value.finite and g.size.value.finite:
         norm = times(factor.size.value, g.size.value)
         draft.propose("size", norm, "scaling", "", [factor.size, g.size])
-    sign = sign_of(factor.interval.value)
-    if linear:
-        size = factor.size
-    elif factor.interval.value.mag < inf:
-        size = factor.interval
-    else:
-        size = factor.size
-    if linear:
-        by = factor.size.value
-    else:
-        by = largest(factor)
-    if by.zero:
+    multiple = _Multiple.of(expr, factor, g, op, spread)
+    if multiple.by.zero:
         return draft.finish()
-    draft.leaves = {name: direction * sign for name, direction in g.leaves.items()}
-    draft.parts = {name: times(by, value) for name, value in g.parts.items()}
+    draft.leaves = {name: direction * multiple.sign for name, direction in g.leaves.items()}
+    draft.parts = {name: times(multiple.by, value) for name, value in g.parts.items()}
     draft.propose(
         "lipschitz",
-        times(by, g.lipschitz.value),
+        times(multiple.by, g.lipschitz.value),
         "scaling",
-        f"the factor is at most {by}" if by.known else "the factor is bounded",
-        [g.lipschitz, size],
+        f"the factor is at most {multiple.by}" if multiple.by.known else "the factor is bounded",
+        [g.lipschitz, multiple.size],
     )
-    rule = "linear map" if linear else "scaling"
-    word = {INCREASING: "nonnegative", DECREASING: "nonpositive", NEITHER: "of unknown sign"}[sign]
-    for kind, opposite in (("below", "above"), ("above", "below")):
-        sides = {INCREASING: (kind,), DECREASING: (opposite,), NEITHER: ("below", "above")}[sign]
-        uses = tuple(getattr(g, s) for s in sides)
-        bend = most(*(u.value for u in uses))
-        if linear:
-            value = times(by, spread, bend)
-        else:
-            value = times(by, bend)
-        if linear and not value.zero:
-            value = least(value, times(by, g.gradient.value))
-        if sign != NEITHER and not g.affine:
-            needed = (*uses, factor.interval)
-        else:
-            needed = uses
-        if value.zero:
-            needed = needed
-        else:
-            needed = (*needed, size)
-        if not g.affine:
-            reason = f"the factor is {word}"
-        else:
-            reason = "the other factor is affine"
-        if value.zero:
-            draft.propose(kind, value, rule, reason, needed)
-            continue
-        lacks, fix = _unscaled(expr, g, kind, sign, uses)
-        draft.propose(
-            kind,
-            value,
-            rule if value.finite else "no rule",
-            reason if value.finite else lacks,
-            needed,
-            lacks=lacks,
-            fix=fix,
-        )
-    together(draft, (g,), rule, plus, by)
+    for kind in ("below", "above"):
+        multiple.curvature(draft, kind)
+    together(draft, (g,), multiple.rule, plus, multiple.by)
     return draft.finish()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Multiple:
+    """A constant factor and what it does to g.
+
+    linear  whether it is a linear map of an array, not a product entry by entry
+    spread  growth of curvature under a linear map
+    sign    sign of the factor
+    by      bound of the factor's size (of its norm for a linear map)
+    size    the fact behind ``by``
+    """
+
+    expr: ir.Expr
+    factor: Facts
+    g: Facts
+    linear: bool
+    spread: Amount
+    sign: int
+    by: Amount
+    size: Fact
+
+    @classmethod
+    def of(cls, expr: ir.Expr, factor: Facts, g: Facts, op: str, spread: Amount) -> _Multiple:
+        """The multiple of g by an operation."""
+        linear = isinstance(atoms.get(op), ArrayAtom)
+        return cls(
+            expr=expr,
+            factor=factor,
+            g=g,
+            linear=linear,
+            spread=spread,
+            sign=sign_of(factor.interval.value),
+            by=factor.size.value if linear else largest(factor),
+            size=factor.size if linear or factor.interval.value.mag == inf else factor.interval,
+        )
+
+    @property
+    def rule(self) -> str:
+        """The rule's name."""
+        return "linear map" if self.linear else "scaling"
+
+    def curvature(self, draft: Draft, kind: str) -> None:
+        """Propose the curvature of the multiple from one side."""
+        opposite = "above" if kind == "below" else "below"
+        sides = {INCREASING: (kind,), DECREASING: (opposite,), NEITHER: ("below", "above")}[self.sign]
+        uses = tuple(getattr(self.g, side) for side in sides)
+        value = self._value(most(*(u.value for u in uses)))
+        needed = uses
+        if self.g.affine:
+            reason = "the other factor is affine"
+        else:
+            word = {INCREASING: "nonnegative", DECREASING: "nonpositive", NEITHER: "of unknown sign"}
+            reason = f"the factor is {word[self.sign]}"
+            if self.sign != NEITHER:
+                needed = (*needed, self.factor.interval)
+        if value.zero:
+            draft.propose(kind, value, self.rule, reason, needed)
+            return
+        needed = (*needed, self.size)
+        lacks, fix = _unscaled(self.expr, self.g, kind, self.sign, uses)
+        if value.finite:
+            draft.propose(kind, value, self.rule, reason, needed, lacks=lacks, fix=fix)
+        else:
+            draft.propose(kind, value, "no rule", lacks, needed, lacks=lacks, fix=fix)
+
+    def _value(self, curvature: Amount) -> Amount:
+        """The curvature constant of the multiple, from that of g."""
+        if not self.linear:
+            return times(self.by, curvature)
+        value = times(self.by, self.spread, curvature)
+        if value.zero:
+            return value
+        return least(value, times(self.by, self.g.gradient.value))
 
 
 def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, ...]) -> tuple[str, str]:
     """Why a multiple of g is not convex (concave), and what to write instead."""
-    if g.expr is expr:  # a step inside the expression, such as 1/b in a/b: its own reason
+    if g.expr is expr:  # a step inside the expression, such as 1/b in a/b: the reason of g itself
         return next(((u.lacks, u.fix) for u in uses if u.lacks), ("", ""))
     convex = (kind == "below") == (sign == INCREASING)
     if sign == NEITHER:
@@ -245,14 +260,14 @@ def _unscaled(expr: ir.Expr, g: Facts, kind: str, sign: int, uses: tuple[Fact, .
         NEITHER: "a factor of unknown sign",
     }[sign]
     actual = "of unknown curvature" if g.curvature == "unknown" else g.curvature
+    fix = ""
     if sign == NEITHER and (g.convex or g.concave):
         fix = "declare the factor's sign, as in `param c >= 0`."
-    else:
-        fix = ""
     return f"with {word}, the other one would have to be {required}, and it is {actual}", fix
 
 
 def _range(op: str, u: Interval, v: Interval) -> Interval:
+    """The range of an operation over two intervals."""
     atom = atoms.get(op)
     if atom is None:
         return REALS
@@ -262,14 +277,18 @@ def _range(op: str, u: Interval, v: Interval) -> Interval:
 def product(
     expr: ir.Expr, a: Facts, b: Facts, entries: float, op: str = "mul", spread: Amount = ONE
 ) -> Facts:
-    """``a b`` of two factors that both vary: entry by entry, or an inner product of as many terms as
-    ``spread`` squared."""
+    """The facts of ``a b`` for two factors that both vary.
+
+    It is a product entry by entry, or an inner product; ``spread`` is the root of its number of terms.
+    """
     draft = Draft(expr=expr, args=(a, b), entries=entries)
     where = _range(op, a.interval.value, b.interval.value)
-    draft.propose(
-        "interval", where, "interval arithmetic", "", [f.interval for f in (a, b) if f.interval.holds]
-    )
-    size_a, size_b = (f.size.value if isinstance(atoms.get(op), ArrayAtom) else largest(f) for f in (a, b))
+    known = [f.interval for f in (a, b) if f.interval.holds]
+    draft.propose("interval", where, "interval arithmetic", "", known)
+    if isinstance(atoms.get(op), ArrayAtom):
+        size_a, size_b = a.size.value, b.size.value
+    else:
+        size_a, size_b = largest(a), largest(b)
     if a.size.value.finite and b.size.value.finite:
         draft.propose("size", times(a.size.value, b.size.value), "product", "", [a.size, b.size])
     sign_a, sign_b = sign_of(a.interval.value), sign_of(b.interval.value)
@@ -304,28 +323,16 @@ def product(
         )
         uses = [a.lipschitz, b.lipschitz, a.below, a.above, b.below, b.above, a.size, b.size]
         if value.finite:
-            reason = ""
+            draft.propose(kind, value, "product", "", uses, lacks=lacks, fix=fix)
         else:
             reason = lacks + "; nor has each factor bounds for its value and slope"
-        draft.propose(
-            kind, value, "product" if value.finite else "no rule", reason, uses, lacks=lacks, fix=fix
-        )
+            draft.propose(kind, value, "no rule", reason, uses, lacks=lacks, fix=fix)
     if a.smooth and b.smooth:
         bent = plus(times(size_a, b.gradient.value), times(size_b, a.gradient.value), cross)
-        draft.propose(
-            "differentiable",
-            True,
-            "smooth of smooth",
-            "both factors are",
-            [a.differentiable, b.differentiable],
-        )
-        draft.propose(
-            "gradient",
-            bent,
-            "product",
-            "",
-            [a.gradient, b.gradient, a.lipschitz, b.lipschitz, a.size, b.size],
-        )
+        both = [a.differentiable, b.differentiable]
+        draft.propose("differentiable", True, "smooth of smooth", "both factors are", both)
+        uses = [a.gradient, b.gradient, a.lipschitz, b.lipschitz, a.size, b.size]
+        draft.propose("gradient", bent, "product", "", uses)
     else:
         rough = [f.differentiable for f in (a, b) if not f.smooth]
         draft.propose("differentiable", False, "kink", "a factor is not known to be differentiable", rough)
@@ -333,34 +340,37 @@ def product(
 
 
 def _side(f: Facts, kind: str, sign: int) -> Amount:
+    """The curvature of f that matters for ``kind`` when f is multiplied by a number of this sign."""
     if sign == NEITHER:
         return most(f.below.value, f.above.value)
     return f.below.value if (kind == "below") == (sign == INCREASING) else f.above.value
 
 
 def quotient(expr: ir.Expr, a: Facts, b: Facts, entries: float, free: Free) -> Facts:
-    """``a / b``."""
+    """The facts of ``a / b``, as those of ``a * (1 / b)``."""
     inv = atoms.get("inv")
     assert inv is not None
-    turned = compose(expr, inv, (b,), (entries,), entries, free)
+    inverse = compose(expr, inv, (b,), (entries,), entries, free)
     if b.constant:
-        return scale(expr, turned, a, entries)
+        return scale(expr, inverse, a, entries)
     if a.constant:
-        return scale(expr, a, turned, entries)
-    return product(expr, a, turned, entries)
+        return scale(expr, a, inverse, entries)
+    return product(expr, a, inverse, entries)
 
 
 # ------------------------------------------------------------------------------------------- powers
 @cache
 def positive_power(p: float) -> ScalarAtom:
-    """``max(0, u)^p`` for p > 1."""
+    """The atom ``max(0, u)^p`` for p > 1."""
     power = atoms.get("pow")
     assert power is not None
 
-    def part(u: Interval) -> Interval:
+    def positive(u: Interval) -> Interval:
+        """The interval of max(0, x) for x in u."""
         return Interval(max(u.lo, 0.0), max(u.hi, 0.0))
 
-    def steep(u: Interval, order: int) -> float:
+    def steepest(u: Interval, order: int) -> float:
+        """The largest size of the first or second derivative over u."""
         top = max(u.hi, 0.0)
         if order == 2 and p < 2:
             if u.lo <= 0 < u.hi:
@@ -368,10 +378,7 @@ def positive_power(p: float) -> ScalarAtom:
             if u.lo > 0:
                 return abs(p * (p - 1)) * max(u.lo, 1e-300) ** (p - 2)
             return 0.0
-        if order == 1:
-            factor = p
-        else:
-            factor = p * (p - 1)
+        factor = p if order == 1 else p * (p - 1)
         if top == 0:
             return 0.0
         if top == inf and p > order:
@@ -388,15 +395,15 @@ def positive_power(p: float) -> ScalarAtom:
         properties=Properties(
             curvature="convex",
             monotone="increasing",
-            lipschitz=lambda u: steep(u, 1),
-            gradient_lipschitz=lambda u: steep(u, 2),
-            range=lambda u: power.range(part(u), Interval.point(p)),
+            lipschitz=lambda u: steepest(u, 1),
+            gradient_lipschitz=lambda u: steepest(u, 2),
+            range=lambda u: power.range(positive(u), Interval.point(p)),
         ),
     )
 
 
 def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Free) -> Facts:
-    """``base ^ exponent``: a constant exponent, or a positive base."""
+    """The facts of ``base ^ exponent`` for a constant exponent or a positive base; else nothing is known."""
     pow_, log, exp = (atoms.get(n) for n in ("pow", "log", "exp"))
     assert pow_ and log and exp
     if exponent.constant:
@@ -404,10 +411,7 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
         p = exponent.interval.value
         inside = positive_part(base)
         if inside is not None and p.is_point and p.lo > 1:
-            if p.lo == 2:
-                atom = atoms.get("sqhinge")
-            else:
-                atom = positive_power(p.lo)
+            atom = atoms.get("sqhinge") if p.lo == 2 else positive_power(p.lo)
             assert atom is not None
             better = compose(expr, atom, (inside,), (entries,), entries, free)
             result = combine(renamed(better, "positive part"), result)
@@ -421,16 +425,13 @@ def power(expr: ir.Expr, base: Facts, exponent: Facts, entries: float, free: Fre
         return compose(expr, exp, (inner,), (entries,), entries, free)
     draft = Draft(expr=expr, args=(base, exponent), entries=entries)
     draft.leaves = {name: NEITHER for f in (base, exponent) for name in f.leaves}
-    draft.both(
-        amount(inf),
-        "no rule",
-        "its exponent depends on the variables and its base is not known to be positive",
-    )
+    reason = "its exponent depends on the variables and its base is not known to be positive"
+    draft.both(amount(inf), "no rule", reason)
     return draft.finish()
 
 
 def positive_part(f: Facts) -> Facts | None:
-    """The argument u where ``f`` is ``max(0, u)``."""
+    """The facts of u if ``f`` is ``max(0, u)``, or None."""
     atom = atoms.of(f.expr)
     if atom is not None and (atom.extreme or atom.squared == "sqhinge"):
         return f.inner

@@ -1,5 +1,4 @@
-"""The composition rules: what an atom's curvature, monotonicity and constants make of what is known of
-its arguments."""
+"""The composition rules: the facts of an atom's value from the atom's properties and its arguments' facts."""
 
 from __future__ import annotations
 
@@ -21,25 +20,24 @@ from fccomodel.structure.rules.selfbound import self_bounded
 
 
 class Composition(Placed):
-    """What the composition rules give of ``atom(args)``."""
+    """The facts of ``atom(args)`` by the composition rules."""
 
     def facts(self, free: Callable[[Facts], Facts] | None = None) -> Facts:
-        """Everything that the composition rules give."""
+        """All facts that the composition rules give.
+
+        ``free`` gives an argument's facts with its variables ranging over all reals.
+        """
         draft = Draft(expr=self.expr, args=self.args, domain=self._undefined(), entries=self.entries)
         self._range(draft)
         if not any(self.varying):
             self._constant_size(draft)
             return draft.finish()
-        wrong = [
-            n
-            for n, v in zip(self.atom.names(len(self.args)), self.varying, strict=True)
-            if v and n in self.atom.parameters
-        ]
+        arguments = zip(self.atom.names(len(self.args)), self.varying, strict=True)
+        wrong = [name for name, varies in arguments if varies and name in self.atom.parameters]
         if wrong:
             draft.leaves = {name: NEITHER for a in self.args for name in a.leaves}
-            draft.both(
-                NONE, "no rule", f"{wrong[0]} of {self.atom.signature} must not depend on the variables"
-            )
+            reason = f"{wrong[0]} of {self.atom.signature} must not depend on the variables"
+            draft.both(NONE, "no rule", reason)
             return draft.finish()
         self._monotone(draft)
         self._curvature(draft, "below")
@@ -49,17 +47,15 @@ class Composition(Placed):
         return draft.finish()
 
     def _undefined(self) -> tuple[Fact, ...]:
-        """Conditions of the atom's domain that are not proved, on arguments that vary: the variables
-        stay where it is defined."""
+        """The unproved conditions of the atom's domain on varying arguments."""
         conditions = []
         poles = self.atom.poles(*self.intervals)
         for i, (arg, domain) in enumerate(zip(self.args, self.domains, strict=True)):
             lies = opened(arg.interval.value)
-            if domain is None or lies.inside(domain):
-                needs = ""
-            else:
+            needs = ""
+            if domain is not None and not lies.inside(domain):
                 needs = f"in {opened(domain)}"
-            if not needs and i in poles and lies.has(0.0):
+            elif i in poles and lies.has(0.0):
                 needs = "other than 0"
             if needs and not arg.constant:
                 text = f"{self.called} needs an argument {needs}, and this one is only known to lie in {lies}"
@@ -67,28 +63,26 @@ class Composition(Placed):
         return tuple(conditions)
 
     def _range(self, draft: Draft) -> None:
+        """Propose the range of the value, which uses the arguments' ranges if it depends on them."""
         where = settled(self.atom.range(*self.intervals))
-        if where != REALS:
-            everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.settled)))
-            if everywhere != where:
-                uses = [a.interval for a in self.args if a.interval.holds]
-            else:
-                uses = []
-            draft.propose(
-                "interval",
-                where,
-                "interval arithmetic",
-                f"the range of {self.called} over where its arguments lie",
-                uses,
-            )
+        if where == REALS:
+            return
+        everywhere = settled(self.atom.range(*(REALS if d is None else opened(d) for d in self.settled)))
+        uses = []
+        if everywhere != where:
+            uses = [a.interval for a in self.args if a.interval.holds]
+        reason = f"the range of {self.called} over where its arguments lie"
+        draft.propose("interval", where, "interval arithmetic", reason, uses)
 
     def _constant_size(self, draft: Draft) -> None:
+        """Propose that the value is bounded, if all arguments are constant and bounded."""
         if any(a.random for a in self.args) and not self.atom.moderate:
             return
         if all(a.size.value.finite for a in self.args):
             draft.propose("size", SOME, "finite data", uses=[a.size for a in self.args])
 
     def _monotone(self, draft: Draft) -> None:
+        """Set monotonicity and Lipschitz constants per variable, and propose the whole constant."""
         leaves: dict[str, int] = {}
         parts: dict[str, list[Amount]] = {}
         for i, arg in self.active:
@@ -101,19 +95,13 @@ class Composition(Placed):
         draft.leaves = leaves
         draft.parts = {name: self.total(*amounts) for name, amounts in parts.items()}
         whole = self.total(*(times(self.slopes[i], a.lipschitz.value) for i, a in self.active))
-        draft.propose(
-            "lipschitz",
-            whole,
-            "chain of constants",
-            self._constants_reason(),
-            [a.lipschitz for _, a in self.active],
-        )
-
-    def _constants_reason(self) -> str:
-        texts = [str(self.slopes[i]) for i, _ in self.active]
-        return f"{self.called} has slope {' and '.join(dict.fromkeys(texts))} where its argument lies"
+        slopes = " and ".join(dict.fromkeys(str(self.slopes[i]) for i, _ in self.active))
+        reason = f"{self.called} has slope {slopes} where its argument lies"
+        uses = [a.lipschitz for _, a in self.active]
+        draft.propose("lipschitz", whole, "chain of constants", reason, uses)
 
     def _curvature(self, draft: Draft, kind: str) -> None:
+        """Propose the curvature from one side: that of the arguments, and that of the atom itself."""
         bend = self.weak if kind == "below" else self.weak_above
         terms, uses = [], list(self.ranges)
         for i, _ in self.active:
@@ -126,66 +114,45 @@ class Composition(Placed):
             uses.extend(a.lipschitz for _, a in self.active)
         total = plus(self.total(*terms), bent)
         rule, reason = why(self, kind, bend, total)
-        if total.zero:
-            missing = ""
-        else:
+        missing = fix = ""
+        if not total.zero:
             missing = lacks(self, kind)
-        if total.zero:
-            fix = ""
-        else:
             fix = advice(self.atom, self.args, kind)
         draft.propose(kind, total, rule, reason, uses, lacks=missing, fix=fix)
 
     def _smoothness(self, draft: Draft) -> None:
-        rough = [a for _, a in self.active if not a.smooth]
+        """Propose differentiability and the constant of the gradient, C_f L_g + L_f C_g^2."""
+        rough = [a.differentiable for _, a in self.active if not a.smooth]
         if self.bend is None:
-            draft.propose(
-                "differentiable",
-                False,
-                "kink",
-                f"{self.called} has a kink where its argument lies",
-                self.ranges,
-                fix=advice(self.atom, self.args, "smooth"),
-            )
+            reason = f"{self.called} has a kink where its argument lies"
+            fix = advice(self.atom, self.args, "smooth")
+            draft.propose("differentiable", False, "kink", reason, self.ranges, fix=fix)
             return
         if rough:
-            draft.propose(
-                "differentiable",
-                False,
-                "kink",
-                f"{self.called} is differentiable, its argument is not",
-                [a.differentiable for a in rough],
-            )
+            reason = f"{self.called} is differentiable, its argument is not"
+            draft.propose("differentiable", False, "kink", reason, rough)
             return
-        uses = [a.differentiable for _, a in self.active] + [r for r in self.ranges]
-        draft.propose(
-            "differentiable",
-            True,
-            "smooth of smooth",
-            f"{self.called} has no kink where its argument lies",
-            uses,
-        )
+        reason = f"{self.called} has no kink where its argument lies"
+        uses = [*(a.differentiable for _, a in self.active), *self.ranges]
+        draft.propose("differentiable", True, "smooth of smooth", reason, uses)
         steep = length(a.lipschitz.value for _, a in self.active)
         bent = times(self.bend, steep, steep)
         total = plus(bent, self.total(*(times(self.slopes[i], a.gradient.value) for i, a in self.active)))
         curved = [(i, a) for i, a in self.active if not a.gradient.value.zero]
-        needed = [a.gradient for _, a in curved] + (
-            [] if self.bend.zero else [a.lipschitz for _, a in self.active]
-        )
-        constants = [f"C_f = {self.slopes[i]}" for i, _ in curved] + (
-            [] if self.bend.zero else [f"L_f = {self.bend}"]
-        )
-        draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(constants)), needed)
+        uses = [a.gradient for _, a in curved]
+        constants = [f"C_f = {self.slopes[i]}" for i, _ in curved]
+        if not self.bend.zero:
+            uses += [a.lipschitz for _, a in self.active]
+            constants.append(f"L_f = {self.bend}")
+        draft.propose("gradient", total, "smooth of smooth", ", ".join(dict.fromkeys(constants)), uses)
 
 
 def spread(facts: Facts, entries: float) -> Facts:
-    """A scalar repeated along ``entries`` entries, as an argument of an entrywise operation on arrays."""
-    if entries < inf:
-        factor = amount(sqrt(entries))
-    else:
-        factor = SOME
+    """The facts of a scalar that is repeated along an array of ``entries`` entries."""
+    factor = amount(sqrt(entries)) if entries < inf else SOME
 
     def wider(fact: Fact) -> Fact:
+        """The fact with its amount times the root of the number of entries."""
         return replace(fact, value=times(factor, fact.value))
 
     return replace(
@@ -205,8 +172,12 @@ def compose(
     entries: float = 1.0,
     free: Any = None,
 ) -> Facts:
-    """The facts of ``atom(args)``; ``sizes`` and ``entries`` are the numbers of entries of the
-    arguments and of the value."""
+    """The facts of ``atom(args)``.
+
+    sizes    numbers of entries of the arguments
+    entries  number of entries of the value
+    free     gives an argument's facts with its variables ranging over all reals
+    """
     return Composition(
         expr=expr, atom=atom, args=args, sizes=sizes or (1.0,) * len(args), entries=entries
     ).facts(free)

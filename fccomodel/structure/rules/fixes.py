@@ -1,5 +1,4 @@
-"""What to write instead of an atom that does not have what is wanted of it: rewrites under which a
-rule would pass."""
+"""Advice: rewrites of an atom under which a rule would pass."""
 
 from __future__ import annotations
 
@@ -7,18 +6,22 @@ from fccomodel.library import atoms
 from fccomodel.library.atoms import Atom
 from fccomodel.structure.facts import Facts
 
-#: what an atom's advice calls the sides of curvature
-WANTED = {"below": "convex", "above": "concave"}
+#: the sides of curvature as an atom's advice calls them
+CURVATURE_WORDS = {"below": "convex", "above": "concave"}
 
 
 def advice(atom: Atom, args: tuple[Facts, ...], kind: str) -> str:
-    """A rewrite for an atom that does not have what is wanted: ``smooth``, or convex (``below``) or
-    concave (``above``)."""
-    square = atoms.all()["square"]
+    """The rewrite that an atom advises if it is not ``smooth``, convex (``below``) or concave (``above``).
+
+    It is "" if the atom advises none.
+    """
+    source = atom
     if isinstance(atom.exponent, str):
+        square = atoms.all()["square"]
         p = args[1].interval.value
-    else:
-        p = None
-    source = square if p is not None and p.is_point and p.lo == square.exponent else atom
-    rewrite = source.instead.get(WANTED.get(kind, kind), "")
-    return rewrite or ("" if kind not in WANTED or args[0].affine else source.instead.get("unsmooth", ""))
+        if p.is_point and p.lo == square.exponent:
+            source = square
+    rewrite = source.instead.get(CURVATURE_WORDS.get(kind, kind), "")
+    if not rewrite and kind in CURVATURE_WORDS and not args[0].affine:
+        return source.instead.get("unsmooth", "")
+    return rewrite

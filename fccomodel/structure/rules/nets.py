@@ -1,4 +1,4 @@
-"""Networks: what the bound module's layers give, and what the model assumes."""
+"""Networks: facts from the layers of the bound module, and from what the model assumes."""
 
 from __future__ import annotations
 
@@ -25,18 +25,11 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
             fix="give the net the data alone, and combine its output with the variables.",
         )
         return draft.finish()
-    if declared.problem is not None:
-        net = declared.problem.nets.get(node.net)
-    else:
-        net = None
-    for name, values in net.assume if net is not None else ():
-        _assume(draft, name, values, node)
-    if declared.bound is not None:
-        module = declared.bound.nets.get(node.net)
-    else:
-        module = None
-    if module is not None:
-        _layers(draft, node, module)
+    if declared.problem is not None and node.net in declared.problem.nets:
+        for name, values in declared.problem.nets[node.net].assume:
+            _assume(draft, name, values, node)
+    if declared.bound is not None and node.net in declared.bound.nets:
+        _layers(draft, node, declared.bound.nets[node.net])
     if not draft.facts:
         fix = (
             f'bind a net with smooth activations, as --net "{node.net}=mlp(64, 64, activation = elu)"; '
@@ -51,14 +44,13 @@ def call(node: ir.NetCall, args: tuple[Facts, ...], declared: Declarations) -> F
 
 
 def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall) -> None:
+    """Propose what one assumption of the model says, with its constant if ``values`` holds one."""
     rule, standing = "network assumption", Standing.ASSUMED
+    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}"
+    number = SOME
     if values:
         number = amount(values[0])
-    else:
-        number = SOME
-    words = f"the model assumes that {node.net} is {name.replace('_', ' ')}" + (
-        f" with constant {values[0]:g}" if values else ""
-    )
+        words += f" with constant {values[0]:g}"
     if name in ("smooth", "lipschitz", "weakly_convex"):
         draft.both(NONE, "no rule", f"the model does not assume that {node.net} is convex")
     if name == "smooth":
@@ -77,6 +69,7 @@ def _assume(draft: Draft, name: str, values: tuple[float, ...], node: ir.NetCall
 
 
 def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
+    """Propose what the layers of the bound module prove."""
     from fccomodel.data.nets import walk
 
     layers = walk(module)  # type: ignore[arg-type]
@@ -85,33 +78,21 @@ def _layers(draft: Draft, node: ir.NetCall, module: object) -> None:
         draft.both(ZERO, "network", f"{node.net}: {reasons}")
         draft.propose("lipschitz", SOME, "finite data")
     elif layers.smooth:
-        draft.both(
-            NONE,
-            "no rule",
-            f"{node.net} has free weights before free weights, so it is neither convex nor concave in them",
-        )
+        why = f"{node.net} has free weights before free weights, so it is neither convex nor concave in them"
+        draft.both(NONE, "no rule", why)
         draft.propose("differentiable", True, "network", f"{node.net}: {reasons}")
-        draft.propose(
-            "gradient", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED
-        )
-        draft.propose(
-            "lipschitz", SOME, "network", f"{node.net} is smooth {BOUNDED}", standing=Standing.ASSUMED
-        )
+        words = f"{node.net} is smooth {BOUNDED}"
+        draft.propose("gradient", SOME, "network", words, standing=Standing.ASSUMED)
+        draft.propose("lipschitz", SOME, "network", words, standing=Standing.ASSUMED)
     else:
         fix = "use smooth activations (SiLU, softplus, ELU, tanh); or declare `assume smooth`"
         fix += " (reports will say that it is your assumption)."
         draft.propose("differentiable", False, "network", f"{node.net}: {reasons}", fix=fix)
         if layers.kind == "weakly convex":
-            draft.propose(
-                "below", SOME, "network", f"{node.net}: {reasons}, {BOUNDED}", standing=Standing.ASSUMED
-            )
-            draft.propose(
-                "lipschitz",
-                SOME,
-                "network",
-                f"{node.net} is weakly convex {BOUNDED}",
-                standing=Standing.ASSUMED,
-            )
+            words = f"{node.net}: {reasons}, {BOUNDED}"
+            draft.propose("below", SOME, "network", words, standing=Standing.ASSUMED)
+            words = f"{node.net} is weakly convex {BOUNDED}"
+            draft.propose("lipschitz", SOME, "network", words, standing=Standing.ASSUMED)
         else:
             draft.both(NONE, "no rule", f"{node.net}: {reasons}", fix=fix)
     if draft.value("lipschitz").finite:

@@ -1,5 +1,4 @@
-"""Polynomial pieces: piecewise linear and piecewise linear-quadratic functions, and polynomials, told
-from their make-up."""
+"""Polynomial pieces: piecewise linear, piecewise linear-quadratic and polynomial functions."""
 
 from __future__ import annotations
 
@@ -8,11 +7,11 @@ from fccomodel.library import atoms, reductions
 
 
 def pieces(node: ir.Expr, parts: tuple[int | None, ...], *, scalar: bool, whole: bool = False) -> int | None:
-    """The degree of an expression's polynomial pieces over polyhedra, from its children's: 0 for a
-    constant, at most 2.
+    """The degree (0, 1 or 2) of an expression's polynomial pieces over polyhedra, or None.
 
-    scalar   it depends on one number alone, so that its pieces are intervals whatever their degree
-    whole    there may be one piece alone: a polynomial
+    parts    the degrees of its children
+    scalar   whether it depends on one number alone, so that its pieces are intervals in any case
+    whole    whether only one piece is allowed: a polynomial
     """
     degrees = [d for d in parts if d is not None]
     if len(degrees) < len(parts):

@@ -1,4 +1,4 @@
-"""An atom where its arguments lie: its curvature, monotonicity and constants there."""
+"""An atom over the ranges of its arguments: its curvature, monotonicity and constants there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from fccomodel.structure.declarations import REALS, interval, opened
 from fccomodel.structure.facts import DECREASING, INCREASING, NEITHER, Fact, Facts
 
 SIGNS = {"increasing": INCREASING, "decreasing": DECREASING, "none": NEITHER}
-FAR = 30.0  # stands for an unknown finite bound where only finiteness is asked
-NEAR = 1e-3
+UNKNOWN_END = 30.0  # stands for an unknown finite end when only finiteness of a constant is asked
+OPEN_END_SHARE = 1e-3  # share of an interval's length (at most 1) by which an open end is moved inwards
+UNKNOWN_ENTRIES = 4.0  # stands for an unknown number of entries when only finiteness is asked
 
 
 @dataclass(eq=False, kw_only=True)
 class Placed:
-    """``atom(args)``: the atom's properties where the arguments lie, as amounts.
+    """``atom(args)``: the atom's properties over the ranges of its arguments, as amounts.
 
-    sizes, entries   numbers of entries of the arguments, and of the value
+    sizes    numbers of entries of the arguments
+    entries  number of entries of the value
     """
 
     expr: ir.Expr
@@ -34,41 +36,46 @@ class Placed:
     # ---------------------------------------------------------------------- the atom where they lie
     @cached_property
     def domains(self) -> tuple[Interval | None, ...]:
+        """The interval where each argument must lie, or None if it may be any number."""
         return self.atom.domains(*(opened(a.interval.value) for a in self.args))
 
     @cached_property
     def settled(self) -> tuple[Interval | None, ...]:
-        """The same, as far as values that arguments may still get have no say."""
+        """The parts of ``domains`` that do not depend on values that arguments may still get."""
         return self.atom.settled(*(opened(a.interval.value) for a in self.args))
 
     @cached_property
     def intervals(self) -> tuple[Interval, ...]:
-        """Where the arguments lie, as far as the atom is defined."""
+        """The arguments' ranges within the atom's domain."""
         places = (opened(a.interval.value) for a in self.args)
         return tuple(u if d is None else u.meet(opened(d)) for u, d in zip(places, self.settled, strict=True))
 
     @cached_property
     def varying(self) -> tuple[bool, ...]:
+        """Per argument, whether it depends on variables."""
         return tuple(not a.constant for a in self.args)
 
     @cached_property
-    def near(self) -> tuple[Interval, ...]:
-        """The same with unknown finite bounds in place of missing ones, where an argument has such."""
+    def bounded_intervals(self) -> tuple[Interval, ...]:
+        """``intervals`` with stand-ins for ends that are finite and not known."""
         bounded = (_bounded(a) for a in self.args)
         return tuple(
             u if d is None else u.meet(opened(d)) for u, d in zip(bounded, self.settled, strict=True)
         )
 
     def at(self, rule: Callable[[tuple[Interval, ...]], float | None]) -> Amount:
-        """A constant of the atom: a number, ``SOME`` where the arguments are bounded by numbers not
-        known, else ``NONE``."""
+        """A constant of the atom over the arguments' ranges.
+
+        It is a number, ``SOME`` if it is finite but the ends of a range are not known, or ``NONE``.
+        """
         value = amount(rule(self.intervals))
-        if value.finite or self.near == self.intervals:
+        if value.finite or self.bounded_intervals == self.intervals:
             return value
-        return SOME if amount(rule(self.near)).finite else NONE
+        return SOME if amount(rule(self.bounded_intervals)).finite else NONE
 
     @cached_property
     def curvature(self) -> str:
+        """The atom's curvature over the arguments' ranges."""
         return self.atom.curvature(*self.intervals, varying=self.varying)
 
     @cached_property
@@ -80,6 +87,7 @@ class Placed:
         return tuple(SIGNS.get(way, INCREASING) for way in words)
 
     def _argument(self, i: int) -> int:
+        """The number of argument i in the atom's declaration; all arguments of a variadic atom share one."""
         if self.atom.variadic and not isinstance(self.atom.properties.monotone, tuple):
             return 0
         return i
@@ -94,14 +102,16 @@ class Placed:
             return ZERO
         size = self.sizes[i]
         value = self.at(lambda u: self.atom.lipschitz(*u, argument=self._argument(i), size=size))
-        if not value.finite and size == inf:  # a dimension that the data will tell
-            value = self.at(lambda u: self.atom.lipschitz(*u, argument=self._argument(i), size=4.0))
+        if not value.finite and size == inf:  # the dimension is known only with data
+            value = self.at(
+                lambda u: self.atom.lipschitz(*u, argument=self._argument(i), size=UNKNOWN_ENTRIES)
+            )
             return SOME if value.finite else NONE
         return value
 
     @cached_property
     def bend(self) -> Amount | None:
-        """The Lipschitz constant of the gradient; None where the atom has a kink."""
+        """The Lipschitz constant of the gradient, or None if the atom has a kink."""
         value = self.atom.gradient_lipschitz(*self.intervals, varying=self.varying)
         if value is None:
             return None
@@ -119,7 +129,7 @@ class Placed:
 
     @cached_property
     def weak_above(self) -> Amount:
-        """The same of its negative."""
+        """The weak convexity constant of the atom's negative."""
         if self.curvature in ("concave", "affine", "constant"):
             return ZERO
         return NONE if self.bend is None else self.bend
@@ -127,22 +137,27 @@ class Placed:
     # --------------------------------------------------------------------------------- what is used
     @cached_property
     def ranges(self) -> tuple[Fact, ...]:
-        """The arguments' ranges, where the atom's properties depend on them."""
+        """The arguments' ranges on which the atom's curvature or monotonicity depends."""
         full = tuple(REALS if d is None else opened(d) for d in self.settled)
         used = []
         for i, arg in enumerate(self.args):
-            if not arg.interval.holds:
-                continue
-            wide = tuple(full[i] if k == i else u for k, u in enumerate(self.intervals))
-            same = self.atom.curvature(*wide, varying=self.varying) == self.curvature and all(
-                self.atom.monotone(*wide, argument=self._argument(k))
-                == self.atom.monotone(*self.intervals, argument=self._argument(k))
-                for k in range(len(self.args))
-                if self.varying[k]
-            )
-            if not same:
+            if arg.interval.holds and not self._same_properties(self._with_interval(i, full[i])):
                 used.append(arg.interval)
         return tuple(used)
+
+    def _with_interval(self, i: int, interval: Interval) -> tuple[Interval, ...]:
+        """``intervals`` with another one for argument i."""
+        return tuple(interval if k == i else u for k, u in enumerate(self.intervals))
+
+    def _same_properties(self, intervals: tuple[Interval, ...]) -> bool:
+        """Whether the atom has the same curvature and monotonicity over other intervals."""
+        if self.atom.curvature(*intervals, varying=self.varying) != self.curvature:
+            return False
+        varying = [self._argument(k) for k in range(len(self.args)) if self.varying[k]]
+        return all(
+            self.atom.monotone(*intervals, argument=k) == self.atom.monotone(*self.intervals, argument=k)
+            for k in varying
+        )
 
     @cached_property
     def called(self) -> str:
@@ -159,69 +174,75 @@ class Placed:
 
     @property
     def total(self) -> Callable[..., Amount]:
-        """How the arguments' constants add up: the weights of a largest (least) argument sum to 1."""
+        """How the arguments' constants add up.
+
+        It is their maximum for ``max`` and ``min``, whose weights sum to 1, otherwise their sum.
+        """
         return most if self.atom.extreme else plus
 
     @property
     def active(self) -> tuple[tuple[int, Facts], ...]:
+        """The arguments that vary, with their numbers."""
         return tuple((i, a) for i, a in enumerate(self.args) if self.varying[i])
 
     # ----------------------------------------------------------------------------- slopes and bends
     def rising_and_falling(self, i: int) -> tuple[Amount, Amount]:
         """The steepest the atom rises in argument i, and the steepest it falls."""
-        slope, way = self.slopes[i], self.signs[i]
-        if way == INCREASING:
+        slope, sign = self.slopes[i], self.signs[i]
+        if sign == INCREASING:
             return slope, ZERO
-        if way == DECREASING:
+        if sign == DECREASING:
             return ZERO, slope
         lies = self.intervals[i]
-        if (
-            not isinstance(self.atom, ArrayAtom) and lies.lo < 0 < lies.hi
-        ):  # a valley or a hill with its turn at 0
-            steepness = {}
-            for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
-                part = tuple(side if k == i else u for k, u in enumerate(self.intervals))
-                direction = SIGNS.get(self.atom.monotone(*part, argument=self._argument(i)), NEITHER)
-                steepness[direction] = amount(self.atom.lipschitz(*part, argument=self._argument(i)))
-            if set(steepness) == {INCREASING, DECREASING}:
-                return tuple(v if v.finite else slope for v in (steepness[INCREASING], steepness[DECREASING]))  # type: ignore[return-value]
-        return slope, slope
+        if isinstance(self.atom, ArrayAtom) or not lies.lo < 0 < lies.hi:
+            return slope, slope
+        # a valley or a hill that turns at 0
+        steepness = {}
+        for side in (interval(lies.lo, 0.0), interval(0.0, lies.hi)):
+            half = self._with_interval(i, side)
+            direction = SIGNS.get(self.atom.monotone(*half, argument=self._argument(i)), NEITHER)
+            steepness[direction] = amount(self.atom.lipschitz(*half, argument=self._argument(i)))
+        if set(steepness) != {INCREASING, DECREASING}:
+            return slope, slope
+        rising, falling = steepness[INCREASING], steepness[DECREASING]
+        return rising if rising.finite else slope, falling if falling.finite else slope
 
     def side(self, i: int, kind: str) -> tuple[Amount, tuple[Fact, ...]]:
-        """How far argument i bends on the sides that matter for ``kind``, times the slope of the atom
-        in it."""
+        """The contribution of argument i to the curvature ``kind`` of the value, and the facts it uses.
+
+        It is the argument's curvature times the atom's slope, on the sides that matter.
+        """
         arg = self.args[i]
         if kind == "below":
-            same, turned = (arg.below, arg.above)
+            same, opposite = arg.below, arg.above
         else:
-            same, turned = (arg.above, arg.below)
+            same, opposite = arg.above, arg.below
         rising, falling = self.rising_and_falling(i)
-        uses = tuple(fact for fact, slope in ((same, rising), (turned, falling)) if not slope.zero)
-        bend = most(times(rising, same.value), times(falling, turned.value))
-        if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or bend.zero:
-            return bend, uses
-        spread = times(amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME, bend)
-        whole = times(self.slopes[i], arg.gradient.value)
-        if least(spread, whole) == spread:
-            return (spread, uses)
-        return (whole, (arg.gradient,))
+        uses = tuple(fact for fact, slope in ((same, rising), (opposite, falling)) if not slope.zero)
+        curvature = most(times(rising, same.value), times(falling, opposite.value))
+        if not isinstance(self.atom, ArrayAtom) or self.sizes[i] == 1 or curvature.zero:
+            return curvature, uses
+        root = amount(sqrt(self.sizes[i])) if self.sizes[i] < inf else SOME
+        spread = times(root, curvature)
+        by_gradient = times(self.slopes[i], arg.gradient.value)
+        if least(spread, by_gradient) == spread:
+            return spread, uses
+        return by_gradient, (arg.gradient,)
 
 
 def _bounded(arg: Facts) -> Interval:
-    """Where an argument lies, with stand-ins for bounds that exist and are not known."""
+    """The range of an argument, with stand-ins for ends that exist and are not known."""
     u = opened(arg.interval.value)
     if not arg.compact or not arg.size.value.finite:
         return u
+    lo, hi = u.lo, u.hi
+    inset = OPEN_END_SHARE * min(1.0, u.hi - u.lo)
     if u.lo == -inf:
-        lo = max(-FAR, min(u.hi - 1, -FAR))
+        lo = max(-UNKNOWN_END, min(u.hi - 1, -UNKNOWN_END))
     elif u.lo_open:
-        lo = u.lo + NEAR * min(1.0, u.hi - u.lo)
-    else:
-        lo = u.lo
+        lo = u.lo + inset
     if u.hi == inf:
-        hi = min(FAR, max(lo + 1, FAR))
+        hi = min(UNKNOWN_END, max(lo + 1, UNKNOWN_END))
     elif u.hi_open:
-        hi = u.hi - NEAR * min(1.0, u.hi - u.lo)
-    else:
-        hi = u.hi
+        hi = u.hi - inset
     return interval(lo, max(lo, hi))

@@ -1,5 +1,4 @@
-"""Products and powers whose factors share what they are made of: entropies, perspectives, hidden
-squares, geometric means."""
+"""Products and powers whose factors share parts: entropies, perspectives, hidden squares, geometric means."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from fccomodel.structure.rules.whole import exponent, number, radial
 
 See = Callable[[ir.Expr], Facts]
 Key = Callable[[ir.Expr], int]
-#: sums of exponents this near to 1 are 1: a value changes by no more than its own rounding
+#: sums of exponents within this distance of 1 count as 1: a value changes by at most its own rounding
 ROUNDING = 1e-15
 
 
 def opened(node: ir.Expr) -> ir.Expr:
-    """What a name stands for."""
+    """The expression behind the names that ``let`` gives it."""
     while isinstance(node, ir.LetRef):
         node = node.let.body
     return node
@@ -33,7 +32,10 @@ def opened(node: ir.Expr) -> ir.Expr:
 
 # ----------------------------------------------------------------------------------- equal in value
 def alike(a: ir.Expr, b: ir.Expr, key: Key) -> bool:
-    """Two expressions have the same value: averages over one set too, whatever their draws are called."""
+    """Whether two expressions have the same value.
+
+    Reductions over one set are alike even if their binders have different names.
+    """
     stack = [(a, b)]
     while stack:
         a, b = map(opened, stack.pop())
@@ -47,7 +49,7 @@ def alike(a: ir.Expr, b: ir.Expr, key: Key) -> bool:
 
 
 def _parts(a: ir.Expr, b: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]] | None:
-    """The pairs that must be alike for two expressions to be so; None where they are not."""
+    """The pairs of parts that must be alike for two expressions to be alike, or None if they are not."""
     if isinstance(a, ir.Reduce) and isinstance(b, ir.Reduce):
         if a.kind == b.kind and _same_sets(a, b):
             return _inside(a, b)
@@ -58,24 +60,26 @@ def _parts(a: ir.Expr, b: ir.Expr) -> list[tuple[ir.Expr, ir.Expr]] | None:
 
 
 def _same_sets(a: ir.Reduce, b: ir.Reduce) -> bool:
+    """Whether two reductions go over the same sets."""
     return len(a.binders) == len(b.binders) and all(
         x.kind == y.kind and same_set(x.domain, y.domain) for x, y in zip(a.binders, b.binders, strict=True)
     )
 
 
 def same_set(a: ir.Set, b: ir.Set) -> bool:
-    """One set, or all rows of one table."""
-    rows = (
-        isinstance(a, ir.RowSet)
-        and isinstance(b, ir.RowSet)
-        and a.table == b.table
-        and a.where is None
-        and b.where is None
-    )
-    return a is b or rows
+    """Whether two sets are one object, or both all rows of one table."""
+    if a is b:
+        return True
+    if not isinstance(a, ir.RowSet) or not isinstance(b, ir.RowSet):
+        return False
+    return a.table == b.table and a.where is None and b.where is None
 
 
 def _inside(a: ir.Reduce, b: ir.Reduce) -> list[tuple[ir.Expr, ir.Expr]] | None:
+    """The pairs of bodies, options and conditions of two reductions over the same sets.
+
+    The binders of b are replaced by those of a. None is returned if only one has a condition or an option.
+    """
     ours = {y: ir.Element(binder=x) for x, y in zip(a.binders, b.binders, strict=True)}
     if (a.condition is None) != (b.condition is None) or a.options.keys() != b.options.keys():
         return None
@@ -87,7 +91,7 @@ def _inside(a: ir.Reduce, b: ir.Reduce) -> list[tuple[ir.Expr, ir.Expr]] | None:
 
 # ----------------------------------------------------------------------------------------- products
 def product_of(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
-    """What more is known of a product of two numbers that both vary, from what its factors share."""
+    """The facts of a product of two varying numbers, improved by what its factors share."""
     facts = entropy(node, args, see, key, facts)
     for y, g in (args, args[::-1]):
         facts = perspective_of(node, y, g, see, key, facts)
@@ -95,29 +99,31 @@ def product_of(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, fa
 
 
 def entropy(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
-    """``c * log(k c)`` for a constant k > 0: but for a multiple of c the negative of an entropy, with
-    a kink at 0."""
+    """The facts of ``c * log(k c)`` for a constant k > 0.
+
+    Up to a multiple of c it is the negative of an entropy, with a kink at 0.
+    """
     entr = atoms.get("entr")
     assert entr is not None
     for c, logarithm in (args, args[::-1]):
         log = opened(logarithm.expr)
         if not c.affine or not isinstance(log, ir.Apply) or log.op != "log":
             continue
-        (core, sign), (inside, positive) = (_multiple(e, see) for e in (c.expr, log.args[0]))
+        core, sign = _multiple(c.expr, see)
+        inside, positive = _multiple(log.args[0], see)
         if sign and positive > 0 and alike(core, inside, key):
+            size = c if sign > 0 else c.negated()
+            by_entropy = compose(node, entr, (replace(size, expr=c.expr),))
             if sign > 0:
-                size = c
-            else:
-                size = c.negated()
-            found = compose(node, entr, (replace(size, expr=c.expr),))
-            found = renamed(found.negated() if sign > 0 else found, "entropy")
+                by_entropy = by_entropy.negated()
+            by_entropy = renamed(by_entropy, "entropy")
             kinds = ("below", "above", "differentiable", "gradient")
-            return facts.with_facts({kind: getattr(found, kind) for kind in kinds})
+            return facts.with_facts({kind: getattr(by_entropy, kind) for kind in kinds})
     return facts
 
 
 def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
-    """(r, s) of a constant multiple of r, s the sign of the constant: 0 where it is not known."""
+    """(r, s) if the node is a constant multiple of r; s is the sign of the constant, 0 if it is not known."""
     node, sign = opened(node), 1
     while isinstance(node, ir.Apply) and not see(node).constant:
         factors = [a for a in node.args if see(a).constant]
@@ -125,12 +131,10 @@ def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
             node, sign = opened(node.args[0]), -sign
         elif node.op == "mul" and factors or node.op == "div" and see(node.args[1]).constant:
             where = see(factors[0]).interval.value
-            if where.positive:
-                sign *= 1
-            elif where.hi < 0:
-                sign *= -1
-            else:
-                sign *= 0
+            if where.hi < 0:
+                sign = -sign
+            elif not where.positive:
+                sign = 0
             node = opened(next(a for a in node.args if not see(a).constant))
         else:
             break
@@ -138,73 +142,70 @@ def _multiple(node: ir.Expr, see: See) -> tuple[ir.Expr, int]:
 
 
 def perspective_of(node: ir.Apply, y: Facts, g: Facts, see: See, key: Key, facts: Facts) -> Facts:
-    """``y * g(x_1 / y, x_2 / y, ..)`` for an affine y > 0: jointly convex where g is convex, and
-    non-decreasing in what is of a convex x that is not affine."""
+    """The facts of ``y * g(x_1 / y, x_2 / y, ..)`` for an affine y > 0.
+
+    It is jointly convex if g is convex and every x_k is affine, or convex with g non-decreasing in
+    it, or concave with g non-increasing in it.
+    """
     if not y.affine or y.interval.value.lo < 0 or facts.convex and facts.concave:
         return facts
-    made: dict[int, tuple[ir.Hole, Facts]] = {}
-    whole = _multiple(y.expr, see)[0]
+    quotients: dict[int, tuple[ir.Hole, Facts]] = {}
+    divisor = _multiple(y.expr, see)[0]
 
-    def cut(part: ir.Expr) -> ir.Expr | None:
-        if not (
-            isinstance(part, ir.Apply)
-            and part.op == "div"
-            and key(_multiple(part.args[1], see)[0]) == key(whole)
-        ):
+    def to_hole(part: ir.Expr) -> ir.Expr | None:
+        """The hole that replaces a quotient by a positive multiple of y, or None for anything else."""
+        if not isinstance(part, ir.Apply) or part.op != "div":
+            return None
+        if key(_multiple(part.args[1], see)[0]) != key(divisor):
             return None
         if see(part.args[1]).interval.value.lo < 0:
             return None
-        name = f"quotient {key(part)}"
-        return made.setdefault(
-            key(part), (ir.Hole(name=name, shape=part.shape, span=part.span), see(part.args[0]))
-        )[0]
+        hole = ir.Hole(name=f"quotient {key(part)}", shape=part.shape, span=part.span)
+        return quotients.setdefault(key(part), (hole, see(part.args[0])))[0]
 
-    outer = see(Rewriter(cut)(g.expr))
-    parts = {hole.name: x for hole, x in made.values()}
-    if not made or not outer.leaves.keys() <= parts.keys():
+    outer = see(Rewriter(to_hole)(g.expr))
+    numerators = {hole.name: x for hole, x in quotients.values()}
+    if not quotients or not outer.leaves.keys() <= numerators.keys():
         return facts
     draft = Draft(expr=node, args=(y, g), leaves=facts.leaves, parts=facts.parts, domain=facts.domain)
-    for kind, turned in (("below", outer), ("above", outer.negated())):
-        if turned.convex and all(_carried(x, turned.leaves.get(name, 0)) for name, x in parts.items()):
-            uses = [getattr(outer, kind), y.interval, *(x.below for x in parts.values())]
-            said = f"{kind == 'below' and 'convex' or 'concave'} in what is divided by the positive factor"
-            draft.propose(kind, ZERO, "perspective", said, uses)
+    for kind, word, f in (("below", "convex", outer), ("above", "concave", outer.negated())):
+        if f.convex and all(_stays_convex(x, f.leaves.get(name, 0)) for name, x in numerators.items()):
+            uses = [getattr(outer, kind), y.interval, *(x.below for x in numerators.values())]
+            reason = f"{word} in what is divided by the positive factor"
+            draft.propose(kind, ZERO, "perspective", reason, uses)
     if draft.facts:
         return combine(facts, draft.finish())
     return facts
 
 
-def _carried(x: Facts, sign: int) -> bool:
-    """A convex function that is monotone in a numerator, by this sign, stays convex in its variables."""
+def _stays_convex(x: Facts, sign: int) -> bool:
+    """Whether a convex function with this sign of monotonicity in x is convex in the variables of x."""
     return x.affine or sign > 0 and x.convex or sign < 0 and x.concave
 
 
 def shifted_square(node: ir.Apply, args: tuple[Facts, Facts], see: See, key: Key, facts: Facts) -> Facts:
-    """``(r + a) (r + b)`` is ``(r + m)^2 - d^2`` with m = (a + b)/2 and d = (a - b)/2."""
+    """The facts of ``(r + a) (r + b)``: it is ``(r + m)^2 - d^2`` with m = (a + b)/2 and d = (a - b)/2."""
     square = atoms.get("square")
     assert square is not None
     left, right = (_shifted(a.expr, see) for a in args)
-    if (
-        left is None
-        or right is None
-        or left[1] == right[1]
-        and left[2] == right[2]
-        or not alike(left[0], right[0], key)
-    ):
+    if left is None or right is None:
         return facts
-    core, sign = see(left[0]), left[1] * right[1]
+    if left[1:] == right[1:] or not alike(left[0], right[0], key):
+        return facts
+    shifted = see(left[0])
+    sign = left[1] * right[1]
     middle = (left[1] * left[2] + right[1] * right[2]) / 2
     if middle:
-        moved = add(node, (core, number(node, middle)), (1, 1), 1.0)
-    else:
-        moved = core
-    squared = radial(node, square, (moved,), compose(node, square, (moved,)))
-    found = renamed(squared if sign > 0 else squared.negated(), "shifted square")
-    return combine(facts, replace(found, interval=facts.interval, size=facts.size, domain=facts.domain))
+        shifted = add(node, (shifted, number(node, middle)), (1, 1), 1.0)
+    squared = radial(node, square, (shifted,), compose(node, square, (shifted,)))
+    if sign < 0:
+        squared = squared.negated()
+    squared = renamed(squared, "shifted square")
+    return combine(facts, replace(squared, interval=facts.interval, size=facts.size, domain=facts.domain))
 
 
 def _shifted(node: ir.Expr, see: See) -> tuple[ir.Expr, int, float] | None:
-    """(r, s, a) of ``s r + a`` for a sign s and a number a, all nested sums taken apart."""
+    """(r, s, a) if the node is ``s r + a`` for a sign s and a number a, through nested sums, or None."""
     moving: list[tuple[int, ir.Expr]] = []
     total = 0.0
     for sign, term in _terms(node):
@@ -215,13 +216,14 @@ def _shifted(node: ir.Expr, see: See) -> tuple[ir.Expr, int, float] | None:
             total += sign * facts.interval.value.lo
         else:
             return None
-    if len(moving) == 1:
-        return (moving[0][1], moving[0][0], total)
-    return None
+    if len(moving) != 1:
+        return None
+    sign, core = moving[0]
+    return core, sign, total
 
 
 def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
-    """The terms of a sum of sums, with their signs."""
+    """The terms of nested sums, with their signs."""
     stack = [(1, node)]
     while stack:
         sign, part = stack.pop()
@@ -237,8 +239,10 @@ def _terms(node: ir.Expr) -> Iterator[tuple[int, ir.Expr]]:
 def geometric_mean(
     node: ir.Apply, facts: Facts, see: See, key: Key, count: Callable[[ir.Set], float]
 ) -> Facts:
-    """``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a constant >= 0; sets have
-    ``count`` elements."""
+    """The facts of ``prod g^p`` for concave g >= 0 and p >= 0 with sum at most 1, times a constant >= 0.
+
+    ``count`` gives the number of elements of a set.
+    """
     if facts.concave or facts.constant:
         return facts
     bases: dict[int, tuple[Facts, float]] = {}
@@ -260,31 +264,30 @@ def geometric_mean(
 
 
 def _powers(node: ir.Expr, see: See, count: Callable[[ir.Set], float]) -> Iterator[tuple[Facts, float]]:
-    """The bases of a product, of powers, roots and products, over sets too, with their exponents; a
-    part that several factors share (a ``let``) is taken apart once, with the sum of its exponents."""
+    """The bases of a product with their exponents, through powers, roots, quotients and products over sets.
+
+    A part that several factors share (a ``let``) is visited once, with the sum of its exponents.
+    """
     waiting: dict[int, tuple[ir.Expr, float]] = {}
 
     def add(part: ir.Expr, p: float) -> None:
+        """Add p to the exponent of a part that waits."""
         part = opened(part)
         waiting[id(part)] = part, p + waiting.get(id(part), (part, 0.0))[1]
 
     add(node, 1.0)
     while waiting:
         part, p = waiting.pop(next(iter(waiting)))
-        atom, args = atoms.of(part), part.children
-        if isinstance(part, ir.Apply) and part.op == "mul":
-            for factor in args:
-                add(factor, p)
-        elif (
-            isinstance(part, ir.Apply)
-            and part.op == "div"
-            and see(args[1]).constant
-            and see(args[1]).interval.value.positive
-        ):
-            add(args[0], p)
-        elif isinstance(part, ir.Reduce) and reductions.of(part).through_log is SUM:
-            add(part.body, p * prod(count(binder.domain) for binder in part.binders))
-        elif isinstance(part, ir.Apply) and atom is not None and (q := exponent(part, tuple(map(see, args)))):
-            add(args[0], p * q)
-        else:
-            yield see(part), p
+        args = part.children
+        match part:
+            case ir.Apply(op="mul"):
+                for factor in args:
+                    add(factor, p)
+            case ir.Apply(op="div") if see(args[1]).constant and see(args[1]).interval.value.positive:
+                add(args[0], p)
+            case ir.Reduce() if reductions.of(part).through_log is SUM:
+                add(part.body, p * prod(count(binder.domain) for binder in part.binders))
+            case ir.Apply() if atoms.of(part) and (q := exponent(part, tuple(map(see, args)))):
+                add(args[0], p * q)
+            case _:
+                yield see(part), p

@@ -1,4 +1,4 @@
-"""The composition rules in words: which one gives a curvature, and what it lacks where none does."""
+"""The composition rules in words: which rule gives a curvature, or what is missing if none does."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ WORDS = {
 
 
 def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
-    """The rule's name, and what it says here."""
-    name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
-    affine = all(a.affine for _, a in f.active)
+    """The name of the rule that gives the curvature ``total``, and its reason here.
+
+    ``bend`` is the part of ``total`` that comes from the atom's own curvature.
+    """
+    name = f.called
+    curved = "convex" if kind == "below" else "concave"
+    if total.zero and all(a.affine for _, a in f.active):
+        shape = f.curvature if f.curvature in ("affine", "constant") else curved
+        return (
+            "affine argument",
+            f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine",
+        )
     if total.zero:
-        if affine:
-            shape = curved if f.curvature not in ("affine", "constant") else f.curvature
-            return (
-                "affine argument",
-                f"{name} is {shape} where its argument lies, and {_arguments(f.active)} affine",
-            )
         parts = [f"{WORDS[f.signs[i]]} in its {_curved(a)} argument" for i, a in f.active]
         return "composition", f"{name} is {curved}, and {' and '.join(dict.fromkeys(parts))}"
     if not total.finite:
@@ -39,29 +42,20 @@ def why(f: Placed, kind: str, bend: Amount, total: Amount) -> tuple[str, str]:
 
 
 def lacks(f: Placed, kind: str) -> str:
-    """Why the rule of convex (or concave) composition does not apply."""
-    name, curved = f.called, {"below": "convex", "above": "concave"}[kind]
+    """Why the rule of convex (or concave) composition does not apply, or "" if it does."""
+    name = f.called
+    curved, opposite = ("convex", "concave") if kind == "below" else ("concave", "convex")
     shape = f.curvature
     if shape not in (curved, "affine", "constant"):
-        if f.intervals[0] == REALS:
-            where = ""
-        else:
-            where = f" over {f.intervals[0]}"
+        where = "" if f.intervals[0] == REALS else f" over {f.intervals[0]}"
         if shape != "none":
             return f"{name} is {shape}{where}, not {curved}"
         return f"{name} is neither convex nor concave{where}"
     for i, arg in f.active:
         value, _ = f.side(i, kind)
         if not value.zero:
-            needs = {
-                INCREASING: curved,
-                DECREASING: "concave" if kind == "below" else "convex",
-                NEITHER: "affine",
-            }[f.signs[i]]
-            if len(f.args) == 1:
-                argument = "its argument"
-            else:
-                argument = f"argument {i + 1}"
+            needs = {INCREASING: curved, DECREASING: opposite, NEITHER: "affine"}[f.signs[i]]
+            argument = "its argument" if len(f.args) == 1 else f"argument {i + 1}"
             return (
                 f"{name} is {curved} and {WORDS[f.signs[i]]}, so {argument} must be {needs}, and it "
                 f"is {_curvature_words(arg)}"
@@ -70,18 +64,16 @@ def lacks(f: Placed, kind: str) -> str:
 
 
 def _lacks_constants(f: Placed, kind: str, bend: Amount) -> str:
-    """What the rule of weak composition misses."""
+    """What is missing for the rule of weak composition."""
     missing = []
     for i, arg in f.active:
         if not f.side(i, kind)[0].finite:
             if not f.slopes[i].finite:
                 missing.append(f"{f.called} has no bounded slope where its argument lies")
+            elif not arg.smooth and not arg.gradient.value.finite:
+                missing.append("the argument is not known to be smooth")
             elif not arg.gradient.value.finite:
-                missing.append(
-                    "the argument is not known to be smooth"
-                    if not arg.smooth
-                    else "the argument's gradient has no Lipschitz constant"
-                )
+                missing.append("the argument's gradient has no Lipschitz constant")
     if not bend.finite:
         missing.append(f"{f.called} bends without bound where its argument lies")
     elif not bend.zero and any(not a.lipschitz.value.finite for _, a in f.active):
@@ -100,4 +92,4 @@ def _curved(a: Facts) -> str:
 
 
 def _curvature_words(a: Facts) -> str:
-    return {"unknown": "of unknown curvature", "constant": "constant"}.get(a.curvature, a.curvature)
+    return "of unknown curvature" if a.curvature == "unknown" else a.curvature

@@ -1,4 +1,4 @@
-"""Reductions: averages, sums, extremes and the others over an index, each by what its kind declares."""
+"""Reductions over an index (averages, sums, extremes and others), each by what its kind declares."""
 
 from __future__ import annotations
 
@@ -18,28 +18,26 @@ from fccomodel.structure.facts import NEITHER, Fact, Facts
 from fccomodel.structure.rules import whole
 from fccomodel.structure.rules.arithmetic import sign_of
 
-#: a convex function keeps convexity of its members, and loses what they have from above; a concave
-#: one the other way round
+#: (the curvature of its members that a reduction keeps, the one that it loses), by its own curvature
 SIDES = {"convex": ("below", "above"), "concave": ("above", "below")}
 
 
 class See(Protocol):
-    """Facts of other expressions; ``raised`` adds the least value that the data allow."""
+    """The analyser, as far as this module uses it."""
 
-    def __call__(self, expr: ir.Expr) -> Facts: ...
+    def __call__(self, expr: ir.Expr) -> Facts:
+        """The facts of an expression."""
 
-    def raised(self, facts: Facts) -> Facts: ...
+    def raised(self, facts: Facts) -> Facts:
+        """The facts with a positive lower bound from the data, if there is one."""
 
 
 def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
     """The facts of a reduction from those of its body, which hold for every element."""
-    if node.condition is None or see(node.condition).constant:
-        moving = []
-    else:
-        moving = [see(node.condition)]
-    if moving:
+    condition = None if node.condition is None else see(node.condition)
+    if condition is not None and not condition.constant:
         fix = "weigh the elements by a smooth function, such as sigmoid((a - b) / h), instead of a condition."
-        return _unknown(node, (body, *moving), "which elements it takes depends on the variables", fix)
+        return _unknown(node, (body, condition), "which elements it takes depends on the variables", fix)
     options = {name: see(option) for name, option in node.options.items()}
     varying = [o for o in options.values() if not o.constant]
     if varying:
@@ -55,6 +53,7 @@ def reduce(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
 
 
 def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[str, Facts]) -> Site:
+    """The conditions under which a kind of reduction is used here."""
     count = 1.0
     for binder in node.binders:
         count *= declared.count(binder.domain)
@@ -71,16 +70,18 @@ def _site(node: ir.Reduce, body: Facts, declared: Declarations, options: dict[st
 
 
 def _unknown(node: ir.Reduce, args: tuple[Facts, ...], reason: str, fix: str, rule: str = "no rule") -> Facts:
+    """Facts of a reduction about which nothing is known, with the reason and a fix."""
     draft = Draft(expr=node, args=args, leaves={name: NEITHER for f in args for name in f.leaves})
-    draft.both(NONE, rule, reason, [f for a in args for f in (a.below,) if not f.holds], fix=fix)
+    draft.both(NONE, rule, reason, [a.below for a in args if not a.below.holds], fix=fix)
     draft.propose("differentiable", False, rule, reason)
     return draft.finish()
 
 
 # ------------------------------------------------------------------------------ by what is declared
 def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> Facts:
-    """The facts of a kind of reduction of its members."""
-    slope, (amiss, fix) = kind.lipschitz(site), kind.needs(site)
+    """The facts of a reduction of this kind from those of its members."""
+    slope = kind.lipschitz(site)
+    amiss, fix = kind.needs(site)
     draft = Draft(expr=node, args=(body,), powers=_powers(kind, body), **_settled(kind, body))
     where = opened(kind.range(site))
     draft.propose("interval", where, "interval arithmetic", kind.words.get("interval", ""), [body.interval])
@@ -105,7 +106,7 @@ def _composed(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, options
 
 
 def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix: str) -> None:
-    """No curvature is known; what is smooth of smooth members is so all the same."""
+    """Propose that no curvature is known; a smooth function of smooth members is still smooth."""
     rule = kind.words.get("unknown", "no rule")
     draft.leaves = {name: NEITHER for name in body.leaves}
     draft.both(NONE, rule, why, [] if body.below.holds else [body.below], fix=fix)
@@ -117,19 +118,25 @@ def _amiss(draft: Draft, kind: Reduction, body: Facts, site: Site, why: str, fix
 
 
 def _powers(kind: Reduction, body: Facts) -> tuple[float, Interval] | None:
-    """An average or a sum of powers is one; so is a polynomial of an affine function, without a
-    constant term."""
+    """``Facts.powers`` of a reduction, or None.
+
+    An average or a sum of sums of powers is one again, and so is a homogeneous polynomial of an
+    affine function.
+    """
     if kind.degree is not None and kind.degree > 1:
         if body.affine and not body.constant:
             return (float(kind.degree), Interval(0.0, 0.0))
         return None
-    if not kind.additive or body.powers is None or not kind.total:
-        return body.powers if kind.additive else None
-    return body.powers[0], Interval(0.0, inf if body.powers[1].hi > 0 else 0.0, False)
+    if not kind.additive:
+        return None
+    if body.powers is None or not kind.total:
+        return body.powers
+    p, constant = body.powers
+    return p, Interval(0.0, inf if constant.hi > 0 else 0.0, False)
 
 
 def _settled(kind: Reduction, body: Facts) -> dict[str, Any]:
-    """An average of draws is no draw, and one that is constant is a number."""
+    """``random`` and ``compact`` of a draft: an average of draws is no draw, a constant one is a number."""
     if not kind.settles:
         return {}
     number = kind.linear and body.random and body.constant and body.size.value.finite
@@ -143,60 +150,54 @@ def _carry(
     factor: Amount = ONE,
     kinds: tuple[str, ...] = ("below", "above", "lipschitz", "gradient"),
 ) -> None:
-    """What a nonnegative combination of members keeps, times the sum of its weights."""
+    """Propose what a nonnegative combination of members keeps; ``factor`` is the sum of its weights."""
     draft.leaves = body.leaves
     draft.parts = {name: times(factor, value) for name, value in body.parts.items()}
     words = {"below": "convex", "above": "concave", "lipschitz": "Lipschitz", "gradient": "smooth"}
     for kind in kinds:
         fact = getattr(body, kind)
         value = times(factor, fact.value)
+        is_curvature = kind in ("below", "above")
+        weakly = "weakly " if is_curvature else ""
+        lacks = f"its members are not {words[kind]}" if is_curvature and not value.zero else ""
+        if not value.finite:
+            reason = f"its members are not known to be {weakly}{words[kind]}"
+            draft.propose(kind, value, "no rule", reason, [fact], lacks=lacks)
+            continue
         if fact.value.zero:
-            good = "is"
-        elif kind in ("below", "above"):
-            good = "is weakly"
-        else:
-            good = "is"
-        if value.finite:
-            reason = f"every member {good} {words[kind]}"
-        else:
-            reason = f"its members are not known to be {words[kind]}"
-        if not value.finite and kind in ("below", "above"):
-            reason = f"its members are not known to be weakly {words[kind]}"
-        if value.zero or kind not in ("below", "above"):
-            lacks = ""
-        else:
-            lacks = f"its members are not {words[kind]}"
-        draft.propose(kind, value, rule if value.finite else "no rule", reason, [fact], lacks=lacks)
+            weakly = ""
+        draft.propose(kind, value, rule, f"every member is {weakly}{words[kind]}", [fact], lacks=lacks)
     if "gradient" in kinds:
-        draft.propose(
-            "differentiable",
-            body.smooth,
-            rule if body.smooth else "kink",
-            "every member is" if body.smooth else "its members are not known to be",
-            [body.differentiable],
-        )
+        if body.smooth:
+            draft.propose("differentiable", True, rule, "every member is", [body.differentiable])
+        else:
+            reason = "its members are not known to be"
+            draft.propose("differentiable", False, "kink", reason, [body.differentiable])
 
 
 def _kinked(draft: Draft, kind: Reduction, body: Facts, site: Site) -> None:
-    """An increasing function with kinks: no steeper than the sum of its weights, and no more curved."""
+    """Propose the facts of an increasing function with kinks.
+
+    It is no steeper and no more curved than its members times the sum of its weights.
+    """
     word = kind.curvature(site)
     kept, lost = SIDES[word]
     _carry(draft, body, kind.rule, kind.lipschitz(site), kinds=(kept, "lipschitz"))
     lacks, fix = f"{kind.name} is {word}", kind.words.get("fix", "")
     draft.propose(lost, NONE, "no rule", f"{lacks}, and its members are more than one", fix=fix, lacks=lacks)
     if "kink" in kind.words:
-        draft.propose(
-            "differentiable", False, "kink", kind.words["kink"], [body.differentiable, body.interval]
-        )
+        uses = [body.differentiable, body.interval]
+        draft.propose("differentiable", False, "kink", kind.words["kink"], uses)
     else:
-        draft.propose(
-            "differentiable", False, "kink", f"{kind.name} has kinks where its members change places"
-        )
+        reason = f"{kind.name} has kinks where its members change places"
+        draft.propose("differentiable", False, "kink", reason)
 
 
 def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: list[Fact]) -> None:
-    """A smooth function R: with the weights dR, the second derivative is dR . grad^2 g + d^2R[grad g,
-    grad g]."""
+    """Propose the facts of a smooth function R of members g.
+
+    With the weights dR, its second derivative is dR . grad^2 g + d^2R[grad g, grad g].
+    """
     slope, bend, words = kind.lipschitz(site), kind.bend(site), kind.words
     assert bend is not None
     kept, lost = SIDES[kind.curvature(site)]
@@ -213,14 +214,10 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
         _of_any_sign(draft, kind, body, kept, curved, ends)
         draft.propose(lost, plus(curved, bent), kind.rule, "", [*ends, *uses])
         draft.propose("lipschitz", times(slope, body.lipschitz.value), kind.rule, "", uses)
-    reason = words.get("differentiable", "as its members are")
-    if body.smooth:
-        reason = reason
-    else:
-        reason = words.get("kink", reason)
-    draft.propose(
-        "differentiable", body.smooth, kind.rule if body.smooth else "kink", reason, [body.differentiable]
-    )
+    reason, rule = words.get("differentiable", "as its members are"), kind.rule
+    if not body.smooth:
+        reason, rule = words.get("kink", reason), "kink"
+    draft.propose("differentiable", body.smooth, rule, reason, [body.differentiable])
     gradient = plus(times(slope, body.gradient.value), bent)
     draft.propose("gradient", gradient, kind.rule, words.get("gradient", ""), [body.gradient, *uses])
 
@@ -228,12 +225,13 @@ def _smooth(draft: Draft, kind: Reduction, body: Facts, site: Site, options: lis
 def _of_any_sign(
     draft: Draft, kind: Reduction, body: Facts, kept: str, curved: Amount, ends: list[Fact]
 ) -> None:
-    """What is kept where weights have either sign: everything of an affine function, of any other what
-    its curvature leaves."""
+    """Propose the curvature ``kept`` of a reduction whose weights have either sign.
+
+    An affine body keeps it; for any other body the curvature from both sides counts.
+    """
     if body.affine:
-        draft.propose(
-            kept, ZERO, kind.rule, kind.words.get("affine", "its body is affine in the variables"), ends
-        )
+        reason = kind.words.get("affine", "its body is affine in the variables")
+        draft.propose(kept, ZERO, kind.rule, reason, ends)
         return
     if "lacks" in kind.words:
         lacks = kind.words["lacks"].format(curvature=body.curvature)
@@ -244,8 +242,10 @@ def _of_any_sign(
 
 
 def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, facts: Facts) -> Facts:
-    """What follows from the logarithm: of a sum or average of e^h, a log-sum-exp; of a product, a sum
-    of logarithms."""
+    """The facts with what follows from the logarithm.
+
+    That of a sum or an average of e^h is a log-sum-exp, that of a product is a sum of logarithms.
+    """
     if body.constant or node.shape:
         return facts
     if kind.additive and body.log is not None:
@@ -263,7 +263,11 @@ def _with_logarithm(node: ir.Reduce, kind: Reduction, body: Facts, site: Site, f
 
 # ------------------------------------------------------------------------------- worst distribution
 def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Facts:
-    """``max[q in Q] (sum[k] q[k] r[k] - mu * divergence(q, p))``, or any body: an extreme over q."""
+    """The facts of an extreme over a vector q, such as ``max[q in Q] (sum[k] q[k] r[k] - mu * cost(q, p))``.
+
+    If the weights q sum to 1 and the cost is a divergence of q alone, it is an increasing function of
+    the risks r; any other body is analysed by the rules of the kind of reduction.
+    """
     kind = reductions.of(node)
     facts = _composed(node, kind, body, _site(node, body, declared, {}), [])
     q = node.binders[0]
@@ -275,58 +279,37 @@ def _worst(node: ir.Reduce, body: Facts, declared: Declarations, see: See) -> Fa
         return facts
     r = see(risk)
     draft = Draft(expr=node, args=(r,))
-    draft.propose(
-        "interval", r.interval.value, "interval arithmetic", "an average of the risks", [r.interval]
-    )
-    if r.constant or cost is not None and not see(cost).constant:
-        if r.constant:
-            return draft.finish()
+    reason = "an average of the risks"
+    draft.propose("interval", r.interval.value, "interval arithmetic", reason, [r.interval])
+    if r.constant:
+        return draft.finish()
+    if cost is not None and not see(cost).constant:
         return facts
     _carry(draft, r, "worst distribution", kinds=("below", "lipschitz"))
-    if mu is None:
-        weight = Interval.point(1.0)
-    else:
-        weight = see(mu).interval.value
+    weight = Interval.point(1.0) if mu is None else see(mu).interval.value
     if cost is None or not weight.positive:
+        reason = "the cost's factor is not known to be positive"
         if cost is None:
-            why = "the worst weights jump from group to group"
-        else:
-            why = "the cost's factor is not known to be positive"
-        draft.propose(
-            "differentiable",
-            False,
-            "kink",
-            why,
-            fix="add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth.",
-        )
-    else:
-        draft.propose(
-            "differentiable",
-            r.smooth,
-            "worst distribution" if r.smooth else "kink",
-            "the best q is unique",
-            [r.differentiable],
-        )
-        if weight.lo > 0:
-            inverse = amount(1 / weight.lo)
-        else:
-            inverse = SOME
-        bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
-        draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
+            reason = "the worst weights jump from group to group"
+        fix = "add - mu * kl(q, uniform(K)) with mu > 0: then it is smooth."
+        draft.propose("differentiable", False, "kink", reason, fix=fix)
+        return draft.finish()
+    rule = "worst distribution" if r.smooth else "kink"
+    draft.propose("differentiable", r.smooth, rule, "the best q is unique", [r.differentiable])
+    inverse = amount(1 / weight.lo) if weight.lo > 0 else SOME
+    bent = plus(r.gradient.value, times(inverse, r.lipschitz.value, r.lipschitz.value))
+    draft.propose("gradient", bent, "worst distribution", "L_r + C_r^2 / mu", [r.gradient, r.lipschitz])
     return draft.finish()
 
 
 def _weights(domain: ir.Set) -> bool:
-    """Its members are nonnegative with sum 1."""
-    if isinstance(domain, ir.VectorSet):
-        simple = sets.get(domain.family)
-    else:
-        simple = None
+    """Whether the members of a set are nonnegative with sum 1."""
+    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
     return simple is not None and simple.cap is not None
 
 
 def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:
-    """(average, divergence, mu) of ``average - mu * divergence``."""
+    """(average, divergence, mu) if the body is ``average - mu * divergence``, else (body, None, None)."""
     if not (isinstance(body, ir.Apply) and body.op == "sub"):
         return body, None, None
     average, cost = body.args
@@ -337,20 +320,18 @@ def _split(body: ir.Expr) -> tuple[ir.Expr, ir.Expr | None, ir.Expr | None]:
         else:
             mu, cost = cost.args[::-1]
     if atoms.generator(cost):
-        return (average, cost, mu)
-    return (body, None, None)
+        return average, cost, mu
+    return body, None, None
 
 
 def _risk(average: ir.Expr, q: ir.Binder) -> ir.Expr | None:
-    """r of ``sum[k] q[k] * r[k]``."""
-    if not (
-        isinstance(average, ir.Reduce)
-        and average.kind == SUM.name
-        and isinstance(average.body, ir.Apply)
-        and average.body.op == "mul"
-    ):
+    """The expression r[k] if the average is ``sum[k] q[k] * r[k]``, or None."""
+    if not isinstance(average, ir.Reduce) or average.kind != SUM.name:
         return None
-    for weight, risk in (average.body.args, average.body.args[::-1]):
+    product = average.body
+    if not isinstance(product, ir.Apply) or product.op != "mul":
+        return None
+    for weight, risk in (product.args, product.args[::-1]):
         weighted = (
             isinstance(weight, ir.Item) and isinstance(weight.base, ir.Element) and weight.base.binder is q
         )

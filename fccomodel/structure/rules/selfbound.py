@@ -16,15 +16,15 @@ from fccomodel.structure.rules.reasons import lacks
 
 RULE = "self-bounded argument"
 TWO = Amount(2.0)
-FAR_OFF = 1e200
+FAR_AWAY = 1e200  # distance from the anchor beyond which a tail must have stopped growing
+GROWTH = 1e-6  # relative growth of a tail beyond ``FAR_AWAY`` that counts as growing
 
 
 def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None) -> None:
-    """Bound f(g) where g has no Lipschitz constant of its own: ``L_f C_g^2`` becomes ``sup |f''(u)| 2
-    L_g (u - m)``.
+    """Propose constants of f(g) for a g without a Lipschitz constant.
 
-    The inequality needs g smooth and above m on the whole space, so the facts of g under
-    unrestricted variables are used.
+    ``L_f C_g^2`` becomes ``sup |f''(u)| 2 L_g (u - m)``. The inequality needs g smooth and above m on
+    the whole space, so the facts of g with unrestricted variables are used, which ``free`` gives.
     """
     if free is None or isinstance(f.atom, ArrayAtom) or len(f.active) != 1 or f.bend is None:
         return
@@ -37,7 +37,7 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
         return
     lies = opened(wide.interval.value)
     for anchor, sign in ((lies.lo, 1.0), (lies.hi, -1.0)):
-        if abs(anchor) == inf or _room(f, i, anchor, sign) < 0:  # where it lies f is not defined
+        if abs(anchor) == inf or _room(f, i, anchor, sign) < 0:  # f is not defined over the range of g
             continue
         slope, bent = _tails(f, i, anchor, sign)
         uses = (wide.gradient, wide.interval)
@@ -56,7 +56,7 @@ def self_bounded(f: Placed, draft: Draft, free: Callable[[Facts], Facts] | None)
 
 
 def _room(f: Placed, i: int, anchor: float, sign: float) -> float:
-    """How far from the anchor the argument may lie."""
+    """The largest distance of the argument from the anchor."""
     lies = f.intervals[i]
     if sign > 0:
         return lies.hi - anchor
@@ -66,34 +66,36 @@ def _room(f: Placed, i: int, anchor: float, sign: float) -> float:
 def _tails(f: Placed, i: int, anchor: float, sign: float) -> tuple[Amount, Amount]:
     """sup |f'(u)| sqrt|u - anchor| and sup |f''(u)| |u - anchor|, over geometric steps away from the anchor.
 
-    What still grows in the last steps has no bound.
+    A value that still grows in the last steps has no bound.
     """
     slope = bent = before = 0.0
-    far_off: list[tuple[float, float]] = []
+    far_away: list[tuple[float, float]] = []
     lies, limit = f.intervals[i], _room(f, i, anchor, sign)
     for after in _steps():
-        far = min(after, limit)
-        near, end = sorted((anchor + sign * before, anchor + sign * far))
+        distance = min(after, limit)
+        near, end = sorted((anchor + sign * before, anchor + sign * distance))
         piece = interval(near, end, before > 0 or lies.lo_open)
         pieces = tuple(piece if k == i else u for k, u in enumerate(f.intervals))
         second = f.atom.gradient_lipschitz(*pieces, varying=f.varying)
-        tail = f.atom.lipschitz(*pieces, argument=i) * sqrt(far), inf if second is None else second * far
-        slope, bent = max(slope, tail[0]), max(bent, tail[1])
-        if far > FAR_OFF:
-            far_off.append(tail)
+        slope_here = f.atom.lipschitz(*pieces, argument=i) * sqrt(distance)
+        bent_here = inf if second is None else second * distance
+        slope, bent = max(slope, slope_here), max(bent, bent_here)
+        if distance > FAR_AWAY:
+            far_away.append((slope_here, bent_here))
         if slope == inf and bent == inf or after >= limit:
             break
         before = after
-    if far_off and before > FAR_OFF:
-        first, last = far_off[0], far_off[-1]
-        slope, bent = (
-            inf if b > a * (1 + 1e-6) else top for a, b, top in zip(first, last, (slope, bent), strict=True)
-        )
+    if far_away and before > FAR_AWAY:
+        first, last = far_away[0], far_away[-1]
+        if last[0] > first[0] * (1 + GROWTH):
+            slope = inf
+        if last[1] > first[1] * (1 + GROWTH):
+            bent = inf
     return amount(slope), amount(bent)
 
 
 def _steps() -> Iterable[float]:
-    """From 1e-300 to 1e300: coarse near the anchor, where the factor is tiny, and fine in between."""
+    """Distances from 1e-300 to 1e300: coarse near the anchor, where the factor is tiny, then fine."""
     yield from (10.0**k for k in range(-300, -6, 30))
     yield from (10.0 ** (k / 32) for k in range(-192, 193))
     yield from (10.0 ** (k / 8) for k in range(49, 2401))

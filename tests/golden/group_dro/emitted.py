@@ -98,21 +98,22 @@ def unsegment(values, dim, count, cells, sizes, how):
 
 
 def in_line(x, dim):
-    """Several dims as the last one; what has none as it is."""
+    """The array with several dims merged into the last; a number stays as it is."""
     if torch.is_tensor(x) and x.dim():
         return x.movedim(dim, tuple(range(-len(dim), 0))).flatten(-len(dim))
     return x
 
 
 def places(x, dim):
-    """0, 1, 2, ... along ``dim``."""
+    """The indices 0, 1, 2, ... along ``dim``."""
     return torch.arange(x.shape[dim], device=x.device, dtype=x.dtype).view(
         (-1,) + (1,) * (x.dim() - 1 - dim % x.dim())
     )
 
 
 def tail_mean(x, dim, weight, mask):
-    """The mean of the largest elements along ``dim`` that weigh ``weight`` together, each at most 1."""
+    """The mean of the largest elements along ``dim`` with total weight ``weight``, each at most
+    1."""
     if mask is not None:
         x = x.masked_fill(mask == 0, float("-inf"))
     if isinstance(dim, tuple):
@@ -129,7 +130,7 @@ def tail_mean(x, dim, weight, mask):
 
 
 def counted(x, dim, mask):
-    """The number of elements along ``dim``; where a mask leaves some, kept as dims of size 1."""
+    """The number of elements along ``dim``, or of those the mask keeps, with dims of size 1."""
     if mask is None:
         return math.prod(x.shape[k] for k in (dim if isinstance(dim, tuple) else (dim,)))
     return torch.broadcast_to(mask, x.shape).to(x.dtype).sum(dim, keepdim=True)
