@@ -46,8 +46,10 @@ if TYPE_CHECKING:
 REPORT_S = 1.0
 #: The share of a budget in seconds that a report's passes over all rows may take, in counted seconds.
 AFFORDED = 0.25
-#: The same where passes of nets are dear: the run leaves this share to the report.
+#: The same where passes of nets are dear, and the share of the budget that a run leaves for its last
+#: look and the report.
 OF_DEAR_NETS = 0.15
+LEFT_BY_DEAR_NETS = 0.22
 #: What a report may take beyond a budget in seconds: a share of it, and so many counted seconds
 #: more. With the start of a command (some 3 s) and the budget itself this is the promise of at most
 #: 1.3 times the budget and 5 s.
@@ -395,7 +397,7 @@ def run(
     value = {name: entry[0] for name, entry in planned.options.items()}
     seconds, iterations, oracles = options.parse_budget(value["budget"])
     if seconds is not None and planned.plan.thrifty:
-        seconds *= 1.0 - OF_DEAR_NETS
+        seconds *= 1.0 - LEFT_BY_DEAR_NETS
     device = options.pick_device(value["device"])
     planned = replace(planned, options={**planned.options, "device": (device, planned.options["device"][1])})
     with quoting(planned.problem.source):
