@@ -94,6 +94,7 @@ class _Unpacking:
         self.made: dict[str, Any] = {}
 
     def value(self, text: Any, into: Any = None) -> Any:
+        """The value that was packed as ``text``, put into ``into`` if possible."""
         if not isinstance(text, dict):
             return text
         kind, content = next(iter(text.items()))
@@ -103,10 +104,7 @@ class _Unpacking:
             return self.made[content]
         if kind in (TENSOR, HOST):
             here = self.tensors[content].clone()
-            if kind == TENSOR:
-                self.made[content] = here.to(self.device)
-            else:
-                self.made[content] = here
+            self.made[content] = here.to(self.device) if kind == TENSOR else here
             return self.made[content]
         if kind == RANDOM:
             if into is None:
@@ -117,16 +115,13 @@ class _Unpacking:
             values = [self.value(x) for x in content]
             if kind == TUPLE:
                 return tuple(values)
-            if isinstance(into, list):
-                into = into
-            else:
-                into = []
+            into = into if isinstance(into, list) else []
             into[:] = values
             return into
         return self.record(kind, content, text.get("name", ""), into)
 
     def record(self, kind: str, content: Mapping[str, Any], name: str, into: Any) -> Any:
-        """A dictionary, a namespace or settings."""
+        """A dictionary, a namespace or settings, with their entries put back."""
         if into is None or isinstance(into, dict) != (kind == DICT):
             if kind == DICT:
                 into = {}
@@ -135,10 +130,7 @@ class _Unpacking:
             else:
                 into = self.settings()
         self.made[name] = into
-        if kind == DICT:
-            held = into
-        else:
-            held = vars(into)
+        held = into if kind == DICT else vars(into)
         values = {key: self.value(text, held.get(key)) for key, text in content.items()}
         both = [key for key, value in values.items() if value is not None and held.get(key) is not None]
         if other := next((key for key in both if _kind(held[key]) != _kind(values[key])), None):
@@ -149,7 +141,7 @@ class _Unpacking:
 
 
 def _kind(value: Any) -> str:
-    """What sort of value it is: whole numbers, fractions and truth values may take each other's place."""
+    """The sort of a value: integers, floats and truth values may take each other's place."""
     if isinstance(value, bool | int | float):
         return "number"
     if isinstance(value, torch.Tensor):
