@@ -41,6 +41,7 @@ class _Packing:
         self.seen: dict[int, str] = {}
 
     def packed(self, value: Any, name: str) -> Any:
+        """The value as JSON values; its tensors are set aside by name."""
         if value is None or isinstance(value, bool | int | str):
             return value
         if isinstance(value, float):
@@ -50,11 +51,8 @@ class _Packing:
         if isinstance(value, torch.Generator):
             return {RANDOM: self.packed(value.get_state(), name)}
         if isinstance(value, list | tuple):
-            return {
-                LIST if isinstance(value, list) else TUPLE: [
-                    self.packed(x, f"{name}.{k}") for k, x in enumerate(value)
-                ]
-            }
+            entries = [self.packed(x, f"{name}.{k}") for k, x in enumerate(value)]
+            return {LIST if isinstance(value, list) else TUPLE: entries}
         if isinstance(value, dict):
             return {DICT: self.entries(value, name)}
         if id(value) in self.seen:
@@ -70,6 +68,7 @@ class _Packing:
         raise TypeError(f"{name} is a {type(value).__name__}, which is no part of a state")
 
     def entries(self, values: Mapping[str, Any], name: str) -> dict[str, Any]:
+        """The entries of a mapping as JSON values."""
         return {key: self.packed(x, f"{name}.{key}") for key, x in values.items()}
 
 
@@ -80,9 +79,11 @@ def put_back(
     settings: Callable[[], Any],
     into: Any = None,
 ) -> Any:
-    """The value of what ``packed`` made, tensors on their device; in the place of what ``into`` holds,
-    which stays the same object where others hold it too. ``settings`` makes a new record of
-    settings."""
+    """The value that was ``packed``, with tensors on their device.
+
+    It takes the place of what ``into`` holds, which stays the same object for others that hold it.
+    ``settings`` makes a new record of settings.
+    """
     return _Unpacking(tensors, torch.device(device), settings).value(text, into)
 
 
