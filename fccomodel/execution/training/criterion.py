@@ -209,7 +209,8 @@ class Criterion(torch.nn.Module):
         """The noise of one step."""
         if not made.program.noise[name == "draw_watched"]:
             return ()
-        return [part[0] for part in made.functions[name](data, self.noise, 1)]
+        here = SimpleNamespace(device=self.noise.device, dtype=self.dtype, waiting={})
+        return [part[0].to(data.device) for part in made.functions[name](here, self.noise, 1)]
 
     def _loss(
         self,
