@@ -23,6 +23,7 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
+from fccomodel.data.nets.cost import dear
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -270,11 +271,8 @@ def _reported(
                 raise
             found = on(part.bound, True)
         if part is not None:
-            errors = (
-                ()
-                if part.values is not None
-                else (subsample.errors_of(part.bound, point, seed, max(afford, most)),)
-            )
+            room = afford if dear(bound) else max(afford, most)
+            errors = () if part.values is not None else (subsample.errors_of(part.bound, point, seed, room),)
             found = dataclasses.replace(found, exact=False, notes=(part.why, *errors, *found.notes))
         return dataclasses.replace(found, wall_s=time.perf_counter() - began)
 
