@@ -1,8 +1,7 @@
-"""The state of a run as a value: what JSON can say, and tensors by name; and put back into a run that
-was set up anew.
+"""The state of a run as JSON values and tensors by name, and back into a run that was set up anew.
 
-A state is made of namespaces, settings, dictionaries, lists, numbers, tensors and generators of
-random numbers. What is held in two places is so again afterwards.
+A state consists of namespaces, settings, dictionaries, lists, numbers, tensors and generators of
+random numbers. An object that is held in two places is one object again afterwards.
 """
 
 from __future__ import annotations
@@ -15,27 +14,37 @@ from typing import Any
 
 import torch
 
-#: the kinds of what is no plain number or word, as keys of one entry
-FLOAT, TENSOR, HOST, RANDOM, SPACE, SETTINGS, DICT, LIST, TUPLE, SAME = (
-    "float",
-    "tensor",
-    "host",
-    "random",
-    "space",
-    "settings",
-    "dict",
-    "list",
-    "tuple",
-    "same",
-)
+# A value that JSON does not have is an object with one entry, whose key is one of these words.
+#: A float that is not finite.
+FLOAT = "float"
+#: A tensor on the run's device.
+TENSOR = "tensor"
+#: A tensor on the host.
+HOST = "host"
+#: The state of a generator of random numbers.
+RANDOM = "random"
+#: A namespace.
+SPACE = "space"
+#: A record of settings.
+SETTINGS = "settings"
+#: A dictionary.
+DICT = "dict"
+#: A list.
+LIST = "list"
+#: A tuple.
+TUPLE = "tuple"
+#: An object that was packed before, by its name.
+SAME = "same"
 
 
 def packed(value: Any, name: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """``value`` for JSON; its tensors are copied into ``tensors``, by where they are found."""
+    """``value`` as JSON values. Its tensors are copied into ``tensors``, by their place in it."""
     return _Packing(tensors).packed(value, name)
 
 
 class _Packing:
+    """Turns values into JSON values, and remembers objects that it met."""
+
     def __init__(self, tensors: dict[str, torch.Tensor]):
         self.tensors = tensors
         self.seen: dict[int, str] = {}
@@ -88,6 +97,8 @@ def put_back(
 
 
 class _Unpacking:
+    """Turns JSON values back, and remembers objects that it made."""
+
     def __init__(
         self, tensors: Mapping[str, torch.Tensor], device: torch.device, settings: Callable[[], Any]
     ):
