@@ -25,6 +25,7 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
+from fccomodel.data.nets.cost import dear
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread
@@ -273,7 +274,8 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         if part is not None:
             notes = [part.why]
             if part.values is None:
-                notes.append(subsample.errors_of(part.bound, point, seed, max(afford, most)))
+                room = afford if dear(bound) else max(afford, most)
+                notes.append(subsample.errors_of(part.bound, point, seed, room))
             made = dataclasses.replace(made, exact=False, notes=(*notes, *made.notes))
         return dataclasses.replace(made, wall_s=time.perf_counter() - began)
 

@@ -16,6 +16,7 @@ from fccomodel.core.interrupts import INTERRUPTED
 
 
 def arguments(to: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     shared.model(to)
     shared.binding(to)
     shared.solving(to)
@@ -38,6 +39,7 @@ def arguments(to: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
     from fccomodel import pipeline
     from fccomodel.app.python import sweeps
     from fccomodel.app.python.sweeps import display, errors

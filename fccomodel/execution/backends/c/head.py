@@ -1,5 +1,4 @@
-"""What the C of every step begins with: functions of numbers, many at a time where the system has
-them, and matrix products."""
+"""The beginning of every C text: functions of numbers, vectorised if the system can, and matrix products."""
 
 HEAD = """
 #include <stddef.h>
