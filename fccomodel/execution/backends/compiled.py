@@ -59,7 +59,9 @@ def missing(device: str) -> str:
     """Why the backend does not run: on a GPU, or without a C compiler."""
     if device != "cpu":
         return "it compiles for the processor; on a GPU it is cuda-graph"
-    return "" if compiler() else "there is no C compiler (gcc)"
+    if compiler():
+        return ""
+    return "there is no C compiler (gcc)"
 
 
 class Text:
