@@ -175,7 +175,8 @@ class Texts:
 PRODUCT({number})
 #define DRAWN {len(self.several.batches[0])}
 long steps(
-    long phase, long count, void **fixed, void **moving, void **kept, {number} *rows, {number} *weights, void **drawn, char *room
+    long phase, long count, void **fixed, void **moving, void **kept,
+    {number} *rows, {number} *weights, void **drawn, char *room
 ) {{
     static const long following[] = {{{", ".join(map(str, self.following))}}};
     for (long step = 0; step < count; step++) {{
@@ -302,7 +303,8 @@ def leap(several: Several) -> tuple[Leap, str]:
 
 backend = Backend(
     name="compiled",
-    meaning=f"up to {LARGEST_CALL} steps in a call of a function of C that the system's compiler makes, kept on disk",
+    meaning=f"up to {LARGEST_CALL} steps in a call of a function of C that the system's compiler makes, "
+    "kept on disk",
     leap=leap,
     missing=missing,
     share=0.9,
