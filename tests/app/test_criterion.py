@@ -144,6 +144,24 @@ def test_a_full_batch_has_the_gradient_of_the_objective() -> None:
     assert torch.allclose(mine[1], t.grad, atol=1e-10)
 
 
+def test_a_tail_over_rows_has_its_threshold_as_a_parameter() -> None:
+    text = HEAD + "minimize cvar(tail = 0.25)[z ~ D] square(s(w; z.x) - z.y);"
+    problem, data, net = bound(text)
+    criterion = problem.criterion(batch=120)
+    (threshold,) = criterion.parameters()
+    with torch.no_grad():
+        threshold.fill_(0.4)
+    x, y = torch.from_numpy(data["x"]), torch.from_numpy(data["y"]).double()
+    criterion(range(120), s=net(x)).backward()
+    mine, slope = gradient_of(net).clone(), float(threshold.grad)
+    net.zero_grad()
+    losses = (net(x) - y).square()
+    ((losses - 0.4).clamp(min=0).mean() / 0.25).backward()
+    assert torch.allclose(mine, gradient_of(net), atol=2e-2)
+    assert slope == pytest.approx(1 - float((losses > 0.4).double().mean()) / 0.25, abs=0.1)
+    assert np.isfinite(criterion.values()["objective"])
+
+
 @pytest.mark.parametrize("stratified", [False, True])
 def test_pairs_of_one_batch_are_unbiased(stratified: bool) -> None:
     """The mean over many batches of a linear expectation over pairs is its value; also where batches

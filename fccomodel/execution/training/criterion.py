@@ -127,6 +127,8 @@ class Criterion(torch.nn.Module):
         for name in lowered.estimated:
             shape = lowered.state.centres[name]
             self._buffer("u", name, torch.full(shape, full, dtype=self.dtype))
+        if "" not in lowered.watched:
+            self._buffer("value", "objective", torch.tensor(full, dtype=self.dtype))
         for label, (_, value) in lowered.watched.items():
             self._buffer("value", label or "objective", torch.full(_shape(value), full, dtype=self.dtype))
 
@@ -202,6 +204,11 @@ class Criterion(torch.nn.Module):
                 for label, values in found.items():
                     kept = self.get_buffer(f"value_{label or 'objective'}")
                     kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
+            if self.training and "" not in made.lowered.watched:
+                kept = self.get_buffer("value_objective")
+                sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
+                now = torch.as_tensor(value, dtype=self.dtype, device=device) * sign
+                kept.copy_(torch.where(kept.isnan(), now, kept + blocks.WATCHED * (now - kept)))
         self.steps += self.training
         return value, adjoints, gradients
 
@@ -341,7 +348,11 @@ class Criterion(torch.nn.Module):
     def values(self) -> dict[str, Any]:
         """Running values of the problem as written: ``objective``, ``constraints`` (left minus right
         side, by label), ``multipliers`` and the largest ``violation``. They are means over some 40
-        steps, of every fourth batch."""
+        steps, of every fourth batch.
+
+        Where the objective as written needs all rows (``cvar`` over them), ``objective`` is the mean of
+        the loss, penalties included; a constraint that does is left out.
+        """
         watched = self.made[self.batch].lowered.watched
         constraints = {k: _number(self.get_buffer(f"value_{k}")) for k in watched if k}
         violation = 0.0
