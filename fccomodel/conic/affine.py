@@ -36,9 +36,9 @@ def number(value: Any) -> np.ndarray:
 class Affine:
     """An array of functions ``rows z + const`` of all variables z.
 
-    index   for each entry of the array, its row              rows, const   csr of (m, n) and (m,)
-    kind    for each row, whether it estimates a convex (OVER) or concave (UNDER) function, which it
-            may leave behind
+    index        for each entry of the array, its row
+    rows, const  a csr matrix (m, n) and an array (m,)
+    kind         for each row EXACT, OVER, UNDER or NEITHER
     """
 
     __array_ufunc__ = None
@@ -127,10 +127,7 @@ class Affine:
         return self.laid(np.swapaxes(self.index, -1, -2))
 
     def __getitem__(self, key: Any) -> Affine:
-        if isinstance(key, tuple):
-            keys = key
-        else:
-            keys = (key,)
+        keys = key if isinstance(key, tuple) else (key,)
         return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
 
     def select(self, dim: int, at: int) -> Affine:
@@ -372,14 +369,8 @@ def _product(left: Any, right: Any) -> Affine:
         return _fresh(
             weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),)
         )
-    if left.dim() == 1:
-        first = left.unsqueeze(0)
-    else:
-        first = left
-    if right.dim() == 1:
-        second = right.unsqueeze(-1)
-    else:
-        second = right
+    first = left.unsqueeze(0) if left.dim() == 1 else left
+    second = right.unsqueeze(-1) if right.dim() == 1 else right
     product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
     if left.dim() == 1:
         product = product.squeeze(-2)

@@ -269,10 +269,8 @@ class Cones:
     def used(self) -> np.ndarray:
         """A mask of the variables that occur in a condition."""
         used = np.zeros(self.columns, dtype=bool)
-        for rows in [part.rows for part in self.blocks] + [
-            part.rows for part in (*self.squares_, *self.powers_)
-        ]:
-            used[rows.indices] = True
+        for part in (*self.blocks, *self.squares_, *self.powers_):
+            used[part.rows.indices] = True
         return used
 
     # -------------------------------------------------------------------------------------- helpers
@@ -407,14 +405,8 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
             kinds_.append((block.kind, len(block.const), 0.0))
         else:
             kinds_ += [(block.kind, block.size, block.power)] * (len(block.const) // block.size)
-    if matrices:
-        A = sparse.vstack(matrices, format="csc")
-    else:
-        A = sparse.csc_matrix((0, n))
-    if sides:
-        b = np.concatenate(sides)
-    else:
-        b = np.zeros(0)
+    A = sparse.vstack(matrices, format="csc") if matrices else sparse.csc_matrix((0, n))
+    b = np.concatenate(sides) if sides else np.zeros(0)
     return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_, places_, total)
 
 

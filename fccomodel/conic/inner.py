@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from scipy import sparse
 
-from fccomodel.conic.affine import UNDER, Affine, NotConic, widened
+from fccomodel.conic.affine import NEITHER, UNDER, Affine, NotConic, widened
 from fccomodel.conic.affine import constant as constants
 from fccomodel.conic.cones import Cones
 from fccomodel.core import ir
@@ -100,11 +100,11 @@ def concave(
     for factor, term in terms:
         if ir.variables_of(term):
             raise NotConic("a maximum of products of the variables with functions of its own")
-        found = inner.value(term, {q: Named(variable, ())})  # type: ignore[arg-type]
-        if found.axes:
+        own = inner.value(term, {q: Named(variable, ())})  # type: ignore[arg-type]
+        if own.axes:
             raise NotConic("a maximum whose own part differs from member to member")
-        total = total + found.data * factor
-    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == 2).any():
+        total = total + own.data * factor
+    if (total.kind[total.index] * -1 == UNDER).any() or (total.kind[total.index] == NEITHER).any():
         raise NotConic("a maximum of what is not concave")
     used = inner.cones.used()
     rows = widened(total.entries()[0], inner.cones.columns)

@@ -83,10 +83,7 @@ def _affine(node: ir.Expr) -> bool:
     variables."""
     if isinstance(node, ir.Var) or not ir.variables_of(node):
         return True
-    if isinstance(node, ir.Apply):
-        atom = atoms.of(node)
-    else:
-        atom = None
+    atom = atoms.of(node)
     varying = [bool(ir.variables_of(arg)) for arg in node.children]
     return atom is not None and bool(atom.linear(varying)) and all(map(_affine, node.children))
 
@@ -112,10 +109,9 @@ def _condition(walk: Walk, value: Affine, level: float, sign: float, slope: floa
     """State sign * value <= sign * level. Sums of squares are stated by their root, which has the
     scale of the variables."""
     rest = level - float(value.entries()[1][0])
+    root = None
     if sign > 0 and rest > 0:
         root = walk.cones.norm_of(value - (level - rest))
-    else:
-        root = None
     if root is None:
         return walk.cones.nonneg((level - value) * sign), slope
     return walk.cones.nonneg(rest**0.5 - root), 2 * rest**0.5 * slope
@@ -146,12 +142,8 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
     step = DIFFERENCE_STEP * (1 + abs(inside))
-    return (
-        node.children[k],
-        inside,
-        turned,
-        abs(function(inside + step) - function(inside - step)) / (2 * step),
-    )
+    steepness = abs(function(inside + step) - function(inside - step)) / (2 * step)
+    return node.children[k], inside, turned, steepness
 
 
 def _constant(walk: Walk, node: ir.Expr, env: Env) -> float:
@@ -170,8 +162,7 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
 
     low, high = max(where.lo, -FIRST_RANGE), min(where.hi, FIRST_RANGE)
     with np.errstate(all="ignore"):
-        # roots and logarithms
-        if math.isnan(function(low)):
+        if math.isnan(function(low)):  # of roots and logarithms
             low = max(low, 0.0)
     while high < where.hi and high < LAST_RANGE and under(high):
         high *= FIRST_RANGE
@@ -181,7 +172,7 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
     for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         if under(middle):
-            low, high = (middle, high)
+            low = middle
         else:
-            low, high = (low, middle)
+            high = middle
     return low

@@ -48,10 +48,11 @@ def conic(bound: Bound, where: Callable[[ir.Expr], Interval]) -> Conic:
     blocks: dict[str, tuple[int, int, float]] = {}
     for constraint in problem.constraints:
         family = members.of(bound, constraint)
-        found = stated(walk, constraint, family)
-        if found is not None:
+        condition = stated(walk, constraint, family)
+        if condition is not None:
+            block, factor = condition
             for k, label in enumerate(family.labels(constraint.label)):
-                blocks[label] = (found[0], k, found[1])
+                blocks[label] = (block, k, factor)
     objective = walk.value(problem.objective.expr, {}).data
     if not isinstance(objective, Affine):
         raise NotConic("an objective without variables")
@@ -72,16 +73,16 @@ def relaxed(bound: Bound, where: Callable[[ir.Expr], Interval], sides: Mapping[s
         family = members.of(bound, constraint)
         labels = family.labels(constraint.label)
         try:
-            found = stated(walk, constraint, family)
+            condition = stated(walk, constraint, family)
         except NotConic:
+            side = 0.0
             if constraint.kind == "eq" and len(labels) == 1:
                 side = float(np.sign(sides.get(labels[0], 0.0)))
-            else:
-                side = 0.0
-            found = _one_side(walk, constraint, family, side)
-        if found is not None:
+            condition = _one_side(walk, constraint, family, side)
+        if condition is not None:
+            block, factor = condition
             for k, label in enumerate(labels):
-                blocks[label] = (found[0], k, found[1])
+                blocks[label] = (block, k, factor)
     if not blocks:
         raise NotConic("no constraint that is conic")
     nothing = Affine(
@@ -147,21 +148,24 @@ def stated(walk: Walk, constraint: ir.Constraint, family: members.Members) -> tu
     without variables."""
     equal = constraint.kind == "eq"
     if not equal and not constraint.binders and not constraint.body.shape:
-        found = level_sets.straight(walk, constraint.body, family.env)
-        if found is not None:
-            return found[0], 1.0 / found[1]
+        bound_of_affine = level_sets.straight(walk, constraint.body, family.env)
+        if bound_of_affine is not None:
+            place, slope = bound_of_affine
+            return place, 1.0 / slope
     try:
         values = family.over(walk.value(constraint.body, family.env))
         if isinstance(values, Affine):
             if equal:
-                return (walk.cones.zero(values), -1.0)
-            return (walk.cones.nonneg(-values), 1.0)
+                return walk.cones.zero(values), -1.0
+            return walk.cones.nonneg(-values), 1.0
     except NotConic:
         if equal or constraint.binders:
             raise
         place, slope = level_sets.peeled(walk, constraint.body, family.env)
         return place, 1.0 / slope
-    if bool(((values.abs() if equal else values) > 1e-9).any()):
+    if equal:
+        values = values.abs()
+    if bool((values > 1e-9).any()):
         raise NotConic("a constraint without variables that does not hold")
     return None
 
@@ -376,9 +380,7 @@ class Walk(Evaluator):
             result = cones.piecewise(self.cones, graph, lambda x: float(atom.value(x, *parameters)), args[0])
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None and atom.in_groups:
             groups = cones.norm(self.cones, atom.ball.kind, args[0].unflatten(-1, (-1, int(args[1]))))
-            if groups is None:
-                result = None
-            else:
+            if groups is not None:
                 result = groups.sum(-1)
         elif isinstance(atom, atoms.ArrayAtom) and atom.ball is not None:
             result = cones.norm(self.cones, atom.ball.kind, args[0])
@@ -435,13 +437,10 @@ class Walk(Evaluator):
         if size > MAX_ENTRIES:
             raise NotConic("more elements than are held at once")
         kind, options = reductions.of(node), self.options(node)
+        curved = sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
         if ir.variables_of(node.body):
-            own = size * _curved_by(kind, options)
-        else:
-            own = 0
-        self.cones.room(
-            own + sum(_curved(part.op) * self.numel(part, inner) for part in _functions(node.body))
-        )
+            curved += size * _curved_by(kind, options)
+        self.cones.room(curved)
         whole = space if isinstance(space, Product) else space.whole()
         self.not_empty(node, space, whole.count, inner)
         if isinstance(whole, Product):
@@ -523,10 +522,9 @@ def _root(atom: atoms.Atom, values: list[Named]) -> float:
     """The p > 1 of a p-th root, else 0."""
     exponent = atom.exponent if isinstance(atom, atoms.ScalarAtom) else None
     a = float(values[-1].data) if exponent in atom.parameters else exponent
-    if isinstance(a, float) and 0 < a < 1:
-        p = 1 / a
-    else:
-        p = 0.0
+    if not isinstance(a, float) or not 0 < a < 1:
+        return 0.0
+    p = 1 / a
     if abs(p - round(p)) < 1e-12:
         return float(round(p))
     return p

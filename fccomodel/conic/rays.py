@@ -128,9 +128,9 @@ def _diagonal(n: int) -> np.ndarray:
 def _matrix(y: np.ndarray) -> np.ndarray:
     n = _side(y)
     j, i = np.tril_indices(n)
-    made = np.zeros((n, n))
-    made[i, j] = y * np.where(i == j, 1.0, 0.5**0.5)
-    return made + np.triu(made, 1).T
+    upper = np.zeros((n, n))
+    upper[i, j] = y * np.where(i == j, 1.0, 0.5**0.5)
+    return upper + np.triu(upper, 1).T
 
 
 def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> bool:
@@ -155,10 +155,7 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
         size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
         return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
     if kind == "power":
-        if low[:2].min() >= 0:
-            most = _power(low[0], low[1], power)
-        else:
-            most = -1.0
+        most = _power(low[0], low[1], power) if low[:2].min() >= 0 else -1.0
         return most * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
     u, v, w = y
     if u == around[0] == 0:
@@ -305,7 +302,9 @@ def _within(
     if value <= 0 or (rest & ~own[columns]).any():
         return None
     size = float(np.linalg.norm(missed[rest] / units[columns][rest]))
-    return Conflict(y, value / size * (1 - 1e-6) if size else math.inf)
+    if not size:
+        return Conflict(y, math.inf)
+    return Conflict(y, value / size * (1 - 1e-6))
 
 
 def _corrected(
@@ -321,7 +320,7 @@ def _corrected(
     some = np.arange(len(M))
     nearby = _nearby(M, weights)
     if nearby is None and max(M.shape) <= MAX_RANKED:
-        order = np.where(own, 1.0, 1e3)[:, None]  # what is not the model's is made exact first
+        order = np.where(own, 1.0, 1e3)[:, None]  # equations of other columns are made exact first
         _, upper, pivots = linalg.qr((M * weights * order).T, mode="economic", pivoting=True)
         sizes = np.abs(np.diag(upper))
         some = np.sort(pivots[: int((sizes > DEPENDENT * sizes.max(initial=0.0)).sum())])
@@ -348,7 +347,9 @@ def _corrected(
         + (len(rows) + ROUNDINGS) * ROUNDING * (np.abs(M[rest]) @ np.abs(z))
         + np.abs(M[rest]) @ around
     )
-    return y, np.stack([rest, missed], axis=1) if len(rest) else np.zeros((0, 2)), value
+    if not len(rest):
+        return y, np.zeros((0, 2)), value
+    return y, np.stack([rest, missed], axis=1), value
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,10 +418,7 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
         elif kind == "second_order":
             margins[rows] = part[0] - np.linalg.norm(part[1:])
         elif kind == "semidefinite":
-            if part.any():
-                margins[rows] = np.linalg.eigvalsh(_matrix(part)).min()
-            else:
-                margins[rows] = 0.0
+            margins[rows] = np.linalg.eigvalsh(_matrix(part)).min() if part.any() else 0.0
         elif kind == "rotated":
             margins[rows] = min(
                 part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:])
@@ -429,10 +427,7 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
             margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
         elif kind == "exponential":
             u, v, w = part
-            if u < 0:
-                margins[rows] = min(-u, w - _exponential(u, v))
-            else:
-                margins[rows] = 0.0
+            margins[rows] = min(-u, w - _exponential(u, v)) if u < 0 else 0.0
     return np.maximum(np.nan_to_num(margins), 0.0)
 
 
@@ -448,9 +443,9 @@ def _exact(program: Assembled, y: np.ndarray, rows: np.ndarray) -> np.ndarray | 
     A, b = program.A.tocsr()[rows], [Fraction(float(v)) for v in program.b[rows]]
     for values in (*_fractions(y[rows]), *_eliminated(A, y[rows], free, program.b[rows])):
         if all(v >= 0 for v, both in zip(values, free, strict=True) if not both) and _meets(A, values, b):
-            made = np.zeros_like(y)
-            made[rows] = [float(v) for v in values]
-            return made
+            ray = np.zeros_like(y)
+            ray[rows] = [float(v) for v in values]
+            return ray
     return None
 
 
@@ -479,7 +474,7 @@ def _meets(A: sparse.csr_matrix, y: list[Fraction], b: list[Fraction]) -> bool:
 def _eliminated(
     A: sparse.csr_matrix, y: np.ndarray, free: np.ndarray, b: np.ndarray
 ) -> Iterator[list[Fraction]]:
-    """A vertex of all rays, which has few rows, by exact elimination, or None."""
+    """A vertex of the set of rays, which has few rows, by exact elimination, with either sign."""
     from scipy.optimize import linprog
 
     if len(y) > 20 * MAX_ELIMINATED:
@@ -487,24 +482,24 @@ def _eliminated(
     matrix, columns = A.toarray().T, np.unique(A.indices)
     limits = [(None, None) if both else (0, None) for both in free]
     with np.errstate(all="ignore"):
-        found = linprog(
+        vertex = linprog(
             np.where(free, 0.0, 1.0),
             A_eq=np.vstack([matrix[columns], b]),
             b_eq=np.append(np.zeros(len(columns)), -1.0),
             bounds=limits,
             method="highs-ds",
         )
-    if found.x is None:
+    if vertex.x is None:
         return
-    kept = np.flatnonzero(np.abs(found.x) > TINY * np.abs(found.x).max(initial=0.0))
+    kept = np.flatnonzero(np.abs(vertex.x) > TINY * np.abs(vertex.x).max(initial=0.0))
     if not 0 < len(kept) <= MAX_ELIMINATED:
         return
-    found_ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
-    if found_ray is None:
+    ray = _kernel([[Fraction(float(matrix[c, k])) for k in kept] for c in columns])
+    if ray is None:
         return
     for sign in (1, -1):
         values = [Fraction(0)] * len(y)
-        for k, value in zip(kept, found_ray, strict=True):
+        for k, value in zip(kept, ray, strict=True):
             values[k] = sign * value
         yield values
 
@@ -514,10 +509,10 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
     unique."""
     n, pivots, done = len(rows[0]), list[int](), 0
     for column in range(n):
-        found = next((k for k in range(done, len(rows)) if rows[k][column]), None)
-        if found is None:
+        pivot = next((k for k in range(done, len(rows)) if rows[k][column]), None)
+        if pivot is None:
             continue
-        rows[done], rows[found] = rows[found], rows[done]
+        rows[done], rows[pivot] = rows[pivot], rows[done]
         head = rows[done][column]
         rows[done] = [v / head for v in rows[done]]
         for k in range(len(rows)):
@@ -528,12 +523,12 @@ def _kernel(rows: list[list[Fraction]]) -> list[Fraction] | None:
         done += 1
     if len(pivots) != n - 1:
         return None
-    (open_one,) = set(range(n)) - set(pivots)
-    made = [Fraction(0)] * n
-    made[open_one] = Fraction(1)
+    (free,) = set(range(n)) - set(pivots)
+    solution = [Fraction(0)] * n
+    solution[free] = Fraction(1)
     for row, column in enumerate(pivots):
-        made[column] = -rows[row][open_one]
-    return made
+        solution[column] = -rows[row][free]
+    return solution
 
 
 # ---------------------------------------------------------------------------------------- unbounded

@@ -96,12 +96,13 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
     A, P = sparse.csr_matrix(shift @ program.A), sparse.csr_matrix(program.P + sparse.triu(program.P, 1).T)
     program = replace(program, b=shift @ program.b)
     columns, rows, side, cost = _balanced(program, A, P)
-    size, unit = float(np.exp2(-side)), float(np.exp2(cost + side))
+    size = float(np.exp2(-side))
+    unit = float(np.exp2(cost + side))
     factors = np.exp2(columns)
     turn = _turn(program, rows)
     whole = sparse.csr_matrix(turn @ shift)
     form = sparse.diags_array(factors) @ P @ sparse.diags_array(factors)
-    made = replace(
+    balanced = replace(
         program,
         P=sparse.triu(form * (unit * size**2), format="csc"),
         q=factors * program.q * (unit * size),
@@ -109,7 +110,7 @@ def scaled(program: Assembled, near: np.ndarray | None = None) -> Scaled:
         b=(turn @ program.b) / size,
         constant=0.0,
     )
-    return Scaled(made, factors, whole, size, unit)
+    return Scaled(program=balanced, columns=factors, turn=whole, size=size, unit=unit)
 
 
 def _balanced(
@@ -139,11 +140,11 @@ def _balanced(
         matrices.append(sparse.hstack([rows, columns, both]) * weight)
         logarithms.append(-np.log2(np.abs(numbers)) * weight)
     matrix, right = sparse.vstack(matrices, format="csr"), np.concatenate(logarithms)
-    outcome = splinalg.lsqr(matrix, right, damp=DAMPING, atol=1e-4, btol=1e-4, iter_lim=ITERATIONS)[0]
-    outcome = np.clip(outcome, -MAX_POWER, MAX_POWER)
-    rows = shared @ np.round(outcome[:k] / 2) * 2
-    side, cost = np.round(outcome[k + n :])
-    return np.round(outcome[k : k + n]), rows, float(side), float(cost)
+    powers = splinalg.lsqr(matrix, right, damp=DAMPING, atol=1e-4, btol=1e-4, iter_lim=ITERATIONS)[0]
+    powers = np.clip(powers, -MAX_POWER, MAX_POWER)
+    rows = shared @ np.round(powers[:k] / 2) * 2
+    side, cost = np.round(powers[k + n :])
+    return np.round(powers[k : k + n]), rows, float(side), float(cost)
 
 
 def _weight(all_numbers: int, some: int) -> float:

@@ -48,14 +48,13 @@ def written(template: str, *args: Tex, **named: Tex) -> Tex:
     ``<0>``, ``<1>``, ``<name>`` are pieces. ``<0:2>`` puts brackets around a piece that binds less
     tightly than 2. ``<...>`` are all pieces with commas between.
     """
+    level, text = ATOM, template
     if template[:2] in {f"{k} " for k in range(5)}:
-        level, text = (int(template[0]), template[2:])
-    else:
-        level, text = (ATOM, template)
+        level, text = int(template[0]), template[2:]
     pieces = {str(k): piece for k, piece in enumerate(args)} | named
 
-    def piece(found: re.Match[str]) -> str:
-        name, _, least = found[1].partition(":")
+    def piece(place: re.Match[str]) -> str:
+        name, _, least = place[1].partition(":")
         if name == "...":
             return ", ".join(args)
         return format(pieces[name], least)

@@ -13,7 +13,7 @@ from fccomodel.library.proximal.operations import literal
 if TYPE_CHECKING:
     import torch
 
-#: pieces whose faces (two to their number) are gone through
+#: The largest number of pieces. All 2^pieces faces of the simplex are tried.
 MAX_PIECES = 8
 
 
@@ -33,7 +33,10 @@ class MaxAffine(Proximal):
         """The function, or why it has no prox here: the number of faces doubles with every
         piece."""
         if len(rows) > MAX_PIECES:
-            return f"a maximum of {len(rows)} affine functions that overlap: only up to {MAX_PIECES} are gone through"
+            return (
+                f"a maximum of {len(rows)} affine functions that overlap: only up to {MAX_PIECES} are gone "
+                "through"
+            )
         slopes = tuple(tuple(map(float, row)) for row in rows)
         lengths = [sqrt(sum(c * c for c in row)) for row in slopes]
         apart = [sqrt(sum((p - q) ** 2 for p, q in zip(r, s, strict=True))) for r in slopes for s in slopes]
