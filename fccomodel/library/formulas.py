@@ -44,6 +44,10 @@ class Algebra(ABC, Generic[V]):
     def entrywise(self, name: str, args: tuple[V, ...]) -> V:
         """Apply a scalar atom to arguments that do not fold."""
 
+    def fold(self, name: str, args: tuple[V, ...], value: float) -> V:
+        """The value of a scalar atom at constants, which is ``value``."""
+        return self.const(value)
+
     def array(self, name: str, args: Iterable[V]) -> V:
         """Apply an array atom."""
         raise NotImplementedError
@@ -55,7 +59,8 @@ class Algebra(ABC, Generic[V]):
         values = [n for n in numbers if n is not None]
         if len(values) == len(args):
             with np.errstate(all="ignore"):
-                return self.const(float(atom_of(name).value(*(np.float64(n) for n in values))))
+                value = float(atom_of(name).value(*(np.float64(n) for n in values)))
+            return self.fold(name, args, value)
         if name in FOLDS:
             folded = FOLDS[name](self, *args)
         else:
@@ -129,7 +134,7 @@ def _mul(g: Algebra[V], u: V, v: V) -> V | None:
     if b is not None:
         return g.apply("mul", v, u)
     if a is not None and (scaled := _scaled(g, v)):
-        return g.apply("mul", g.const(a * scaled[0]), scaled[1])
+        return g.apply("mul", g.apply("mul", u, scaled[0]), scaled[1])
     if a == 1:
         return v
     if a == -1:
@@ -142,7 +147,7 @@ def _div(g: Algebra[V], u: V, v: V) -> V | None:
     if b == 1:
         return u
     if b and (scaled := _scaled(g, u)):
-        return g.apply("mul", g.const(scaled[0] / b), scaled[1])
+        return g.apply("mul", g.apply("div", scaled[0], v), scaled[1])
     if g.number(u) == 0:
         return g.const(0.0)
     return None
@@ -157,16 +162,12 @@ def _pow(g: Algebra[V], u: V, v: V) -> V | None:
     return None
 
 
-def _scaled(g: Algebra[V], value: V) -> tuple[float, V] | None:
-    """The factor c and the rest x of a product c x."""
+def _scaled(g: Algebra[V], value: V) -> tuple[V, V] | None:
+    """The constant c and the value x of a product c x, or None."""
     name, args = g.parts(value)
-    if name == "mul":
-        c = g.number(args[0])
-    else:
-        c = None
-    if c is None:
+    if name != "mul" or g.number(args[0]) is None:
         return None
-    return (c, args[1])
+    return args[0], args[1]
 
 
 FOLDS: dict[str, Callable[..., Any]] = {

@@ -1,5 +1,7 @@
-"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets,
-constraints as penalties."""
+"""The normal form: minimise a sum of compositions f_i(E g_i) plus regularisers over simple sets.
+
+Constraints enter the sum as penalties.
+"""
 
 from __future__ import annotations
 
@@ -30,17 +32,18 @@ __all__ = ["Forms", "NormalForm", "Prox", "Term", "constant_values", "normalise"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NormalForm:
-    """What the algorithms solve, and what became of each part of the problem.
+    """The problem that the algorithms solve, and how each part of the user's problem is treated.
 
     chain       the reformulations applied, in order
-    reformed    after those that give the same problem, before any smoothing or penalty
-    variables   the user's and those that reformulations added
-    objective   smooth where envelopes made it so; penalties of constraints included
-    rest        the objective but its regularisers, before any smoothing
-    prox        regularisers                              terms   the objective's summands and the constraints
+    reformed    the problem after the equivalent reformulations, before any smoothing or penalty
+    variables   the user's variables and those that reformulations added
+    objective   the minimised function with envelopes and with penalties of constraints
+    rest        the objective without its regularisers, before any smoothing
+    prox        the regularisers
+    terms       the objective's summands and the constraints
     treatment   (text, how, why) per non-smooth or simple part: prox, projected, smoothed, subgradient
-    kept        non-smooth parts left to a subgradient, each with whether it is inside an
-                expectation; ``reasons`` why, for each
+    kept        non-smooth parts left to a subgradient, each with whether it is inside an expectation
+    reasons     for each of ``kept``, why
     """
 
     problem: ir.Problem
@@ -57,12 +60,15 @@ class NormalForm:
 
     @cached_property
     def smoothed(self) -> tuple[Smoothed, ...]:
-        """Every envelope, with the exact function beside it."""
+        """The envelopes in the objective; each also holds the exact function."""
         return tuple(envelopes(self.objective))
 
     @cached_property
     def penalties(self) -> Mapping[str, Smoothed | Penalty]:
-        """Per constraint family: its penalty, or the envelope of that, whose slope is the multiplier."""
+        """By the label of a constraint family, its penalty or the penalty's envelope.
+
+        The slope of either is the multiplier.
+        """
         exact = {node.label: node for node in ir.walk(self.objective) if isinstance(node, Penalty)}
         return exact | {s.penalty.label: s for s in self.smoothed if s.penalty is not None}
 
@@ -73,8 +79,14 @@ class NormalForm:
 
 
 class Stated(NamedTuple):
-    """A problem after the reformulations that keep it the same; ``smooth``: without its regularisers,
-    before any smoothing."""
+    """A problem after the equivalent reformulations, before any smoothing.
+
+    chain     the reformulations
+    reformed  the problem that they give
+    smooth    ``reformed`` without its regularisers
+    prox      the regularisers
+    terms     the objective's summands and the constraints
+    """
 
     chain: Chain
     reformed: ir.Problem
@@ -84,8 +96,10 @@ class Stated(NamedTuple):
 
 
 class Forms:
-    """The normal forms of a problem by what an algorithm makes of it, each part once; sizes and
-    constants come from ``bound`` where there is one, else from defaults."""
+    """The normal forms of a problem for different algorithms; common parts are computed once.
+
+    Sizes and constants come from ``bound`` if it is given, otherwise from the declared defaults.
+    """
 
     def __init__(self, problem: ir.Problem, bound: Bound | None = None):
         refuse_steps(problem)
@@ -104,34 +118,35 @@ class Forms:
         coupled: bool = False,
         surrogate: str | None = None,
     ) -> NormalForm:
+        """The normal form for an algorithm.
+
+        outer      how the algorithm treats kinks of outer functions
+        inner      how it treats kinks inside expectations: ``moreau`` or ``subgradient``
+        penalty    its penalty for constraints; None (it takes no constraint) means the smoothed hinge
+        coupled    whether it takes the worst of a family (a maximum or a tail mean) as one function
+                   of all members
+        surrogate  the reformulation by which it solves another problem, or None
         """
-        outer, penalty   an algorithm's declared form (one that takes no constraint gets the
-                         smoothed hinge all the same)
-        inner            ``moreau`` or ``subgradient``: what it makes of kinks inside expectations
-        coupled          it takes the worst of a family, a maximum or a tail mean, as one function
-                         of all members
-        surrogate        the reformulation by which it solves another problem
-        """
-        if (first := (coupled, surrogate)) not in self.stated:
-            self.stated[first] = self._stated(coupled, surrogate)
-        if (whole := (*first, outer, inner, penalty)) not in self.treated:
-            self.treated[whole] = self._treated(self.stated[first], outer, inner, penalty)
-        return self.treated[whole]
+        stated_key = (coupled, surrogate)
+        if stated_key not in self.stated:
+            self.stated[stated_key] = self._stated(coupled, surrogate)
+        key = (*stated_key, outer, inner, penalty)
+        if key not in self.treated:
+            self.treated[key] = self._treated(self.stated[stated_key], outer, inner, penalty)
+        return self.treated[key]
 
     @cached_property
     def passes(self) -> tuple[tuple[str, str, str], ...]:
-        """What becomes of pairs of rows in full passes, the same in every form."""
+        """(text, how, why) for the pairs of rows that full passes avoid; the same in every form."""
         return tuple(without_pairs(self.problem, self.bound, self.constant))
 
     def _stated(self, coupled: bool, surrogate: str | None) -> Stated:
         forms = [r for r in reformulations.all() if r.role == "equivalent" or r.name == surrogate]
-        unwanted = reformulations.STRUCTURE - (
-            set(reductions.named(lambda kind: kind.tail)) if coupled else set()
-        )
+        unwanted = reformulations.STRUCTURE
+        if coupled:
+            unwanted -= set(reductions.named(lambda kind: kind.tail))
         if surrogate:
             unwanted |= {"worst case"}
-        else:
-            unwanted |= set()
         chain = reformulations.chain(self.canonical, unwanted, forms, self.constant)
         reformed = shared(canonical(chain.problem, self.sizes))
         terms = [
@@ -186,8 +201,7 @@ def normalise(problem: ir.Problem, bound: Bound | None = None, **treatment: Any)
 
 
 def form(outer: str, inner: str, penalty: str | None) -> tuple[set[str], list[Reformulation]]:
-    """The features that an algorithm cannot take, and the reformulations that take them away in its
-    own way."""
+    """The features that an algorithm cannot take, and the reformulations by which it removes them."""
     ways = [reformulations.get(penalty or reformulations.PENALTY)]
     unwanted = {"constraints"}
     if outer == "smooth" and penalty is not None:
@@ -214,32 +228,17 @@ def treatment(
     kept: Mapping[ir.Expr, str],
     chain: Chain,
 ) -> Iterator[tuple[str, str, str]]:
-    """What became of each part that is not smooth, or simple: text, how, why."""
+    """(text, how, why) for each part that is not smooth, or that is simple."""
     for p in prox:
         yield p.text, "prox", f"no data, and the prox of {p.name} is known"
     for name, variable in problem.variables.items():
         for s in variable.sets:
             yield name, "projected", f"a simple set: {s.family}"
-    for constraint in problem.constraints:
-        if not ir.variables_of(constraint.body):
-            yield constraint.label, "constant", "no variable is in it: the report says whether it holds"
-    applied = {step.reformulation.name: step for step in chain.steps}
-    for step in applied.values():
-        if step.reformulation.role == "penalty":
-            how = "smoothed" if "envelopes" in step.reformulation.gives else "penalised"
-            yield from (
-                (c.label, how, sentence)
-                for c in problem.constraints
-                if ir.variables_of(c.body)
-                for sentence in step.sentences
-            )
-    for made in envelopes(objective):
-        if made.penalty is None:
-            yield (
-                problem.text(made.stated),
-                "smoothed",
-                "inside an expectation" if made.inner else outer_words(made.original),
-            )
+    yield from _constraints(problem, chain)
+    for envelope in envelopes(objective):
+        if envelope.penalty is None:
+            why = "inside an expectation" if envelope.inner else outer_words(envelope.original)
+            yield problem.text(envelope.stated), "smoothed", why
     yield from ((problem.text(node), "subgradient", reason) for node, reason in kept.items())
     for term in terms:
         if term.kind == "expectation" and term.d1 > 1:
@@ -256,8 +255,23 @@ def treatment(
         )
 
 
+def _constraints(problem: ir.Problem, chain: Chain) -> Iterator[tuple[str, str, str]]:
+    """(label, how, why) for each constraint."""
+    varying = []
+    for constraint in problem.constraints:
+        if ir.variables_of(constraint.body):
+            varying.append(constraint)
+        else:
+            yield constraint.label, "constant", "no variable is in it: the report says whether it holds"
+    applied = {step.reformulation.name: step for step in chain.steps}
+    for step in applied.values():
+        if step.reformulation.role == "penalty":
+            how = "smoothed" if "envelopes" in step.reformulation.gives else "penalised"
+            yield from ((c.label, how, sentence) for c in varying for sentence in step.sentences)
+
+
 def outer_words(original: ir.Expr) -> str:
-    """What smoothing does to an outer function."""
+    """How an outer function is smoothed, in words."""
     atom = atoms.of(original)
     least = atom is not None and atom.extreme < 0
     if least or isinstance(original, ir.Reduce) and reductions.of(original).sign < 0:
@@ -269,17 +283,18 @@ def outer_words(original: ir.Expr) -> str:
 
 
 def refuse_steps(problem: ir.Problem) -> None:
-    """Raises F0610 for every condition on the variables: its derivative is zero wherever there is one."""
+    """Raise F0610 for every condition on the variables: its derivative is zero wherever it exists."""
     if varying := [node for node in problem.expressions() if _step(node) and ir.variables_of(node)]:
         refuse(*(errors.step_function(problem, node) for node in varying), source=problem.source)
 
 
 def _step(node: ir.Expr) -> bool:
-    """A function of numbers that is constant wherever it has a derivative."""
+    """Whether the node is a function of numbers that is constant wherever it has a derivative."""
     atom = atoms.of(node)
     return atom is not None and atom.flat and not any(_is_truth(child) for child in node.children)
 
 
 def _is_truth(node: ir.Expr) -> bool:
+    """Whether the value of the node is true or false."""
     atom = atoms.of(node)
     return atom is not None and atom.boolean

@@ -1,4 +1,4 @@
-"""What becomes of reductions over pairs of rows in a pass over all of them."""
+"""How full passes avoid pairs of rows, in words for ``explain``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from fccomodel.normal_form.separation import Separation
 def without_pairs(
     problem: ir.Problem, bound: Bound | None, constant: Callable[[ir.Expr], float | None]
 ) -> Iterator[tuple[str, str, str]]:
-    """The reductions that a full pass takes without their pairs, and the maps that it takes once for
-    each row: text, how, and what the pass costs."""
+    """(text, how, cost) for reductions that a full pass computes without pairs of rows.
+
+    Linear maps that it computes once per row are included.
+    """
     separation = Separation(constant)
     for node in problem.expressions():
         if not isinstance(node, ir.Reduce):
@@ -36,7 +38,7 @@ def without_pairs(
 
 
 def in_one_order(problem: ir.Problem) -> Iterator[tuple[str, str, str]]:
-    """The means of tails that are a tail of means."""
+    """(text, how, why) for means of tail means that equal a tail mean of means."""
     facts = identities.known(problem)
     for node in problem.expressions():
         if isinstance(node, ir.Reduce) and comonotone_tails.apply(node, facts) is not None:
@@ -52,31 +54,29 @@ def in_one_order(problem: ir.Problem) -> Iterator[tuple[str, str, str]]:
 
 
 def mapped_once(problem: ir.Problem, bound: Bound) -> Iterator[tuple[str, str, str]]:
-    """The linear maps of sums of rows that are taken term by term, and the squared distances by norms
-    and products."""
+    """(text, how, cost) for linear maps of sums of rows, which are computed term by term.
+
+    Squared distances, which are computed from norms and products of rows, are included.
+    """
     rows, seen = distributed.of(bound), set[str]()
     for node in problem.expressions():
-        if rows.form(node) is not None or rows.sides(node) is not None:
-            text = problem.text(node)
-        else:
-            text = ""
+        if rows.form(node) is None and rows.sides(node) is None:
+            continue
+        text = problem.text(node)
         if text and text not in seen:
             seen.add(text)
-            if rows.sides(node) is None:
-                what = "each row is mapped once"
-            else:
-                what = "by norms and products of rows"
+            way = "each row is mapped once" if rows.sides(node) is None else "by norms and products of rows"
             sizes = [
                 len(elements.ids(bound, b.domain))
                 for b in rows.free(node)
                 if not isinstance(b.domain, ir.Distribution)
             ]
             numbers = f"{' + '.join(f'{n:,}' for n in sizes)} rows, not {math.prod(sizes):,} pairs"
-            yield text, "mapped once", f"{what}: an exact pass maps {numbers}"
+            yield text, "mapped once", f"{way}: an exact pass maps {numbers}"
 
 
 def cost(node: ir.Reduce, bound: Bound | None) -> str:
-    """What an exact pass meets."""
+    """The number of rows that an exact pass reads, in words."""
     if bound is None:
         return "an exact pass forms no pairs"
     binders = dict.fromkeys((*node.binders, *ir.free_binders(node)))

@@ -1,4 +1,4 @@
-"""What steps treat exactly: regularisers by their prox, simple sets by their projection."""
+"""Parts that steps treat exactly: regularisers by their prox, simple sets by their projection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prox:
-    """A regulariser split off the objective: applied by its prox, around ``centre`` where it has one."""
+    """A regulariser that is split off the objective and applied by its prox.
+
+    ``centre`` is the point around which it is, or None for 0.
+    """
 
     variable: str
     text: str
@@ -32,49 +35,49 @@ class Prox:
 def split_regularisers(
     problem: ir.Problem, constant: Callable[[ir.Expr], float | None]
 ) -> tuple[ir.Expr, list[Prox]]:
-    """The objective without the terms that have no data and a known prox, together with the variable's
-    set; those terms.
+    """The objective without its regularisers, and the regularisers.
 
-    Of terms of one variable that have no prox together, those with kinks come first, and around 0
-    before others.
+    They are the terms without data whose prox is known together with the variable's set. If the terms
+    of one variable have no common prox, those with kinks come first, and those around 0 before others.
     """
     from fccomodel.library import regularisers
 
     terms = summands(problem.objective.expr)
-    found = {
-        k: made for k, term in enumerate(terms) if (made := _regulariser(term, problem, constant)) is not None
+    recognised = {
+        k: r for k, term in enumerate(terms) if (r := _regulariser(term, problem, constant)) is not None
     }
     taken: dict[int, regularisers.Recognised] = {}
-    for k, made in sorted(found.items(), key=lambda pair: (*_precedence(pair[1]), pair[0])):
-        beside = [f for f in taken.values() if f.variable == made.variable]
-        if _proximal(problem.variables[made.variable], made, beside, constant):
-            taken[k] = made
+    for k, regulariser in sorted(recognised.items(), key=lambda pair: (*_precedence(pair[1]), pair[0])):
+        beside = [other for other in taken.values() if other.variable == regulariser.variable]
+        if _proximal(problem.variables[regulariser.variable], regulariser, beside, constant):
+            taken[k] = regulariser
     prox: list[Prox] = []
-    for name in dict.fromkeys(made.variable for _, made in sorted(taken.items())):
-        places = [k for k, made in sorted(taken.items()) if made.variable == name]
-        for made in regularisers.in_turn([taken[k] for k in places]) or ():
-            own = [
-                problem.text(terms[k])
-                for k in places
-                if taken[k].name in (made.name, *made.regulariser.sum_of)
-            ]
-            text, values = " + ".join(own), made.coefficients
+    for name in dict.fromkeys(taken[k].variable for k in sorted(taken)):
+        places = [k for k in sorted(taken) if taken[k].variable == name]
+        for regulariser in regularisers.in_turn([taken[k] for k in places]) or ():
+            names = (regulariser.name, *regulariser.regulariser.sum_of)
             prox.append(
-                Prox(variable=name, text=text, name=made.name, coefficients=values, centre=made.centre)
+                Prox(
+                    variable=name,
+                    text=" + ".join(problem.text(terms[k]) for k in places if taken[k].name in names),
+                    name=regulariser.name,
+                    coefficients=regulariser.coefficients,
+                    centre=regulariser.centre,
+                )
             )
     return total([term for k, term in enumerate(terms) if k not in taken]), prox
 
 
-def _precedence(made: regularisers.Recognised) -> tuple[bool, bool, str, str]:
-    """Which regularisers go first, whatever their order in the text."""
-    around = made.centre.name if isinstance(made.centre, ir.Param) else ""
-    return made.regulariser.smooth, made.centre is not None, made.name, around
+def _precedence(term: regularisers.Recognised) -> tuple[bool, bool, str, str]:
+    """The sort key of regularisers, independent of their order in the text."""
+    around = term.centre.name if isinstance(term.centre, ir.Param) else ""
+    return term.regulariser.smooth, term.centre is not None, term.name, around
 
 
 def _regulariser(
     term: ir.Expr, problem: ir.Problem, constant: Callable[[ir.Expr], float | None]
 ) -> regularisers.Recognised | None:
-    """A term of one variable that is no net's, if it is a regulariser."""
+    """The regulariser that a term is, or None; it depends on one variable, not on weights of a net."""
     from fccomodel.library import regularisers
 
     names = ir.variables_of(term)
@@ -92,7 +95,7 @@ def _proximal(
     beside: Sequence[regularisers.Recognised],
     constant: Callable[[ir.Expr], float | None],
 ) -> bool:
-    """A step can take the prox of the term, of those ``beside`` it and of the variable's sets at once."""
+    """Whether the prox of the term is known together with those ``beside`` it and the variable's sets."""
     from fccomodel.library import regularisers
 
     domains = sets.intersection(variable.sets, constant)
@@ -103,8 +106,10 @@ def _proximal(
 
 
 def projections(problem: ir.Problem, constant: Callable[[ir.Expr], float | None]) -> dict[str, ir.Variable]:
-    """The variables with one set each, bounds that meet being one box; F0611 where no projection on
-    all at once is known."""
+    """The variables with at most one set each; bounds are merged into one box.
+
+    F0611 is raised if no projection onto the intersection of a variable's sets is known.
+    """
     result: dict[str, ir.Variable] = {}
     refused: list[Diagnostic] = []
     for name, variable in problem.variables.items():

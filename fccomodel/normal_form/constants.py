@@ -1,4 +1,4 @@
-"""Numbers of a problem: what constants, params and sizes come to."""
+"""Values of expressions of constants, params and sizes."""
 
 from __future__ import annotations
 
@@ -13,52 +13,64 @@ from fccomodel.library import atoms
 
 
 def constant_values(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Expr], float | None]:
-    """The value of a scalar expression of constants, params, sizes and numbers of elements; None where
-    anything else enters."""
-    memo: dict[int, tuple[ir.Expr, float | None]] = {}
+    """A function that gives the value of a scalar expression, or None.
 
-    def value(node: ir.Expr) -> float | None:
-        if id(node) not in memo:
-            memo[id(node)] = (node, compute(node))
-        return memo[id(node)][1]
+    The expression may contain constants, params, sizes and numbers of elements, and nothing else.
+    """
+    return _Values(problem, bound)
 
-    def compute(node: ir.Expr) -> float | None:
+
+class _Values:
+    """Values of scalar expressions, each computed once."""
+
+    def __init__(self, problem: ir.Problem, bound: Bound | None):
+        self.problem, self.bound = problem, bound
+        self.memo: dict[int, tuple[ir.Expr, float | None]] = {}
+
+    def __call__(self, node: ir.Expr) -> float | None:
+        """The value of an expression, or None if it is not known."""
+        if id(node) not in self.memo:
+            self.memo[id(node)] = (node, self._compute(node))
+        return self.memo[id(node)][1]
+
+    def _compute(self, node: ir.Expr) -> float | None:
         match node:
             case ir.Const(value=v):
                 return v
             case ir.Param(name=name) if not node.shape:
-                if bound is not None and name in bound.params:
-                    return float(bound.params[name])
-                if name in problem.params:
-                    default = problem.params[name].default
-                else:
-                    default = None
-                if default is None:
-                    return None
-                return value(default)
-            case ir.Size(dim=dim) if bound is not None:
-                return float(elements.size(bound, dim))
-            case ir.Reduce(body=ir.Const()) if bound is not None and not ir.free_binders(node):
-                from fccomodel.evaluation.interpret import (
-                    evaluate,
-                )  # needs torch, which what is known of a text does not
+                return self._param(name)
+            case ir.Size(dim=dim) if self.bound is not None:
+                return float(elements.size(self.bound, dim))
+            case ir.Reduce(body=ir.Const()) if self.bound is not None and not ir.free_binders(node):
+                # imported here: it needs torch, which the analysis of a text does not
+                from fccomodel.evaluation.interpret import evaluate
 
-                return float(evaluate(bound, node, {}))
-            case ir.Apply(op=op, args=args) if not node.shape:
-                numbers = [value(a) for a in args]
-                atom = atoms.get(op)
-                if isinstance(atom, atoms.ScalarAtom) and all(v is not None for v in numbers):
-                    with np.errstate(all="ignore"):
-                        return float(atom.value(*(np.float64(v) for v in numbers)))
+                return float(evaluate(self.bound, node, {}))
+            case ir.Apply() if not node.shape:
+                return self._apply(node)
         return None
 
-    return value
+    def _param(self, name: str) -> float | None:
+        """The value of a scalar param: the bound one, otherwise its default, or None."""
+        if self.bound is not None and name in self.bound.params:
+            return float(self.bound.params[name])
+        default = self.problem.params[name].default if name in self.problem.params else None
+        return None if default is None else self(default)
+
+    def _apply(self, node: ir.Apply) -> float | None:
+        numbers = [self(a) for a in node.args]
+        atom = atoms.get(node.op)
+        if not isinstance(atom, atoms.ScalarAtom) or any(v is None for v in numbers):
+            return None
+        with np.errstate(all="ignore"):
+            return float(atom.value(*(np.float64(v) for v in numbers)))
 
 
 def known_sizes(problem: ir.Problem, bound: Bound | None) -> Callable[[ir.Dim], int | None]:
-    """The number that a dimension is, by the text or by the data; None where that is not known."""
+    """A function that gives the size of a dimension by the text or the data, or None if it is not known."""
 
     def size(dim: ir.Dim) -> int | None:
+        """The size of a dimension, or None."""
         if isinstance(dim, int):
             return dim
         if bound is None:

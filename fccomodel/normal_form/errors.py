@@ -1,4 +1,4 @@
-"""F0601, F0602, F0610, F0611: what has no normal form."""
+"""F0601, F0602, F0610, F0611: problems without a normal form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMLESS = (TAIL.id, NO_DUAL.id, STEP_FUNCTION.id, PROJECTION.id)
 
 
 def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnostic:
-    """A variational form is a minimum, so it cannot stand where the problem wants a large value."""
+    """A variational form, which is a minimum, stands where the problem may want a large value."""
     return TAIL.error(
         f"{problem.text(node)} stands where a smaller value is not always better",
         span=node.span,
@@ -34,7 +34,7 @@ def not_bounded_above(problem: ir.Problem, node: ir.Expr, what: str) -> Diagnost
 
 
 def _weights(problem: ir.Problem, node: ir.Expr) -> str:
-    """The set of weights with which its largest weighted sum is this reduction."""
+    """The set of weights over which the largest weighted sum equals the reduction."""
     if not isinstance(node, ir.Reduce) or (option := reductions.of(node).option) is None:
         return "simplex(I)"
     size = problem.text(node.options[option.name])
@@ -44,7 +44,7 @@ def _weights(problem: ir.Problem, node: ir.Expr) -> str:
 
 
 def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
-    """A maximum over weights is one whose dual is known."""
+    """A maximum over weights whose dual is not known."""
     return NO_DUAL.error(
         f"no dual is known for {problem.text(node)}",
         span=node.span,
@@ -58,8 +58,10 @@ def no_dual(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
 
 
 def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = ()) -> Diagnostic:
-    """The divergence of a maximum over weights is one whose conjugate is known. ``unsigned``: parts of
-    it without the weight whose sign is not known, by which it may not be convex."""
+    """A divergence, in a maximum over weights, whose conjugate is not known.
+
+    ``unsigned`` lists factors whose sign is not known, so that the divergence may not be convex.
+    """
     if unsigned:
         return NO_DUAL.error(
             f"no conjugate is known for the divergence of {problem.text(node)}",
@@ -79,7 +81,7 @@ def no_conjugate(problem: ir.Problem, node: ir.Expr, unsigned: Sequence[str] = (
 
 
 def step_function(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
-    """A condition on the variables has derivative zero wherever there is one."""
+    """A condition on the variables, whose derivative is zero wherever it exists."""
     return STEP_FUNCTION.error(
         f"`{problem.text(node)}` is a step function of the decision variables",
         span=node.span,
@@ -89,7 +91,7 @@ def step_function(problem: ir.Problem, node: ir.Expr) -> Diagnostic:
 
 
 def no_projection(variable: str, sets: str, span: Span) -> Diagnostic:
-    """A variable is in sets whose common projection is known."""
+    """A variable in several sets whose common projection is not known."""
     return PROJECTION.error(
         f"no projection on {sets} at once is known for `{variable}`",
         span=span,

@@ -1,4 +1,4 @@
-"""Outer functions in an expression: of what a non-smooth node is a function with a computable prox."""
+"""Outer functions in an expression: a non-smooth node as a function with a computable prox."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from fccomodel.structure import facts_of
 def outer_function(
     node: ir.Expr, constant: Callable[[ir.Expr], float | None]
 ) -> tuple[Proximal, ir.Expr | None, ir.Reduce | None] | str:
-    """A non-smooth node as a function with a prox, of one argument, or (None) of its own arguments or
-    of the elements of a set; or the reason why none is known. Exact convex functions come before
-    weakly convex ones, and these before Newton's method."""
-    reason = (
-        f"no prox is known for `{node.op if isinstance(node, ir.Apply) else getattr(node, 'kind', 'it')}`"
-    )
+    """(function with a prox, argument, reduction) for a non-smooth node, or the reason why there is none.
+
+    argument   the only argument of the function; None: the node's own arguments, or those of a set
+    reduction  the reduction whose elements are the arguments, or None
+
+    Convex functions come before weakly convex ones, and both before Newton's method.
+    """
+    name = node.op if isinstance(node, ir.Apply) else getattr(node, "kind", "it")
+    reason = f"no prox is known for `{name}`"
     candidates: list[tuple[Proximal, ir.Expr]] = []
     for argument in arguments(node, constant):
         function = of(node, (argument,), facts_of, constant)
@@ -30,20 +33,16 @@ def outer_function(
     below = leaves(node, constant, deep=True)
     if len(below) > 1 and not any(leaf.shape for leaf in below):
         form = line(node, below, facts_of, constant)
-        if isinstance(form, str):
-            candidates += []
-        else:
-            candidates += [form[::-1]]
+        if not isinstance(form, str):
+            candidates.append(form[::-1])
     if candidates:
         return *min(candidates, key=lambda pair: (isinstance(pair[0], Smooth), pair[0].weak > 0)), None
     atom = atoms.of(node)
     if atom is not None and atom.extreme > 0 and not node.shape:
         return Largest.of(), None, None
     if isinstance(node, ir.Reduce) and not node.shape:
-        whole = of(node, (node.body,), facts_of, constant)
-        if isinstance(whole, str):
-            return whole
-        return (whole, None, node)
+        function = of(node, (node.body,), facts_of, constant)
+        return function if isinstance(function, str) else (function, None, node)
     return reason
 
 
@@ -56,8 +55,10 @@ def refusal(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> str:
 
 
 def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: bool) -> list[ir.Expr]:
-    """What ``node`` is composed of by piecewise linear-quadratic operations, down to where they bend
-    last, or one deep."""
+    """The varying expressions of which ``node`` is a piecewise linear-quadratic function.
+
+    With ``deep`` they lie below the deepest kinks, otherwise they are the node's arguments.
+    """
     below: dict[int, ir.Expr] = {}
     stack = [node]
     while stack:
@@ -76,8 +77,10 @@ def leaves(node: ir.Expr, constant: Callable[[ir.Expr], float | None], *, deep: 
 
 
 def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """Expressions of which alone ``node`` may be a function with a prox: the array below a norm, the
-    deepest, the nearest."""
+    """Candidates for the only argument of ``node`` as a function with a prox.
+
+    They are the array below a norm, the deepest expression and the nearest one.
+    """
     candidates: list[ir.Expr] = []
     for deep in (True, False):
         below = leaves(node, constant, deep=deep)
@@ -89,7 +92,7 @@ def arguments(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> lis
 
 
 def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[ir.Expr]:
-    """The array that a norm or a sum is of, an affine function of which the node may be."""
+    """The array below a norm or a sum of which the node is an affine function, in a list; else []."""
     while isinstance(node, ir.Apply) and _bends(node) is False and not node.shape:
         varying = [a for a in node.args if constant(a) is None]
         if len(varying) != 1:
@@ -102,7 +105,7 @@ def _array(node: ir.Expr, constant: Callable[[ir.Expr], float | None]) -> list[i
 
 
 def _composed(part: ir.Expr) -> bool:
-    """A kink further down, by operations of piecewise linear-quadratic functions alone."""
+    """Whether a kink lies below, reached by piecewise linear-quadratic operations alone."""
     stack = [part]
     while stack:
         node = stack.pop()
@@ -115,11 +118,10 @@ def _composed(part: ir.Expr) -> bool:
 
 
 def _bends(node: ir.Expr) -> bool | None:
-    """True for an operation that is polynomial on several pieces, False for a sum, product or
-    quotient; None for any other."""
+    """True for a piecewise polynomial operation, False for a sum, product or quotient, None otherwise."""
     atom = atoms.of(node)
-    if atom is None or not (
-        atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)])
-    ):
+    if atom is None:
         return None
-    return atom.bent
+    if atom.bent or isinstance(atom, ScalarAtom) and atom.linear([True, *[False] * (atom.min_count - 1)]):
+        return atom.bent
+    return None

@@ -1,4 +1,4 @@
-"""A constraint's place in the minimised function, and the way back from its slope to the multiplier."""
+"""Penalties of constraints in the minimised function, and multipliers from their slopes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from fccomodel.library.piecewise.expression import of_atom
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Penalty(ir.Expr):
-    """``scale * factor * op(c)`` for a constraint ``c <= 0`` (``kind`` ``le``) or ``c == 0`` (``eq``)
-    with the label ``label``.
+    """``scale * factor * op(c)`` for a constraint on c.
 
+    label   the constraint's label
+    kind    ``le`` for c <= 0, ``eq`` for c == 0
     op      an atom that is zero where the constraint holds: ``pos abs sqhinge square``
+    args    (c,)
     scale   name of the hyper-parameter in front; None: it is infinite, so that the whole is the
             indicator of the constraint
     """
@@ -34,6 +36,7 @@ class Penalty(ir.Expr):
 
     @property
     def children(self) -> tuple[ir.Expr, ...]:
+        """The constraint's value."""
         return self.args
 
     @property
@@ -46,22 +49,22 @@ class Penalty(ir.Expr):
         return make("mul", const(self.factor), function, span=self.span)
 
     def graph(self, function: PiecewiseLQ) -> PiecewiseLQ:
-        """What is smoothed, less its scale: ``function`` as it is, or the indicator of its zeros."""
+        """The smoothed function without its scale: ``function``, or the indicator of its zeros."""
         if self.scale is not None:
             return function
         return indicator(*zeros(function))
 
     def units(self, function: PiecewiseLQ) -> tuple[float, float]:
-        """Slopes of the constraint's value in the argument of ``function`` where it begins to be
-        violated: below and above."""
+        """Slopes of ``function`` where the constraint begins to be violated: below and above.
+
+        They turn slopes of the smoothed function into multipliers of the constraint.
+        """
         low, high = zeros(function)
-        below, above = (
-            -1.0 if low == -inf else function.subdifferential(low)[0],
-            1.0 if high == inf else function.subdifferential(high)[1],
-        )
+        below = -1.0 if low == -inf else function.subdifferential(low)[0]
+        above = 1.0 if high == inf else function.subdifferential(high)[1]
         if self.kind == "eq":
-            return (-below, above)
-        return (below, above)
+            return -below, above
+        return below, above
 
     def multiplier(self, value: np.ndarray, scale: float) -> np.ndarray:
         """``scale * factor * op'(c)`` at values of the constraint."""
@@ -73,7 +76,7 @@ class Penalty(ir.Expr):
 
 
 def zeros(function: PiecewiseLQ) -> tuple[float, float]:
-    """The interval where a function that is nowhere negative is zero."""
+    """The interval where a nonnegative function is zero."""
     low, high = function.conjugate().subdifferential(0.0)
     return low, high
 
@@ -81,6 +84,6 @@ def zeros(function: PiecewiseLQ) -> tuple[float, float]:
 def indicator(low: float, high: float) -> PiecewiseLQ:
     """0 on [low, high], infinite elsewhere."""
     ends = [(end, 0.0) for end in dict.fromkeys((low, high)) if abs(end) < inf] or [(0.0, 0.0)]
-    return PiecewiseLQ(
-        points=tuple(ends), left=0.0 if low == -inf else inf, right=0.0 if high == inf else inf
-    )
+    left = 0.0 if low == -inf else inf
+    right = 0.0 if high == inf else inf
+    return PiecewiseLQ(points=tuple(ends), left=left, right=right)

@@ -1,4 +1,4 @@
-"""Non-smooth outer functions and their Moreau envelopes, found in an expression."""
+"""Moreau envelopes of the non-smooth parts of an expression."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from fccomodel.structure import facts_of
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Smoothed(ir.Expr):
-    """A non-smooth ``original`` replaced by its Moreau envelope in ``args``.
+    """The Moreau envelope of a non-smooth ``original``.
 
-    argument  what ``original`` is ``function`` of, not smoothed itself (None: of the arguments of
-              ``original``, or of a set)
-    name    of its centre: the point of the dual domain that the smoothing is centred at
+    name      name of its centre, the point of the dual domain around which it is smoothed
+    args      the arguments, with envelopes inside
+    original  the exact expression
+    stated    ``original`` as the model states it
     function  the outer function: of each entry of one argument, of one array, of several numbers,
               or of the elements of a set
-    bound   name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
-            penalty the constraint's penalty that it is, or None; ``units`` are then the slopes by
-            which its own become multipliers
-    inner   True inside a sampled expectation: no centre, smoothing parameter ``lam_g``
-    stated  ``original`` as the model states it
+    argument  the exact argument of ``function``; None: the arguments of ``original``, or of a set
+    bound     name of the hyper-parameter that scales the function (``rho`` for a penalty), or None
+    penalty   the constraint's penalty that it smooths, or None
+    units     factors that turn its slopes into multipliers, for a penalty
+    inner     whether it is inside a sampled expectation: it has no centre, and its smoothing
+              parameter is ``lam_g``
     """
 
     name: str
@@ -49,19 +51,22 @@ class Smoothed(ir.Expr):
 
     @property
     def children(self) -> tuple[ir.Expr, ...]:
+        """The arguments, with envelopes inside."""
         return self.args
 
     @property
     def over(self) -> ir.Reduce | None:
-        """The reduction of a smoothed maximum over a set."""
-        first, kind = self.args[0], self.function.kind if isinstance(self.function, Largest) else None
-        if isinstance(first, ir.Reduce) and reductions.of(first) is kind and len(self.args) == 1:
+        """The reduction of a smoothed maximum over a set, or None."""
+        if not isinstance(self.function, Largest) or len(self.args) != 1:
+            return None
+        (first,) = self.args
+        if isinstance(first, ir.Reduce) and reductions.of(first) is self.function.kind:
             return first
         return None
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """low, high of an inequality low <= argument <= high by its Lagrangian; None of anything else."""
+        """(low, high) of an inequality low <= argument <= high in the Lagrangian form, or None."""
         lagrangian = self.penalty is not None and self.penalty.kind == "le" and self.bound is None
         if lagrangian and isinstance(self.function, Piecewise):
             return zeros(self.function.graph)
@@ -70,17 +75,17 @@ class Smoothed(ir.Expr):
 
 @dataclass(eq=False)
 class Smoother:
-    """Replaces the non-smooth parts of an expression, the largest first.
+    """Replaces the non-smooth parts of an expression by envelopes, the largest parts first.
 
-    constant  the value of a subexpression that no variable and no row enters
-    outer     whether outer functions are replaced, else kept for a subgradient
-    inside    the same of functions inside a sampled expectation
-    entropy   maxima outside are smoothed by entropy, in the place of half squares
-    curves    convex functions of expectations are replaced too where they are smooth
+    constant  gives the value of a subexpression without variables and rows
+    outer     whether outer functions are replaced; otherwise a subgradient is used
+    inside    whether functions inside a sampled expectation are replaced
+    entropy   whether outer maxima are smoothed by entropy instead of half squares
+    curves    whether smooth convex functions of expectations are replaced by their conjugate form
     first     the number of envelopes made before
     made      the envelopes made, in order
     kept      non-smooth parts left as they are, each with whether it is inside a sampled expectation
-    bent      of ``curves``, smooth functions of expectations left as they are, each with why
+    bent      with ``curves``: smooth functions of expectations left as they are, each with the reason
     """
 
     constant: Callable[[ir.Expr], float | None]
@@ -96,10 +101,10 @@ class Smoother:
         self.bent: list[tuple[ir.Expr, str]] = []
         self.memo: dict[tuple[int, bool], tuple[ir.Expr, ir.Expr]] = {}
         self.lets: dict[tuple[int, int], tuple[ir.Let, ir.Let]] = {}
-        self.stated: ir.Expr | None = None  # what is being smoothed in other words
+        self.stated: ir.Expr | None = None  # the part of the model that is being smoothed in another form
 
     def __call__(self, node: ir.Expr, *, inner: bool = False) -> ir.Expr:
-        """The expression with envelopes; ``inner`` is True below a sampled expectation."""
+        """The expression with envelopes; ``inner`` says that it is below a sampled expectation."""
         key = (id(node), inner)
         if key not in self.memo:
             self.memo[key] = (node, self._smooth(node, inner))
@@ -121,24 +126,35 @@ class Smoother:
         if (argument := self.smooth_in(node)) is not None:
             return Rewriter(lambda part: self(argument, inner=inner) if part is argument else None)(node)
         if kinked(node):
-            if self.inside if inner else self.outer:
-                envelope = self.envelope(node, inner)
-                if envelope is not None:
-                    return envelope
-                rewritten = self.opposite(node) or self.entrywise(node) or self.between(node)
-                if rewritten is not None:
-                    within, self.stated = self.stated, node
-                    made = self(rewritten, inner=inner)
-                    self.stated = within
-                    return made
+            replaced = self._replaced(node, inner)
+            if replaced is not None:
+                return replaced
             self.kept.append((node, inner))
         if isinstance(node, ir.Reduce):
             inner = inner or (reductions.of(node).additive and not _blocks_inside(node.body))
+        return self._below(node, inner)
+
+    def _replaced(self, node: ir.Expr, inner: bool) -> ir.Expr | None:
+        """The envelope of a node with kinks, or of the same node in another form; or None."""
+        wanted = self.inside if inner else self.outer
+        if not wanted:
+            return None
+        envelope = self.envelope(node, inner)
+        if envelope is not None:
+            return envelope
+        rewritten = self.opposite(node) or self.entrywise(node) or self.between(node)
+        if rewritten is None:
+            return None
+        outside, self.stated = self.stated, node
+        smoothed = self(rewritten, inner=inner)
+        self.stated = outside
+        return smoothed
+
+    def _below(self, node: ir.Expr, inner: bool) -> ir.Expr:
+        """The node with envelopes inside its children."""
         if isinstance(node, ir.LetRef):
             body = self(node.let.body, inner=inner)
-            if body is node.let.body:
-                return node
-            return self._let(node, body)
+            return node if body is node.let.body else self._let(node, body)
         children = tuple(self(child, inner=inner) for child in node.children)
         if all(a is b for a, b in zip(children, node.children, strict=True)):
             return node
@@ -151,7 +167,7 @@ class Smoother:
         return dataclasses.replace(node, let=self.lets[key][1])
 
     def penalty(self, node: Penalty) -> Smoothed:
-        """The envelope of a penalty, its argument as it is."""
+        """The envelope of a penalty, without envelopes inside its argument."""
         function = node.function
         for argument in [*(self.alone(function) if node.kind == "le" else ()), *node.args]:
             graph = of_expression(function, argument, self.constant)
@@ -169,17 +185,20 @@ class Smoother:
         raise AssertionError("a penalty is piecewise linear-quadratic in the constraint's value")
 
     def alone(self, function: ir.Expr) -> list[ir.Expr]:
-        """Numbers of which alone a penalty may be a function."""
+        """Candidates for the only argument of a penalty."""
+        candidates = arguments(function, self.constant)
         below = leaves(function, self.constant, deep=True)
         if len(below) > 1 and not any(p.shape for p in below):
             form = line(function, below, facts_of, self.constant)
-        else:
-            form = ""
-        return [*([] if isinstance(form, str) else [form[0]]), *arguments(function, self.constant)]
+            if not isinstance(form, str):
+                return [form[0], *candidates]
+        return candidates
 
     def below_penalty(self, node: Penalty) -> ir.Expr:
-        """The penalty as it is, its argument smoothed; where the whole is smooth in a deeper argument,
-        that one."""
+        """The penalty with its argument smoothed.
+
+        If the penalty is a smooth function of a deeper argument, only that one is smoothed.
+        """
         function = node.function
         for argument in arguments(function, self.constant):
             graph = of_expression(function, argument, self.constant)
@@ -190,8 +209,10 @@ class Smoother:
         return with_children(node, (self(node.args[0]),))
 
     def smooth_in(self, node: ir.Expr) -> ir.Expr | None:
-        """Of a power p >= 2 of a function with kinks at its zeros alone, what it is smooth in: max(0,
-        u)^2 has no kink."""
+        """The argument in which the node is smooth although it contains a kink, or None.
+
+        The node is a power p >= 2 of a function whose kinks are zeros of it, such as max(0, u)^2.
+        """
         base, exponent = atoms.as_power(node) or (None, None)
         if base is None or exponent is None or not kinked(base):
             return None
@@ -212,22 +233,25 @@ class Smoother:
         return Rewriter(lambda part: self(argument) if part is argument else None)(node)
 
     def envelope(self, node: ir.Expr, inner: bool) -> Smoothed | None:
-        """The Moreau envelope of ``node``, or None where none is known."""
+        """The Moreau envelope of ``node``, or None if none is known."""
         form = outer_function(node, self.constant)
         if isinstance(form, str):
             return None
         function, argument, over = form
+        args: tuple[ir.Expr, ...]
         if over is not None:
-            args: tuple[ir.Expr, ...] = (
-                with_children(over, (self(over.body, inner=inner), *over.children[1:])),
-            )
+            args = (with_children(over, (self(over.body, inner=inner), *over.children[1:])),)
+        elif argument is not None:
+            args = (self(argument, inner=inner),)
         else:
-            args = tuple(self(a, inner=inner) for a in (node.children if argument is None else (argument,)))
+            args = tuple(self(child, inner=inner) for child in node.children)
         return self._add(node, args, argument, function, inner)
 
     def conjugate_form(self, node: ir.Expr) -> Smoothed | str:
-        """A smooth convex function of expectations by max_y y.u - f*(y), u affine in them; or why it
-        has no such form."""
+        """A smooth convex function of expectations as max_y y.u - f*(y), u affine in them.
+
+        If it has no such form, the reason is returned.
+        """
         argument = affine_part(node)
         if argument is None:
             return "a function of several expectations together"
@@ -239,28 +263,25 @@ class Smoother:
         return self._add(node, (argument,), argument, function, False)
 
     def opposite(self, node: ir.Expr) -> ir.Expr | None:
-        """``min e`` as ``-max(-e)``; None for anything else."""
+        """``min e`` as ``-max(-e)``, or None for anything else."""
+        if node.shape:
+            return None
         negated: ir.Expr
-        if isinstance(node, ir.Apply) and _extreme(node) < 0 and not node.shape:
-            negated = dataclasses.replace(
-                node, op="max", args=tuple(make("neg", a, span=a.span) for a in node.args)
-            )
-        elif (
-            isinstance(node, ir.Reduce)
-            and reductions.of(node).sign < 0
-            and reductions.of(node).opposite
-            and not node.shape
-        ):
-            negated = dataclasses.replace(
-                node, kind=reductions.of(node).opposite, body=make("neg", node.body, span=node.body.span)
-            )
+        if isinstance(node, ir.Apply) and _extreme(node) < 0:
+            args = tuple(make("neg", a, span=a.span) for a in node.args)
+            negated = dataclasses.replace(node, op="max", args=args)
+        elif isinstance(node, ir.Reduce) and reductions.of(node).sign < 0 and reductions.of(node).opposite:
+            body = make("neg", node.body, span=node.body.span)
+            negated = dataclasses.replace(node, kind=reductions.of(node).opposite, body=body)
         else:
             return None
         return make("neg", negated, span=node.span)
 
     def entrywise(self, node: ir.Expr) -> ir.Expr | None:
-        """Of arrays, ``max(u, v)`` as ``v + pos(u - v)`` and ``min(u, v)`` as ``u - pos(u - v)``; None
-        for anything else."""
+        """A maximum or minimum of arrays by ``pos``, or None for anything else.
+
+        ``max(u, v)`` is ``v + pos(u - v)``, ``min(u, v)`` is ``u - pos(u - v)``.
+        """
         if not (isinstance(node, ir.Apply) and _extreme(node) and node.shape):
             return None
         u, *rest = node.args
@@ -273,15 +294,13 @@ class Smoother:
         return u
 
     def between(self, node: ir.Expr) -> ir.Expr | None:
-        """``clip(u, lo, hi)``, which is bent both ways, as ``lo + pos(u - lo) - pos(u - hi)``; None
-        for anything else."""
+        """``clip(u, lo, hi)`` as ``lo + pos(u - lo) - pos(u - hi)``, or None for anything else."""
         if not (isinstance(node, ir.Apply) and node.op == "clip"):
             return None
         u, low, high = node.args
-        over, beyond = (
-            make("pos", make("sub", u, end, span=node.span), span=node.span) for end in (low, high)
-        )
-        return make("sub", make("add", low, over, span=node.span), beyond, span=node.span)
+        above_low = make("pos", make("sub", u, low, span=node.span), span=node.span)
+        above_high = make("pos", make("sub", u, high, span=node.span), span=node.span)
+        return make("sub", make("add", low, above_low, span=node.span), above_high, span=node.span)
 
     def _add(
         self,
@@ -292,9 +311,10 @@ class Smoother:
         inner: bool,
         **more: Any,
     ) -> Smoothed:
+        """A new envelope, which is added to ``made``; ``more`` are its other fields."""
         if self.entropy and not inner and isinstance(function, Largest) and function.kind.extreme:
             function = Entropic.smoothing(function)
-        made = Smoothed(
+        envelope = Smoothed(
             name=f"y{self.first + len(self.made) + 1}",
             args=args,
             original=node,
@@ -306,33 +326,34 @@ class Smoother:
             span=node.span,
             **more,
         )
-        self.made.append(made)
-        return made
+        self.made.append(envelope)
+        return envelope
 
 
 def envelopes(*roots: ir.Expr) -> list[Smoothed]:
-    """The envelopes in some expressions, in the order in which they were made."""
+    """The envelopes in the expressions, in the order in which they were made."""
     return sorted((n for n in ir.walk(*roots) if isinstance(n, Smoothed)), key=lambda s: int(s.name[1:]))
 
 
 def _extreme(node: ir.Expr) -> int:
-    """1 for the largest of some arguments, -1 for the smallest, 0 for anything else."""
+    """1 for a maximum of arguments, -1 for a minimum, 0 for anything else."""
     atom = atoms.of(node)
     return 0 if atom is None else atom.extreme
 
 
 def _blocks_inside(body: ir.Expr) -> bool:
-    """Another reduction over rows below this one."""
+    """Whether another reduction stands inside the body."""
     return any(isinstance(n, ir.Reduce) for n in ir.walk(body))
 
 
 def entry_of_vector(node: ir.Reduce) -> bool:
-    """It is an entry of the vector F of a form phi(F(w)): an expectation that variables decide,
-    without a composition below, or a function that is smoothed by an envelope of phi's."""
-    smoothed = any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body))
-    return (
-        reductions.of(node).linear
-        and not smoothed
-        and not nonlinear_below(node.body)
-        and bool(ir.variables_of(node))
-    )
+    """Whether the node is an entry of the vector F of a form phi(F(w)).
+
+    It is an expectation that depends on variables, with neither a composition nor an outer envelope
+    below it.
+    """
+    if not reductions.of(node).linear or nonlinear_below(node.body):
+        return False
+    if any(isinstance(n, Smoothed) and not n.inner for n in ir.walk(node.body)):
+        return False
+    return bool(ir.variables_of(node))

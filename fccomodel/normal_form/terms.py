@@ -12,21 +12,22 @@ from fccomodel.data.bound import Bound
 from fccomodel.library import atoms, reductions
 from fccomodel.library.sums import summands
 
-#: terms from which a sum is built as a tree
-MANY = 100
+LONG_SUM = 100  # terms; longer sums are built as trees of logarithmic depth
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Term:
-    """A summand of the objective or a constraint: ``scale * mean over outer of f(u_1, .., u_d1)``,
-    ``u_j = E g_j``.
+    """A summand of the objective, or a constraint: ``mean over outer of f(u_1, .., u_d1)``, ``u_j = E g_j``.
 
-    label   ``objective`` or the constraint's label     text   the user's text
-    outer   its outer reduction, as text, or ''          inner  the texts of the tracked expectations
+    label   ``objective`` or the constraint's label
+    text    the user's text
+    outer   its outer reduction as text, or ""
+    inner   the texts of the tracked expectations
     f       the outer function with holes u1, u2, ..., scale and sign included
-    means   the tracked expectations                     g      their bodies
-    n       number of blocks (None without data)         d1     number of arguments of f, those of
-            all members of a set
+    means   the tracked expectations
+    g       their bodies
+    n       number of blocks, or None without data
+    d1      number of arguments of f, counting all members of a set
     depth   levels of expectation below the outer function
     kind    ``composition``, ``expectation`` (f is affine: merged into sampling), or ``deterministic``
     """
@@ -45,8 +46,10 @@ class Term:
 
 
 def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
-    """Expectations that depend on a random draw around them and stand under a nonlinear function: no
-    block remembers them."""
+    """Expectations under a nonlinear function that depend on a random draw around them.
+
+    No block can track their values, because each draw is seen only once.
+    """
     expectations: list[ir.Reduce] = []
     for node in ir.walk(expr):
         if isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.Distribution) for b in node.binders):
@@ -58,22 +61,20 @@ def plug_ins(expr: ir.Expr) -> list[ir.Reduce]:
 
 
 def total(terms: list[ir.Expr]) -> ir.Expr:
-    """The sum of some terms, left to right; where they are many, as a tree of logarithmic depth."""
-    if len(terms) > MANY:
+    """The sum of the terms, left to right; more than ``LONG_SUM`` terms are added as a tree."""
+    if len(terms) > LONG_SUM:
         half = len(terms) // 2
         return make("add", total(terms[:half]), total(terms[half:]), span=terms[half].span)
-    if terms:
-        result = terms[0]
-    else:
-        result = const(0)
+    if not terms:
+        return const(0)
+    result = terms[0]
     for term in terms[1:]:
         result = make("add", result, term, span=term.span)
     return result
 
 
 def compositions(expr: ir.Expr) -> list[ir.Expr]:
-    """The summands, those inside means of sums with compositions below them included: a mean of a sum
-    is a sum of means."""
+    """The summands of an expression; a mean of a sum of compositions counts as a sum of means."""
     result: list[ir.Expr] = []
     for part in summands(expr):
         above, body = _peeled(part)
@@ -89,7 +90,7 @@ def compositions(expr: ir.Expr) -> list[ir.Expr]:
 
 
 def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
-    """What scales a reduction, from the outside, and the reduction."""
+    """The multiples around a reduction from the outside to the reduction itself, and the reduction."""
     above, body = [part], part
     while (
         isinstance(body, ir.Apply)
@@ -105,14 +106,14 @@ def _peeled(part: ir.Expr) -> tuple[list[ir.Expr], ir.Expr]:
 
 
 def _wrapped(above: list[ir.Expr], new: ir.Expr) -> ir.Expr:
-    """``new`` in the place of the last of them."""
+    """The nested multiples with ``new`` in the place of the last of them."""
     for node, old in zip(reversed(above[:-1]), reversed(above[1:]), strict=True):
         new = with_children(node, tuple(new if c is old else c for c in node.children))
     return new
 
 
 def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None) -> Term:
-    """A summand as ``mean of f(E g)``."""
+    """A summand of the objective or a constraint as ``mean of f(E g)``."""
     body, outer = part, ""
     n: int | None = 1
     scales: list[ir.Expr] = []
@@ -122,10 +123,7 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
         if not (is_sampled(body) and isinstance(body, ir.Reduce) and nonlinear_below(body.body)):
             break
         outer = outer or problem.source.text[body.span.start : body.body.span.start].strip() or body.kind
-        if bound is not None and n is not None:
-            n = n * _count(body, bound)
-        else:
-            n = None
+        n = None if bound is None or n is None else n * _count(body, bound)
         body = body.body
     holes: list[ir.Reduce] = []
     f = _cut(body, holes, {})
@@ -153,8 +151,10 @@ def describe(label: str, part: ir.Expr, problem: ir.Problem, bound: Bound | None
 
 
 def _arguments(f: ir.Expr, mean: ir.Reduce, bound: Bound | None) -> int:
-    """How many arguments of f an expectation stands for: one, or as many as the sets have members over
-    which f reduces it (two, before there are data)."""
+    """The number of arguments of f that an expectation stands for.
+
+    It is 1, or the number of members of the sets over which f reduces it (2 without data).
+    """
     within = {b for node in ir.walk(f) if isinstance(node, ir.Reduce) for b in node.binders}
     own = tuple(b for b in within if b in ir.free_binders(mean))
     if not own:
@@ -165,22 +165,22 @@ def _arguments(f: ir.Expr, mean: ir.Reduce, bound: Bound | None) -> int:
 
 
 def sampled(expr: ir.Expr) -> bool:
-    """Some part of it is a reduction over rows, which minibatches estimate."""
+    """Whether some part of the expression is a reduction that minibatches estimate."""
     return any(is_sampled(n) for n in ir.walk(expr))
 
 
 def is_sampled(node: ir.Expr) -> bool:
-    """A reduction over rows that is linear in its elements: what a minibatch estimates, and algorithms
-    track."""
+    """Whether the node is a linear reduction, which minibatches estimate and algorithms track."""
     return isinstance(node, ir.Reduce) and reductions.of(node).linear
 
 
 def _has_reduce(node: ir.Expr) -> bool:
+    """Whether a reduction stands in the expression."""
     return any(isinstance(n, ir.Reduce) for n in ir.walk(node))
 
 
 def nonlinear_below(node: ir.Expr) -> bool:
-    """A composition stands below: some expectation under a function that is not affine."""
+    """Whether some expectation in the expression stands under a function that is not affine."""
     holes: list[ir.Reduce] = []
     f = _cut(node, holes, {})
     if not holes:
@@ -191,9 +191,11 @@ def nonlinear_below(node: ir.Expr) -> bool:
 
 
 def of_compositions(node: ir.Expr) -> bool:
-    """Whether the node is a sum or mean over a listed set of functions of expectations, which steps
-    take as a whole: a part of the function around it, as in ``log(sum[k in G] exp(E ..))``, whose
-    arguments are the expectations of all groups."""
+    """Whether the node is a sum or mean of nonlinear functions of expectations over a listed set.
+
+    Steps take it as a part of the function around it. An example is ``log(sum[k in G] exp(E ..))``,
+    a function of the expectations of all groups.
+    """
     if not isinstance(node, ir.Reduce) or not reductions.of(node).linear:
         return False
     listed = all(b.kind == "in" and isinstance(b.domain, ir.ValueSet | ir.LabelSet) for b in node.binders)
@@ -222,7 +224,7 @@ def _cut(node: ir.Expr, holes: list[ir.Reduce], memo: dict[int, ir.Expr]) -> ir.
 
 
 def curved(node: ir.Expr) -> bool:
-    """An operation that is not linear in expectations below it."""
+    """Whether the node is an operation that is not linear in the expectations below it."""
     if not isinstance(node, ir.Apply):
         return False
     holes: list[ir.Reduce] = []
@@ -231,8 +233,7 @@ def curved(node: ir.Expr) -> bool:
 
 
 def affine_part(node: ir.Expr) -> ir.Expr | None:
-    """What a function of expectations is a function of: the largest part that is affine in them and
-    has them all."""
+    """The largest part that is affine in all expectations of the node, or None if there is none."""
     while isinstance(node, ir.Apply):
         below = [a for a in node.args if sampled(a)]
         if len(below) != 1:
@@ -244,7 +245,7 @@ def affine_part(node: ir.Expr) -> ir.Expr | None:
 
 
 def _affine(f: ir.Expr) -> bool:
-    """Affine in its holes, by sums and constant factors."""
+    """Whether an expression is affine in its holes, by sums and constant factors."""
     if isinstance(f, ir.Hole) or not _has_hole(f):
         return True
     atom = atoms.of(f)
@@ -253,17 +254,15 @@ def _affine(f: ir.Expr) -> bool:
 
 
 def _has_hole(node: ir.Expr) -> bool:
+    """Whether a hole stands in the expression."""
     return any(isinstance(n, ir.Hole) for n in ir.walk(node))
 
 
 def _depth(node: ir.Reduce) -> int:
-    """How many reductions over rows stand inside each other, itself among them."""
+    """The number of sampled reductions nested in each other, counting the node."""
     deepest: dict[int, int] = {}
     for n in ir.walk(node.body):
-        if isinstance(n, ir.LetRef):
-            inner = (*n.children, n.let.body)
-        else:
-            inner = n.children
+        inner = (*n.children, n.let.body) if isinstance(n, ir.LetRef) else n.children
         deepest[id(n)] = max((deepest[id(part)] for part in inner), default=0) + (
             isinstance(n, ir.Reduce) and is_sampled(n)
         )
@@ -271,21 +270,17 @@ def _depth(node: ir.Reduce) -> int:
 
 
 def _count(node: ir.Reduce, bound: Bound) -> int:
-    """The number of members of an outer reduction (an upper bound where a condition relates binders)."""
+    """The number of members of an outer reduction (an upper bound if a condition relates binders)."""
     return _members(node.binders, node.condition, bound)
 
 
 def _members(binders: tuple[ir.Binder, ...], condition: ir.Expr | None, bound: Bound) -> int:
-    """The number of combinations of elements of some binders, an upper bound where a condition relates
-    them."""
+    """The number of combinations of elements of the binders (an upper bound if a condition relates them)."""
     from fccomodel.evaluation.sets import selections
 
     total = 1
-    for sel in selections.split(binders, condition):
-        if not isinstance(sel.binder.domain, ir.Distribution):
-            total *= len(
-                selections.realise(
-                    bound, dataclasses.replace(sel, keys=(), orders=(), excludes=(), masks=(), parents=())
-                ).rows
-            )
+    for part in selections.split(binders, condition):
+        if not isinstance(part.binder.domain, ir.Distribution):
+            alone = dataclasses.replace(part, keys=(), orders=(), excludes=(), masks=(), parents=())
+            total *= len(selections.realise(bound, alone).rows)
     return total

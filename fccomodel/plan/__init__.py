@@ -10,6 +10,7 @@ from functools import cached_property
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
+from fccomodel.data.nets.cost import dear
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
@@ -96,6 +97,7 @@ class Plan:
     interior: bool = False
     start: Start | None = None
     strata: tuple[Strata, ...] = ()
+    thrifty: bool = False
     unused: tuple[Unused, ...] = ()
 
     @property
@@ -198,9 +200,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     settled = settings.by_algorithm(given, record, normal, problem, sloped)
     nets, step, kind = bool(problem.nets), value(settled, "step"), value(settled, "schedule")
     deep = sizes.depth(problem.roots)
-    batch, _ = sizes.batches(settled, nets, deep=deep)
+    thrifty = nets and dear(bound)
+    batch, _ = sizes.batches(settled, nets, deep=deep, thrifty=thrifty)
     batch, sample_sizes = sizes.batches(
-        settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep
+        settled, nets, sizes.apart(normal, bound, batch) if nets else None, deep, thrifty
     )
     settings.settle(settled, sample_sizes)
     shared = settings.shared(settled, normal, bound, batch)
@@ -224,6 +227,8 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
     defaults = settings.defaults(
         record, normal, step, settings.adam_step_size(choice.analysis), between, waiting, sloped
     )
+    if thrifty and "gamma_prime" in defaults:  # another pass of the net costs half a step
+        defaults = {**defaults, "gamma_prime": 0.0}
     hyper = settings.hyper_parameters(settled, defaults, scheduled)
     unverified = uncovered(chosen, settled)
     rated = kind == "theory" or bound is not None and chosen.covered or "algorithm" not in given
@@ -285,6 +290,7 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         attained=coercive(setting),
         convex=choice.analysis.convex,
         strata=shared,
+        thrifty=thrifty,
         unused=(*choice.unused, *aside, *idle),
     )
     if choice.interior is None:

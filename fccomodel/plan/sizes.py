@@ -23,24 +23,37 @@ ENDLESS = 1 << 30
 
 #: samples that a step of nets takes for all blocks that draw their own together, and for each at least
 TOGETHER, LEAST = 512, 16
+#: rows of each set in a step of nets whose passes are dear, those of all its groups together, and of
+#: each group at least
+OF_DEAR_NETS = 32
+LEAST_OF_DEAR_NETS = 8
 #: combinations of rows that a step forms of triples and the like
 TUPLES = 1 << 18
 
 
 def batches(
-    settled: Origins, nets: bool, apart: Mapping[ir.Binder, int] | None = None, deep: int = 0
+    settled: Origins,
+    nets: bool,
+    apart: Mapping[ir.Binder, int] | None = None,
+    deep: int = 0,
+    thrifty: bool = False,
 ) -> tuple[Batch, dict[str, int]]:
     """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step
     itself; of nets, whose samples cost more, fewer where so many blocks draw ``apart``, by binder;
-    fewer of triples and the like, in which so many binders of rows are ``deep``."""
+    fewer of triples and the like, in which so many binders of rows are ``deep``; of nets whose every
+    row is dear (``thrifty``), as many as people take by hand."""
     if "inner_batch" in settled:
         inner = settled["inner_batch"][0]
+    elif thrifty:
+        inner = OF_DEAR_NETS
     elif nets:
         inner = 128
     else:
         inner = 512
     if "outer_batch" in settled:
         outer = settled["outer_batch"][0]
+    elif thrifty:
+        outer = OF_DEAR_NETS
     elif nets:
         outer = 64
     else:
@@ -61,7 +74,8 @@ def batches(
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
         if drawn and not fixed_inner and apart and binder in apart:
-            size = min(size, max(TOGETHER // apart[binder], LEAST))
+            together, least = (OF_DEAR_NETS, LEAST_OF_DEAR_NETS) if thrifty else (TOGETHER, LEAST)
+            size = min(size, max(together // apart[binder], least))
         if fixed_inner if drawn else fixed_outer:
             whole = size
         else:

@@ -6,15 +6,23 @@ outputs), which are the only places where the variables are met.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+import operator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from fccomodel.library.formulas import atom_of
 from fccomodel.program.operations import sums
 from fccomodel.program.operations.base import Axis, Builder, Op, Val
+from fccomodel.program.operations.base import number as number_text
 from fccomodel.program.operations.entrywise import array, entrywise
 from fccomodel.program.operations.sources import const
+
+#: integers below it are exact as floats, and print without a decimal point
+EXACT = 1e15
+#: characters of the longest arithmetic that is kept
+LONGEST_FORMULA = 40
 
 
 class Graph(Builder):
@@ -58,7 +66,18 @@ class Graph(Builder):
 
     # ---------------------------------------------------------------------------------------- atoms
     def const(self, value: float) -> Val:
-        return self.make(const, value=float(value))
+        """The value of a number; one that a folded constant has too prints as the plain number."""
+        number = self.make(const, value=float(value))
+        number.formula = ""
+        return number
+
+    def fold(self, name: str, args: tuple[Val, ...], value: float) -> Val:
+        """A constant with the arithmetic that gave it, where that is short and says more than the number."""
+        known = len(self.vals)
+        number = self.make(const, value=float(value))
+        if number.id == known:
+            number.formula = formula(name, args, value)
+        return number
 
     def number(self, value: Val) -> float | None:
         if value.op is const:
@@ -79,13 +98,11 @@ class Graph(Builder):
         """The product of u and a constant times v, whose constant stands with what has fewer numbers;
         None of another v."""
         name, parts = self.parts(v)
-        if name == "mul":
-            c = self.number(parts[0])
-        else:
-            c = None
-        if c is None or self.number(u) is not None or not entries(self.lightest(u)) < entries(parts[1]):
+        if name != "mul" or self.number(parts[0]) is None or self.number(u) is not None:
             return None
-        return self.apply("mul", self.with_factor(c, u), parts[1])
+        if entries(self.lightest(u)) >= entries(parts[1]):
+            return None
+        return self.apply("mul", self.with_factor(parts[0], u), parts[1])
 
     def lightest(self, u: Val, deep: int = 4) -> Val:
         """The factor of a product, of products in it too, that has the fewest numbers."""
@@ -94,13 +111,13 @@ class Graph(Builder):
             return min((self.lightest(part, deep - 1) for part in parts), key=entries)
         return u
 
-    def with_factor(self, c: float, u: Val, deep: int = 4) -> Val:
-        """c u, the constant at that factor."""
+    def with_factor(self, c: Val, u: Val, deep: int = 4) -> Val:
+        """The product of a constant c and u, with the constant at the factor that has the fewest numbers."""
         name, parts = self.parts(u)
-        if name == "div" and (d := self.number(parts[1])):
-            return self.apply("mul", self.const(c / d), parts[0])
+        if name == "div" and self.number(parts[1]):
+            return self.apply("mul", self.apply("div", c, parts[1]), parts[0])
         if not deep or name != "mul" or self.number(parts[0]) is not None:
-            return self.apply("mul", self.const(c), u)
+            return self.apply("mul", c, u)
         a, b = (entries(self.lightest(part, deep - 1)) for part in parts)
         left, right = parts
         if a <= b:
@@ -137,8 +154,67 @@ class Graph(Builder):
 
 
 def entries(val: Val) -> int:
-    """How many numbers it has."""
+    """How many numbers a value has."""
     return math.prod([*(a.size for a in val.axes), *val.event])
+
+
+def formula(name: str, args: tuple[Val, ...], value: float) -> str:
+    """The arithmetic of a folded constant as text, or "" where the number alone reads as well.
+
+    Python evaluates it to the same float: operands are floats, or integers small enough to be exact,
+    and a sign in front changes no rounding.
+    """
+    if name not in FOLDED or not math.isfinite(value) or abs(value) >= EXACT or value == int(value):
+        return ""
+    operands = [arg.formula.removeprefix("-") or number_text(abs(arg.attrs["value"])) for arg in args]
+    text = FOLDED[name](*operands, abs(value))
+    if not text or len(text) > LONGEST_FORMULA:
+        return ""
+    return f"-{text}" if value < 0 else text
+
+
+def product(left: str, right: str, value: float) -> str:
+    """The text of a product: of a number and a quotient 1 / n it is a quotient, where that rounds alike."""
+    if is_number(right):
+        left, right = right, left
+    if left == "1":
+        return "" if is_number(right) else right
+    if right.startswith("1 / ") and is_number(left) and is_quotient(right):
+        numerator, *divisors = left, *right.split(" / ")[1:]
+        if functools.reduce(operator.truediv, map(float, divisors), float(numerator)) == value:
+            return " / ".join([numerator, *divisors])
+    return f"{enclosed(left)} * {enclosed(right)}"
+
+
+def quotient(left: str, right: str, value: float) -> str:
+    """The text of a quotient; one division after another needs no parentheses."""
+    if not is_quotient(left):
+        left = enclosed(left)
+    return f"{left} / {enclosed(right)}"
+
+
+def negative(operand: str, _: float) -> str:
+    """The text of minus a constant, without its sign."""
+    return "" if is_number(operand) else operand
+
+
+def is_number(text: str) -> bool:
+    """Whether an operand is a single number."""
+    return " " not in text
+
+
+def is_quotient(text: str) -> bool:
+    """Whether an operand is one number divided by others in turn."""
+    return all(sign == "/" for sign in text.split(" ")[1::2]) and "(" not in text
+
+
+def enclosed(text: str) -> str:
+    """An operand in parentheses, unless it is a single number."""
+    return text if is_number(text) else f"({text})"
+
+
+#: the operations whose constants keep their arithmetic, with how it is written
+FOLDED: dict[str, Callable[..., str]] = {"mul": product, "div": quotient, "neg": negative}
 
 
 def below(roots: Iterable[Val]) -> dict[int, Val]:

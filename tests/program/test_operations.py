@@ -23,8 +23,9 @@ from fccomodel.program.backward import backward
 from fccomodel.program.emit.flatnet import FlatNet
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.emit.printer import Printer
+from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import Graph
-from fccomodel.program.operations.base import Axis, Op, Val, sizes
+from fccomodel.program.operations.base import Axis, Op, Val, bare, sizes
 from fccomodel.program.operations.entrywise import fill, masked, number, spread, stack
 from fccomodel.program.operations.estimates import couple, envelope, track, weights
 from fccomodel.program.operations.given import given_scores
@@ -47,6 +48,7 @@ class Bench:
 
     graph: Graph = field(default_factory=Graph)
     data: dict[str, torch.Tensor] = field(default_factory=dict)
+    smoothing: Smoothing = field(default_factory=lambda: Smoothing(lambda envelope: "an example"))
     layout: dict[str, tuple[int, int, tuple[int, ...]]] = field(
         default_factory=lambda: {"w": (0, 4, (4,)), "V": (4, 16, (3, 4))}
     )
@@ -253,7 +255,7 @@ def _(b: Bench) -> Val:
 # ------------------------------------------------------------------------------------------- checks
 def printer_of(bench: Bench, **given: Any) -> Printer:
     """A printer to which an estimate is its minibatch value."""
-    printer = Printer(layout=bench.layout, **given)
+    printer = Printer(layout=bench.layout, smoother=bench.smoothing.call, **given)
     printer.estimator = lambda val: (
         f"{printer.ref(val.args[0], val.axes, len(val.event))}.expand({sizes(val.axes, val.event)})"
     )
@@ -273,6 +275,7 @@ def call(bench: Bench, printer: Printer, result: str, w: torch.Tensor) -> torch.
     h = types.SimpleNamespace(lam_a=0.3, tau=1.0, rho=2.0)
     body = "\n".join("    " + line for line in [*printer.prepared.lines, *printer.lines, f"return {result}"])
     found = scope(bench) | {"given": types.SimpleNamespace(scores_1=w[:6])}
+    exec(bench.smoothing.text, found)  # noqa: S102
     exec(f"def run(data, w, c, h):\n{body}", found)  # noqa: S102
     return found["run"](data, w, c, h)
 
@@ -326,6 +329,33 @@ def test_the_derivative_is_that_of_the_text(name: str, make: Example) -> None:
     (expected,) = torch.autograd.grad(call(bench, value, printed, leaf), leaf)
     torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-11)
     assert float(expected.abs().max()) > 1e-3, "the example says nothing"
+
+
+@pytest.mark.parametrize(
+    ("fold", "text"),
+    [
+        (lambda g: g.apply("div", g.const(1), g.const(357)), "1 / 357"),
+        (lambda g: g.apply("div", g.apply("div", g.const(-1), g.const(174)), g.const(128)), "-1 / 174 / 128"),
+        (lambda g: g.apply("mul", g.const(2), g.apply("div", g.const(1), g.const(512))), "2 / 512"),
+        (lambda g: g.apply("neg", g.apply("div", g.const(3), g.const(7))), "-3 / 7"),
+        (lambda g: g.apply("mul", g.const(49), g.apply("div", g.const(1), g.const(49.0001))), "49 / 49.0001"),
+        (lambda g: g.apply("mul", g.const(3), g.apply("div", g.const(1), g.const(10))), "3 * (1 / 10)"),
+        (lambda g: g.apply("div", g.const(4), g.const(2)), "2"),
+    ],
+)
+def test_a_folded_constant_is_written_as_its_arithmetic(fold: Callable[[Graph], Val], text: str) -> None:
+    """And Python evaluates the text to the same float."""
+    graph = Graph()
+    val = fold(graph)
+    written = Printer(layout={}).ref(val)
+    assert bare(written) == text
+    assert eval(written) == graph.number(val)  # noqa: S307
+
+
+def test_a_number_of_the_model_stays_a_number() -> None:
+    graph = Graph()
+    quotient = graph.apply("div", graph.const(1), graph.const(8))
+    assert graph.const(0.125) is quotient and Printer(layout={}).ref(quotient) == "0.125"
 
 
 def test_every_derivative_has_an_example() -> None:

@@ -20,12 +20,13 @@ from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
 from fccomodel.data.bound import Bound
+from fccomodel.data.nets import cost
 from fccomodel.evaluation import distributed, errors, logarithms
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
 from fccomodel.evaluation.interpret.spaces import Dense, Listing, Product
 from fccomodel.evaluation.kernels import scores
-from fccomodel.evaluation.kernels.net_rows import NetRows, net_apply
+from fccomodel.evaluation.kernels.net_rows import ROWS, NetRows, net_apply
 from fccomodel.evaluation.memory import remember
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.evaluation.sets.axes import Env, Named, new_axis, spread
@@ -278,8 +279,10 @@ class Evaluator(Conditions):
 
     # ----------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:
+        thrifty = cost.dear(self.bound)
+        working = torch.float32 if thrifty else torch.float64
         module = remember(
-            self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).double().eval()
+            self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
         )
         arg, output = self.value(node.arg, env), elements.shape(self.bound, node.shape)
         weights = self.value(node.params, {}).data
@@ -288,10 +291,12 @@ class Evaluator(Conditions):
         else:
             rows = arg.data.unsqueeze(0)
         widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
-        if len(rows) * max(widths, 1) <= self.chunk:
+        if thrifty:
+            value = NetRows.apply(module, cost.BLOCK, weights.to(working), rows.to(working)).to(weights.dtype)
+        elif len(rows) * max(widths, 1) <= self.chunk:
             value = net_apply(module, weights, rows)
         else:
-            value = NetRows.apply(module, weights, rows)
+            value = NetRows.apply(module, ROWS, weights, rows)
         return Named(value.reshape((*arg.data.shape[: len(arg.axes)], *output)), arg.axes)
 
     # ----------------------------------------------------------------------------------- reductions

@@ -26,24 +26,27 @@ def net_apply(module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor
 
 
 class NetRows(torch.autograd.Function):
-    """A net at many rows: some at a time, without a graph; computed again for the gradient."""
+    """A net at many rows: ``size`` at a time, without a graph; computed again for the gradient."""
 
     @staticmethod
-    def forward(ctx: Any, module: torch.nn.Module, weights: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        ctx.again = _Again(module)
+    def forward(
+        ctx: Any, module: torch.nn.Module, size: int, weights: torch.Tensor, rows: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.again = _Again(module, size)
         ctx.save_for_backward(weights, rows)
-        return torch.cat([net_apply(module, weights, part) for part in rows.split(ROWS)])
+        return torch.cat([net_apply(module, weights, part) for part in rows.split(size)])
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        return (None, *pulled(ctx.again, ctx, gradient, first=1))
+        return (None, None, *pulled(ctx.again, ctx, gradient, first=2))
 
 
 @dataclass(frozen=True)
 class _Again:
-    """The derivatives of the outputs in the parameters and in the rows."""
+    """The derivatives of the outputs in the parameters and in the rows, ``size`` rows at once."""
 
     module: torch.nn.Module
+    size: int
 
     def pull(
         self, x: Sequence[torch.Tensor], wanted: Sequence[bool], gradient: torch.Tensor
@@ -53,11 +56,11 @@ class _Again:
         ]
         total, rows = found
         if rows is not None:
-            parts = rows.split(ROWS)
+            parts = rows.split(self.size)
         else:
             parts = ()
         for k, ((leaf, part), value, outer) in enumerate(
-            zip(*self._parts(x, wanted), gradient.split(ROWS), strict=True)
+            zip(*self._parts(x, wanted), gradient.split(self.size), strict=True)
         ):
             slopes = iter(
                 torch.autograd.grad(value, [one for one in (leaf, part) if one.requires_grad], outer)
@@ -71,9 +74,9 @@ class _Again:
     def push(self, x: Sequence[torch.Tensor], along: Sequence[torch.Tensor | None]) -> torch.Tensor:
         way, rows = along
         if rows is None:
-            ways = [None] * -(-len(x[1]) // ROWS)
+            ways = [None] * -(-len(x[1]) // self.size)
         else:
-            ways = rows.split(ROWS)
+            ways = rows.split(self.size)
         parts = zip(*self._parts(x, [one is not None for one in along]), ways, strict=True)
         with torch.enable_grad():
             return torch.cat([directional(value, inputs, [way, mine]) for inputs, value, mine in parts])
@@ -83,7 +86,7 @@ class _Again:
     ) -> tuple[list[tuple[torch.Tensor, torch.Tensor]], Iterator[torch.Tensor]]:
         """The parameters with some rows, and the outputs there with their graph."""
         leaf = x[0].detach().requires_grad_(wanted[0])
-        inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(ROWS)]
+        inputs = [(leaf, part.detach().requires_grad_(wanted[1])) for part in x[1].split(self.size)]
 
         def outputs() -> Iterator[torch.Tensor]:
             for _, part in inputs:

@@ -1,4 +1,4 @@
-"""Comprehensions: one pass through a generator gives the formula for an element that stands for all."""
+"""Comprehensions: one pass through a generator gives the formula of an element that stands for all."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class Family:
-    """A comprehension's formula and what it goes over.
+    """A comprehension's formula and the sets that it goes over.
 
-    elements  each with its token, the set, and the place of that
-    names     of the elements, by token
+    frame     the frame of the generator
+    elements  each with its token, its set, and the place of the set
+    names     the names of the elements, by token
     values    the formulas: one, or as many as a comprehension over Python's own objects gives
     """
 
@@ -34,7 +35,7 @@ class Family:
     values: list[Any] = field(default_factory=list)
 
     def element(self, over: Set, at: Span) -> Term:
-        """A new element."""
+        """A new element of a set."""
         name = token()
         term = Term(syntax.Name(id=name, span=NOWHERE), over._owner)
         self.elements.append((term, name, over, at))
@@ -42,34 +43,33 @@ class Family:
 
     @property
     def value(self) -> Any:
+        """The formula."""
         return self.values[0]
 
     @property
     def parts(self) -> list[Part]:
-        """All that the head and the formula are made of, for their model and size."""
-        return [over for _, _, over, _ in self.elements] + [
-            w.part for _, _, over, _ in self.elements for w in over._wheres
-        ]
+        """The sets and the conditions of the head, for their model and size."""
+        sets = [over for _, _, over, _ in self.elements]
+        return [*sets, *(where.part for over in sets for where in over._wheres)]
 
     def indexing(self, kind: str, at: Span) -> syntax.Indexing:
-        """``i in I, z in D | condition``, with ``kind`` for ``in`` where the set does not say."""
+        """``i in I, z in D | condition``, with ``kind`` for ``in`` unless the set says which it is."""
         binders = []
         joined: syntax.Expr | None = None
         for _, name, over, place in self.elements:
             assert over._node is not None
             shown = f"{name}{TOKEN}{self.names.get(name, 'z')}"
             binders.append(syntax.Binder(name=shown, kind=over._draw or kind, domain=over._node, span=place))
-            part = over._condition(name)
-            if part is not None:
-                if joined is None:
-                    joined = part
-                else:
-                    joined = syntax.Binary(op="and", left=joined, right=part, span=at)
+            condition = over._condition(name)
+            if joined is None:
+                joined = condition
+            elif condition is not None:
+                joined = syntax.Binary(op="and", left=joined, right=condition, span=at)
         return syntax.Indexing(binders=tuple(binders), condition=joined, span=at)
 
 
 class _Open(threading.local):
-    """The comprehensions that are being read, the innermost last."""
+    """The comprehensions that are being read in this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.families: list[Family] = []
@@ -79,7 +79,7 @@ _OPEN = _Open()
 
 
 def of(frame: FrameType) -> Family | None:
-    """The comprehension that a frame runs for, if it is the innermost."""
+    """The comprehension that a frame runs for if it is the innermost one, else None."""
     if _OPEN.families and _OPEN.families[-1].frame is frame:
         return _OPEN.families[-1]
     return None
@@ -111,19 +111,16 @@ def read(generator: GeneratorType, word: str) -> Family:
 
 
 def is_comprehension(value: Any) -> bool:
+    """Whether a value is a comprehension of Python."""
     return inspect.isgenerator(value)
 
 
 def refuse_python(asking: FrameType, at: Span) -> NoReturn:
-    """The error for a set that Python itself goes through: a builtin function, a list, a loop."""
-
+    """Raise the error of a set that Python itself goes through: a builtin function, a list, a loop."""
     frame: FrameType | None = asking
     while frame is not None and frame.f_code.co_flags & inspect.CO_GENERATOR and frame.f_back is not None:
         frame = frame.f_back
-    place: Span
-    if frame is not asking:
-        place = places.here(frame)
-    else:
-        place = places.iterable(at)
+    place: Span = places.iterable(at) if frame is asking else places.here(frame)
     called = re.match(r"[A-Za-z_][\w.]*(?=\()", places.text(place))
-    fail(errors.builtin_over_set(called[0] if called else "", vocabulary.names()), place)
+    function = called[0] if called else ""
+    fail(errors.builtin_over_set(function, vocabulary.names()), place)

@@ -1,5 +1,4 @@
-"""Declarations: what becomes a statement of a model under the name of the attribute that it is
-assigned to."""
+"""Declarations in Python, which become statements under the names that they are assigned to."""
 
 from __future__ import annotations
 
@@ -22,14 +21,17 @@ from fccomodel.language.statements.param import ParamDecl
 from fccomodel.language.statements.sets import SetDecl
 from fccomodel.language.statements.var import VarDecl
 
-#: From a name and the place of the assignment to the statement.
+#: From a name and the place of its assignment to the statement.
 Make = Callable[[str, Span], syntax.Statement]
+#: The signs of bounds, by the names of their arguments.
 _COMPARISONS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "domain": "in"}
 
 
 class Number(Formula):
-    """A number or an array of the model: a param, a variable, data, a constant, a ``let``, an index;
-    families by ``rate[t]``."""
+    """A number or an array of the model: a param, a variable, data, a constant, a ``let``, an index.
+
+    A member of a family is ``rate[t]``.
+    """
 
     __slots__ = ()
 
@@ -38,7 +40,7 @@ class Number(Formula):
 
 
 class Dim(Formula):
-    """A size, which data decide; ``for i in m.d`` goes over 1, 2, ..., d."""
+    """A size that the data decide; ``for i in m.d`` goes over 1, 2, ..., d."""
 
     __slots__ = ()
 
@@ -55,7 +57,7 @@ class Dim(Formula):
 
 
 class NamedSet(Set):
-    """A set under a name: labels, a table, numbers, rows; a family of them by ``N[i]``."""
+    """A named set: labels, a table, numbers, rows; a member of a family is ``N[i]``."""
 
     __slots__ = ()
 
@@ -82,7 +84,7 @@ class Net(Part):
 
 
 class Function(Formula):
-    """A function of the model, kept as ``def``; ``h[k](w)`` gives the declared index k by a subscript."""
+    """A function of the model, a ``def``; ``h[k](w)`` gives the declared index k as a subscript."""
 
     __slots__ = ()
 
@@ -99,22 +101,14 @@ class Function(Formula):
 
     def __getitem__(self, items: Any) -> Function:  # type: ignore[override]
         at = places.here()
-        if isinstance(items, tuple):
-            parts = items
-        else:
-            parts = (items,)
-        nodes = [node_of(self, at), *(node_of(part, at) for part in parts)]
-        if not all(isinstance(node, syntax.Name) for node in nodes):
-            fail(
-                errors.argument(
-                    "h[k]",
-                    "A function's subscripts are declared indices.",
-                    "give it as an argument: `h(w, k)`",
-                ),
-                at,
-            )
+        parts = items if isinstance(items, tuple) else (items,)
+        nodes = [node_of(part, at) for part in (self, *parts)]
+        names = [node.id for node in nodes if isinstance(node, syntax.Name)]
+        if len(names) < len(nodes):
+            reason = "A function's subscripts are declared indices."
+            fail(errors.argument("h[k]", reason, "give it as an argument: `h(w, k)`"), at)
         subscripted = Function()
-        subscripted._call("_".join(node.id for node in nodes if isinstance(node, syntax.Name)), self._owner)
+        subscripted._call("_".join(names), self._owner)
         return subscripted
 
 
@@ -136,19 +130,22 @@ class Type(Part):
         return self._name
 
 
+#: The type of numbers.
 real = Type("real")
+#: The type of whole numbers.
 integer = Type("int")
 
 
 def type_of(value: Any, at: Span) -> syntax.TypeExpr:
-    """The type that stands for a column, an array, or an end of a net."""
+    """The type of a column, of an array, or of an end of a net."""
     if isinstance(value, Type):
         span = at if value._span is NOWHERE else value._span
-        return syntax.TypeExpr(
-            name=value._name, shape=tuple(node_of(part, at) for part in value._shape), span=span
-        )
-    if value is int or value is float:
-        return syntax.TypeExpr(name="int" if value is int else "real", span=at)
+        sizes = tuple(node_of(part, at) for part in value._shape)
+        return syntax.TypeExpr(name=value._name, shape=sizes, span=span)
+    if value is int:
+        return syntax.TypeExpr(name="int", span=at)
+    if value is float:
+        return syntax.TypeExpr(name="real", span=at)
     if isinstance(value, Part | set | frozenset):
         node = node_of(value, at)
         shape: tuple[syntax.Expr, ...] = ()
@@ -158,14 +155,8 @@ def type_of(value: Any, at: Span) -> syntax.TypeExpr:
             return syntax.TypeExpr(name=node.id, shape=shape, span=at)
         if isinstance(node, syntax.SetLiteral):
             return syntax.TypeExpr(values=node, shape=shape, span=at)
-    fail(
-        errors.argument(
-            "a column",
-            "A column is `real`, `integer`, `real[m.d]`, a set of labels, or listed values.",
-            "write `x=real[m.d]`, `y={0, 1}`, `g=m.G`",
-        ),
-        at,
-    )
+    reason = "A column is `real`, `integer`, `real[m.d]`, a set of labels, or listed values."
+    fail(errors.argument("a column", reason, "write `x=real[m.d]`, `y={0, 1}`, `g=m.G`"), at)
 
 
 # ------------------------------------------------------------------------------------- declarations
@@ -180,52 +171,52 @@ def labels(*, doc: str = "") -> NamedSet:
 
 
 def grid(low: Any, high: Any, *, by: Any = None) -> Set:
-    """The numbers low, low + by, ..., high, both ends included, ``by`` being 1 where it is left out:
-    ``grid(-3, 3, by=0.5)``."""
-    ends = (low, high) if by is None else (low, high, by)
-    term = made(
-        lambda *n: syntax.Range(low=n[0], high=n[1], step=n[2] if len(n) > 3 else None, span=n[-1]), *ends
-    )
+    """The numbers low, low + by, ..., high, both ends included: ``grid(-3, 3, by=0.5)``.
+
+    by  the step, 1 by default
+    """
+    if by is None:
+        term = made(lambda first, last, at: syntax.Range(low=first, high=last, span=at), low, high)
+    else:
+        term = made(
+            lambda first, last, step, at: syntax.Range(low=first, high=last, step=step, span=at),
+            low,
+            high,
+            by,
+        )
     return Set(term._node, term._owner, size=term._size)
 
 
 def values(*members: Any) -> Set:
     """The set of these numbers, or of these labels, in this order: ``m.K = values("low", "high")``."""
     if not members:
-        fail(
-            errors.argument(
-                "values", "A set has members.", "write `labels()` for labels that come with the data"
-            )
-        )
+        fix = "write `labels()` for labels that come with the data"
+        fail(errors.argument("values", "A set has members.", fix))
     term = made(lambda *n: syntax.SetLiteral(items=n[:-1], span=n[-1]), *members)
     return Set(term._node, term._owner, size=term._size)
 
 
 def table(columns: Mapping[str, Any] | None = None, /, *, doc: str = "", **more: Any) -> NamedSet:
-    """Rows of data: ``m.D = table(x=real[m.d], y={0, 1}, g=m.G)``, without the data, which ``bind``
-    brings.
+    """Rows of data, which ``bind`` brings: ``m.D = table(x=real[m.d], y={0, 1}, g=m.G)``.
 
-    columns  by name: ``real``, ``integer``, ``real[m.d]``, a set of labels, listed values; as a
-             mapping where Python cannot write
-             a name as a keyword
+    columns  the columns as a mapping, for names that Python cannot write as keywords
+    more     the type of each column: ``real``, ``integer``, ``real[m.d]``, a set of labels, or listed
+             values
+    doc      the comment above the statement
     """
     at = places.here()
-    given = {**(columns or {}), **more}
-    if not given:
+    types = {**(columns or {}), **more}
+    if not types:
         fail(errors.argument("table", "A table has columns.", "write `table(x=real[m.d], y={0, 1})`"), at)
     fields = tuple(
-        syntax.FieldDecl(name=name, type=type_of(kind, at), span=at) for name, kind in given.items()
+        syntax.FieldDecl(name=name, type=type_of(kind, at), span=at) for name, kind in types.items()
     )
-    return NamedSet(
-        "table",
-        lambda name, at: DataDecl(name=name, fields=fields, span=at),
-        doc,
-        _mentioned(given.values()),
-    )
+    uses = _mentioned(types.values())
+    return NamedSet("table", lambda name, at: DataDecl(name=name, fields=fields, span=at), doc, uses)
 
 
 def _mentioned(parts: Iterable[Any]) -> list[Any]:
-    """The parts of the model in arguments, those inside types too."""
+    """The parts of the model in arguments, including those inside types."""
     return [
         inner
         for part in parts
@@ -235,26 +226,31 @@ def _mentioned(parts: Iterable[Any]) -> list[Any]:
 
 
 def array(*shape: Any, doc: str = "") -> Number:
-    """Numbers that are data: ``m.c = array(m.G)`` has one for each label, ``array()`` is one number;
-    ``array(integer[m.d])`` gives a type."""
+    """Numbers that are data: ``m.c = array(m.G)`` has one for each label, ``array()`` is one number.
+
+    ``array(integer[m.d])`` gives the type, which is ``real`` otherwise.
+    """
     at = places.here()
-    typed = len(shape) == 1 and isinstance(shape[0], Type | set | frozenset | type)
-    kind = type_of(shape[0] if typed else real[shape] if shape else real, at)
+    if len(shape) == 1 and isinstance(shape[0], Type | set | frozenset | type):
+        kind = type_of(shape[0], at)
+    elif shape:
+        kind = type_of(real[shape], at)
+    else:
+        kind = type_of(real, at)
     return Number("array", lambda name, at: DataDecl(name=name, type=kind, span=at), doc, _mentioned(shape))
 
 
 def param(*shape: Any, default: Any = None, doc: str = "", **bounds: Any) -> Number:
     """A number that may change from solve to solve: ``m.mu = param(ge=0, default=0.01)``.
 
-    shape    sizes of a vector or a matrix        default  its value where ``bind`` gives none
-    bounds   ``ge``, ``gt``, ``le``, ``lt``: >=, >, <=, <; several of a kind as a list
+    shape    the sizes of a vector or a matrix
+    default  its value if ``bind`` gives none
+    doc      the comment above the statement
+    bounds   ``ge``, ``gt``, ``le``, ``lt`` for >=, >, <=, <; several of a kind as a list
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("param", bounds, at)
-    if default is None:
-        first = None
-    else:
-        first = node_of(default, at)
+    first = None if default is None else node_of(default, at)
     return Number(
         "param",
         lambda name, at: ParamDecl(name=name, shape=sizes, bounds=limits, default=first, span=at),
@@ -272,12 +268,12 @@ def const(value: Any, *, doc: str = "") -> Number:
 
 
 def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
-    """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``, ``m.t =
-    var(ge=0)``.
+    """Decision variables: ``m.w = var(m.d)``, ``m.x = var(m.A, domain=simplex(m.A))``.
 
-    shape   dims, sets, whole numbers; none: a single number
-    bounds  ``ge``, ``le``: numbers or arrays; ``domain``: a simple set, or a list of them, on which
-            it is projected
+    shape   dims, sets, whole numbers; without any it is a single number
+    doc     the comment above the statement
+    bounds  ``ge`` and ``le``, numbers or arrays; ``domain``, a simple set or a list of them, onto
+            which solvers project
     """
     at = places.here()
     sizes, limits = _sizes(shape, at), _bounds("var", bounds, at)
@@ -290,10 +286,13 @@ def var(*shape: Any, doc: str = "", **bounds: Any) -> Number:
 
 
 def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = (), doc: str = "") -> Net:
-    """A torch module from ``input`` to ``output``: ``m.s = net(real[m.d], real)``; ``bind`` brings the
-    module.
+    """A torch module, which ``bind`` brings: ``m.s = net(real[m.d], real)``.
 
-    assume  what its user vouches for: names, or a mapping to constants: ``{"smooth": True, "lipschitz": 2}``
+    input   the type of its argument
+    output  the type of its value
+    assume  assumptions that you vouch for: names, or a mapping to constants such as
+            ``{"smooth": True, "lipschitz": 2}``
+    doc     the comment above the statement
     """
     at = places.here()
     ends = type_of(input, at), type_of(output, at)
@@ -309,11 +308,8 @@ def net(input: Any, output: Any, *, assume: Mapping[str, Any] | Iterable[str] = 
 def _assumption(name: str, constant: Any, at: Span) -> syntax.Expr:
     if constant is True:
         return syntax.Name(id=name, span=at)
-    if isinstance(constant, tuple):
-        parts = constant
-    else:
-        parts = (constant,)
-    return syntax.Call(func=name, args=tuple(node_of(part, at) for part in parts), span=at)
+    constants = constant if isinstance(constant, tuple) else (constant,)
+    return syntax.Call(func=name, args=tuple(node_of(part, at) for part in constants), span=at)
 
 
 def params(of: Net, *, doc: str = "") -> Number:
@@ -324,28 +320,34 @@ def params(of: Net, *, doc: str = "") -> Number:
 
 
 def index(over: Any, *, doc: str = "") -> Number:
-    """A declared index: after ``m.i = index(m.P)`` and ``m.j = index(draw(m.N))``,
-    ``mean[m.i](f(E[m.j](g(w, i, j))))`` is written ``mean_i f(E_j g(w, i, j))``."""
+    """A declared index: ``m.i = index(m.P)``, ``m.j = index(draw(m.N))``.
+
+    Then ``mean[m.i](f(E[m.j](g(w, i, j))))`` is written ``mean_i f(E_j g(w, i, j))``.
+    """
     at = places.here()
     kind, domain = indexed_by(over, at)
 
     def make(name: str, at: Span) -> IndexDecl:
+        """The statement."""
         return IndexDecl(binders=(syntax.Binder(name=name, kind=kind, domain=domain, span=at),), span=at)
 
     return Number("index", make, doc, (over,))
 
 
 def indexed_by(over: Any, at: Span) -> tuple[str, syntax.Expr]:
-    """``in`` or ``~``, and the set of a declared index."""
+    """The kind of a declared index, ``in`` or ``~``, and its set."""
     node = node_of(over, at)
-    return (over._draw or "in") if isinstance(over, Set) else "in", node
+    kind = over._draw if isinstance(over, Set) else ""
+    return kind or "in", node
 
 
 def sampler(name: str, *args: Any, **keywords: Any) -> Set:
-    """A distribution of your own: ``E(f(w, z) for z in sampler("demand", m.rate))``, and
-    ``bind(samplers={"demand": function})`` where ``function(rng, n, *parameters)`` returns n draws,
-    (n, *shape), by a NumPy generator. Steps choose among 100,000 of them, a report takes 20,000
-    others."""
+    """A distribution of your own: ``E(f(w, z) for z in sampler("demand", m.rate))``.
+
+    Give ``bind(samplers={"demand": function})``, where ``function(rng, n, *parameters)`` returns n draws
+    as an array (n, *shape), made with a NumPy generator. Steps choose among 100,000 draws, a report
+    takes 20,000 others.
+    """
     term = call(name, args, keywords, places.here())
     return Set(term._node, term._owner, size=term._size)
 
@@ -355,21 +357,16 @@ def _sizes(shape: tuple[Any, ...], at: Span) -> tuple[syntax.Expr, ...]:
 
 
 def _bounds(kind: str, bounds: Mapping[str, Any], at: Span) -> tuple[syntax.Bound, ...]:
-    found = []
+    """Bounds as syntax, by the names of their arguments."""
+    limits = []
     for name, value in bounds.items():
         if name not in _COMPARISONS:
             allowed = ", ".join(f"`{key}`" for key in _COMPARISONS)
-            fail(
-                errors.argument(
-                    f"{kind}(..., {name}=...)",
-                    f"Bounds are {allowed}.",
-                    "write `ge=0` for `>= 0`, `domain=simplex(m.A)` for a set",
-                ),
-                at,
-            )
+            fix = "write `ge=0` for `>= 0`, `domain=simplex(m.A)` for a set"
+            fail(errors.argument(f"{kind}(..., {name}=...)", f"Bounds are {allowed}.", fix), at)
         for part in value if isinstance(value, list | tuple) else (value,):
-            found.append(syntax.Bound(op=_COMPARISONS[name], value=node_of(part, at), span=at))
-    return tuple(found)
+            limits.append(syntax.Bound(op=_COMPARISONS[name], value=node_of(part, at), span=at))
+    return tuple(limits)
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The statements of a model: in order, each with its names, its comment and its place."""
+"""The statements of a model in Python, each with its comment and its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fccomodel.language.statements.options import Options
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A statement, with the comment above it and the place where it was said."""
+    """A statement, the place where it was said, and the comment above it."""
 
     statement: syntax.Statement
     at: Span = NOWHERE
@@ -29,7 +29,7 @@ class Entry:
         return statements.of(self.statement).keys(self.statement)
 
     def without(self, keys: frozenset[Key]) -> Entry | None:
-        """What is left of the statement without some of its names."""
+        """The statement without some of its names, or None if no name is left."""
         left = [name for kind, name in self.keys - keys if kind == "name"]
         rest = statements.of(self.statement).without(self.statement, left)
         if rest is None:
@@ -38,25 +38,29 @@ class Entry:
 
 
 def put(entries: list[Entry], new: Entry) -> None:
-    """Add a statement, in the place of what it replaces: the statement of its name, its label, or the
-    same without a label."""
+    """Add a statement in the place of the one that it replaces, or at the end.
+
+    It replaces the statement of its name or of its label, or the same constraint without a label.
+    """
     place = None
     for k, entry in reversed(list(enumerate(entries))):
-        if entry.keys & new.keys or _same(entry, new):
+        if not entry.keys & new.keys and not _same(entry, new):
+            continue
+        left = entry.without(new.keys)
+        if left is None:
+            del entries[k]
             place = k
-            left = entry.without(new.keys)
-            if left is None:
-                entries[k : k + 1] = []
-            else:
-                entries[k : k + 1] = [left]
-            place += left is not None
-    if isinstance(new.statement, Constraint) and not any(isinstance(e.statement, SubjectTo) for e in entries):
+        else:
+            entries[k] = left
+            place = k + 1
+    has_heading = any(isinstance(entry.statement, SubjectTo) for entry in entries)
+    if isinstance(new.statement, Constraint) and not has_heading:
         entries.append(Entry(statement=SubjectTo(span=NOWHERE)))
     entries.insert(len(entries) if place is None else place, new)
 
 
 def _same(entry: Entry, new: Entry) -> bool:
-    """Whether two constraints without labels say the same, as those of a cell that is run again."""
+    """Whether two constraints without labels say the same, as when a notebook cell runs again."""
     pair = entry.statement, new.statement
     if not all(isinstance(statement, Constraint) and statement.label is None for statement in pair):
         return False
@@ -65,25 +69,25 @@ def _same(entry: Entry, new: Entry) -> bool:
 
 
 def remove(entries: list[Entry], key: Key) -> Entry | None:
-    """Take a statement away; the one that it was."""
+    """Remove a statement, or a name of it: the statement before, or None if there is none."""
     for k, entry in enumerate(entries):
         if key in entry.keys:
             left = entry.without(frozenset({key}))
             if left is None:
-                entries[k : k + 1] = []
+                del entries[k]
             else:
-                entries[k : k + 1] = [left]
+                entries[k] = left
             return entry
     return None
 
 
 def ordered(entries: Sequence[Entry]) -> list[Entry]:
-    """The statements in order, each after those that declare the names it uses; options at the end."""
+    """The statements in order, each after the declarations that it uses; options last."""
     declares = {name: k for k, entry in enumerate(entries) for kind, name in entry.keys if kind == "name"}
-    needs = [
-        sorted({declares[n] for n in naming.uses(entry.statement) if n in declares} - {k})
-        for k, entry in enumerate(entries)
-    ]
+    needs = []
+    for k, entry in enumerate(entries):
+        used = {declares[name] for name in naming.uses(entry.statement) if name in declares}
+        needs.append(sorted(used - {k}))
     order: list[int] = []
     begun: set[int] = set()
     for k, entry in enumerate(entries):
@@ -94,7 +98,7 @@ def ordered(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _after(k: int, needs: Sequence[Iterable[int]], begun: set[int], order: list[int]) -> None:
-    """Statement k, after what it needs."""
+    """Add statement k to the order, after the statements that it needs."""
     if k not in begun:
         begun.add(k)
         for needed in needs[k]:
@@ -103,25 +107,27 @@ def _after(k: int, needs: Sequence[Iterable[int]], begun: set[int], order: list[
 
 
 def named(entries: Sequence[Entry], elements: dict[str, tuple[str, Span]]) -> list[Entry]:
-    """The statements with their elements under names that nothing before has."""
+    """The statements with names for their elements that no statement before declares."""
     taken: set[str] = set()
     indices: dict[str, syntax.Binder] = {}
-    found = []
+    result = []
     for entry in entries:
-        found.append(replace(entry, statement=naming.named(entry.statement, taken, elements, indices)))
-        if isinstance(found[-1].statement, IndexDecl):
-            indices |= {binder.name: binder for binder in found[-1].statement.binders}
+        statement = naming.named(entry.statement, taken, elements, indices)
+        result.append(replace(entry, statement=statement))
+        if isinstance(statement, IndexDecl):
+            indices |= {binder.name: binder for binder in statement.binders}
         taken |= set(names_of(entry.statement))
-    return found
+    return result
 
 
 def place_of(entry: Entry, name: str) -> Span:
-    """The place of a name's use in a statement: of the innermost formula around it that has one."""
+    """The place where a statement uses a name: that of the innermost formula around it that has one."""
     waiting: list[tuple[syntax.Node, Span]] = [(entry.statement, entry.at)]
     while waiting:
         node, at = waiting.pop()
-        at = node.span if type(node.span) is not Span else at
-        if name in (getattr(node, "id", None), getattr(node, "func", None), getattr(node, "subscript", None)):
+        if type(node.span) is not Span:
+            at = node.span
+        if name in (getattr(node, attribute, None) for attribute in ("id", "func", "subscript")):
             return at
         if isinstance(node, syntax.TypeExpr) and node.name == name:
             return at

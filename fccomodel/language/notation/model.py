@@ -5,20 +5,38 @@ from __future__ import annotations
 import builtins
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Source, Span
 from fccomodel.language import lexer, statements, syntax
 from fccomodel.language.errors import notation as errors
-from fccomodel.language.notation import comprehensions, declarations, entries, naming, places, reading
+from fccomodel.language.notation import (
+    comprehensions,
+    declarations,
+    entries,
+    naming,
+    places,
+    reading,
+    writing,
+)
 from fccomodel.language.notation.comprehensions import is_comprehension
 from fccomodel.language.notation.declarations import Dim, Function, NamedSet, Net, Number
 from fccomodel.language.notation.entries import Entry
 from fccomodel.language.notation.sets import Set
 from fccomodel.language.notation.source import Composed, Said, composed
-from fccomodel.language.notation.terms import Formula, Part, Term, fail, node_of, owner
+from fccomodel.language.notation.terms import (
+    Declaration,
+    Formula,
+    Part,
+    Term,
+    described,
+    fail,
+    node_of,
+    owner,
+)
 from fccomodel.language.notation.words import Word
 from fccomodel.language.statements.constraint import Constraint
 from fccomodel.language.statements.data import DataDecl
@@ -31,6 +49,9 @@ from fccomodel.language.statements.model import ModelDecl
 from fccomodel.language.statements.objective import Objective
 from fccomodel.language.statements.options import Options
 from fccomodel.language.statements.sets import SetDecl
+
+#: The names of the language.
+NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 
 
 class NoName(FccoError, AttributeError):
@@ -60,7 +81,7 @@ class Notation:
     # ---------------------------------------------------------------------------------------- texts
     @classmethod
     def read(cls, text: Source) -> Any:
-        """The model that a text states, its comments as ``doc``; raises FccoError with every syntax error."""
+        """The model that a text states, with its comments; raises FccoError with every syntax error."""
         model = cls()
         model._name, model._doc, model._entries = reading.read(text)
         model._at = places.Written(start=0, end=0, source=text)
@@ -70,34 +91,35 @@ class Notation:
 
     @property
     def source(self) -> Source:
-        """The model file, whose places are those in Python; raises FccoError for what is no syntax."""
+        """The model file with places in Python; raises FccoError if it does not parse."""
         if self._composed is None:
             self._composed = self._compose()
         return self._composed
 
     def _compose(self) -> Composed:
-        said = [Said(statement=e.statement, doc=e.doc) for e in self._in_order()]
+        """The text of the statements with their places."""
+        said = [Said(statement=entry.statement, doc=entry.doc) for entry in self._in_order()]
         if self._name is not None:
             said.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
-        files = {found[0].name for entry in self._entries if (found := places.place(entry.at)) is not None}
-        return composed(
-            said, doc=self._doc, name=files.pop() if len(files) == 1 else "<model>", whole=self._at
-        )
+        located = [places.place(entry.at) for entry in self._entries]
+        files = {source.name for source, _ in filter(None, located)}
+        name = files.pop() if len(files) == 1 else "<model>"
+        return composed(said, doc=self._doc, name=name, whole=self._at)
 
     def _in_order(self) -> list[Entry]:
-        """The statements of the file, elements under their names."""
-        self._refuse_removed({name for entry in self._entries for kind, name in entry.keys if kind == "name"})
-        constrained = any(isinstance(e.statement, Constraint) for e in self._entries)
+        """The statements in the order of the file, with names for their elements."""
+        self._refuse_removed({*self._names("name")})
         ordered = entries.ordered(self._entries)
-        heads = [
-            e for e in ordered if isinstance(e.statement, SubjectTo) and not constrained and e.at is NOWHERE
-        ]
-        return entries.named([e for e in ordered if e not in heads], {})
+        if not any(isinstance(entry.statement, Constraint) for entry in ordered):
+            ordered = [entry for entry in ordered if not _is_own_heading(entry)]
+        return entries.named(ordered, {})
 
     def _refuse_removed(self, declared: builtins.set[str]) -> None:
-        """An error where a statement uses a name whose statement was removed."""
+        """Raise FccoError for a statement that uses a name whose statement was removed."""
         gone = {name: at for name, at in self._removed.items() if name not in declared}
-        for entry in self._entries if gone else ():
+        if not gone:
+            return
+        for entry in self._entries:
             for name in sorted(naming.uses(entry.statement) & {*gone}):
                 fail(errors.removed(name, places.row(gone[name])), entries.place_of(entry, name))
 
@@ -109,11 +131,13 @@ class Notation:
 
     @property
     def _title(self) -> str:
+        """The model in messages."""
         if self._name:
             return f"`{self._name}`"
         return "one without name"
 
     def _has_names_of(self, other: Notation) -> bool:
+        """Whether the names of another model are names of this one."""
         return other is self or any(part._has_names_of(other) for part in self._included)
 
     # ----------------------------------------------------------------------------------- attributes
@@ -143,6 +167,7 @@ class Notation:
         self._absent(errors.no_statement("name", name, self._symbols), at)
 
     def _absent(self, diagnostic: Diagnostic, at: Span) -> NoReturn:
+        """Raise the error of a name that the model does not have."""
         error = places.refusal(at, diagnostic)
         raise NoName(error.diagnostics, error.source)
 
@@ -159,18 +184,21 @@ class Notation:
         return sorted({*super().__dir__(), *self._symbols})
 
     def _remove(self, kind: str, name: str) -> None:
+        """Remove a statement by its name or its label."""
         gone = entries.remove(self._entries, (kind, name))
         if gone is None:
-            fail(errors.no_statement("name" if kind == "name" else kind, name, self._names(kind)))
+            fail(errors.no_statement(kind, name, self._names(kind)))
         if kind == "name":
             del self._symbols[name]
             self._removed[name] = places.here()
         self._changed()
 
     def _names(self, kind: str) -> list[str]:
+        """The names, or the labels, of the statements."""
         return [name for entry in self._entries for known, name in sorted(entry.keys) if known == kind]
 
     def _changed(self) -> None:
+        """Forget the composed text, since the statements changed."""
         self._composed = None
 
     # ----------------------------------------------------------------------------------- statements
@@ -185,59 +213,49 @@ class Notation:
         self._changed()
 
     def _declare(self, name: str, value: Any, doc: str = "") -> Any:
-        """The statement that gives a name to a declaration, a set, a formula or a family of them."""
+        """Give a name to a declaration, a set, a formula or a family; returns the symbol of the name."""
         at = places.here()
         self._check_name(name, at)
-        family, kind = None, "in"
-        parts: tuple[Any, ...] = (value,)
-        if is_comprehension(value):
-            read = comprehensions.read(value, name)
-            value, parts = read.value, (*read.parts, read.value)
-            if read.elements:
-                family = read.indexing(kind, at)
-            else:
-                family = None
-        if isinstance(value, Part):
-            declaration = getattr(value, "_declaration", None)
-        else:
-            declaration = None
-        if (
-            declaration is not None
-            and declaration.make is not None
-            and (value._node is None or value is self._symbols.get(name))
-        ):
+        value, family, parts = _read_family(value, name, at)
+        statement: syntax.Statement
+        symbol: Any
+        declaration = self._waiting(name, value)
+        if declaration is not None:
+            assert declaration.make is not None
             statement, symbol = declaration.make(name, at), value
             doc, parts = doc or declaration.doc, (*parts[:-1], *declaration.uses)
             if family is not None:
                 statement, symbol = self._family(statement, family, at), NamedSet("table")
         elif isinstance(value, Set):
-            statement, symbol = (
-                SetDecl(name=name, family=family, value=node_of(value, at), span=at),
-                NamedSet("set"),
-            )
+            statement = SetDecl(name=name, family=family, value=node_of(value, at), span=at)
+            symbol = NamedSet("set")
         elif isinstance(value, Formula) and value._node is not None:
-            statement, symbol = (
-                LetDecl(name=name, family=family, value=node_of(value, at), span=at),
-                Number("let"),
-            )
+            statement = LetDecl(name=name, family=family, value=node_of(value, at), span=at)
+            symbol = Number("let")
         else:
             fail(errors.not_a_statement(_shown(value)), at)
         self._put(statement, parts, doc, at)
         return self._name_symbol(name, symbol)
 
+    def _waiting(self, name: str, value: Any) -> Declaration | None:
+        """The declaration of a value that waits for its name, or that has this name already, else None."""
+        declaration = value._declaration if isinstance(value, Part) else None
+        if declaration is None or declaration.make is None:
+            return None
+        if value._node is not None and value is not self._symbols.get(name):
+            return None
+        return declaration
+
     def _family(self, statement: syntax.Statement, family: syntax.Indexing, at: Span) -> syntax.Statement:
-        """A family of tables."""
+        """A family of tables; raises FccoError for other declarations."""
         if not isinstance(statement, DataDecl):
             reason = "There are families of tables, of sets, of `let`s and of constraints."
-            fail(
-                errors.argument("a comprehension", reason, "give the set as the shape: `m.v = fc.var(m.K)`"),
-                at,
-            )
-        from dataclasses import replace
-
+            fix = "give the set as the shape: `m.v = fc.var(m.K)`"
+            fail(errors.argument("a comprehension", reason, fix), at)
         return replace(statement, family=family)
 
     def _name_symbol(self, name: str, symbol: Any) -> Any:
+        """Let a name stand for a symbol."""
         symbol._call(name, self)
         if isinstance(symbol, Set):
             symbol._rows = self._bases(name)
@@ -246,12 +264,11 @@ class Notation:
         return symbol
 
     def _bases(self, name: str) -> tuple[syntax.Expr, ...]:
-        """The names whose columns are those of a set's rows: of its table, and of the sets between."""
-        entry = next((e for e in self._entries if ("name", name) in e.keys), None)
-        if entry is not None:
-            value = getattr(entry.statement, "value", None)
-        else:
-            value = None
+        """The names with the columns of a set's rows: of the set that it is part of, and its names."""
+        entry = next((entry for entry in self._entries if ("name", name) in entry.keys), None)
+        if entry is None:
+            return ()
+        value = getattr(entry.statement, "value", None)
         while isinstance(value, syntax.SetComprehension | syntax.Index):
             if isinstance(value, syntax.Index):
                 value = value.obj
@@ -262,41 +279,38 @@ class Notation:
         return (value, *getattr(self._symbols[value.id], "_rows", ()))
 
     def _check_name(self, name: str, at: Span) -> None:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            fail(
-                errors.not_a_name(name, "Names have letters of ASCII, digits and `_`.", "choose such a name"),
-                at,
-            )
+        """Raise FccoError if the language does not allow a name."""
+        if not re.fullmatch(NAME, name):
+            reason = "Names have letters of ASCII, digits and `_`."
+            fail(errors.not_a_name(name, reason, "choose such a name"), at)
         if name in lexer.grammar().words:
-            fail(
-                errors.not_a_name(
-                    name, "The language uses this word itself.", f"choose another name, as `{name}_1`"
-                ),
-                at,
-            )
+            reason = "The language uses this word itself."
+            fail(errors.not_a_name(name, reason, f"choose another name, as `{name}_1`"), at)
 
     def _take_names(self, entry: Entry) -> None:
-        """The symbols of a statement that a text or another model made."""
+        """Make symbols for the names of a statement that was read from a text."""
         for kind, name in entry.keys:
             if kind == "name":
                 self._name_symbol(name, _symbol(entry.statement))
 
     def let(self, *, doc: str = "", **named: Any) -> Any:
-        """``let``: quantities under names, families by a comprehension: ``m.let(risk=(E(...) for k in
-        G))``; returns them."""
+        """``let``: quantities under names, families by comprehensions: ``m.let(risk=(E(...) for k in G))``.
+
+        Returns the quantity, or a tuple of several. ``doc`` is the comment above the statements.
+        """
         return self._each(named, lambda name, value: self._declare(name, value, doc))
 
     def _each(self, named: Mapping[str, Any], declare: Callable[[str, Any], Any]) -> Any:
+        """Declare each value under its name."""
         if not named:
             fail(errors.argument("m.let()", "A `let` has a name.", "write `m.let(name=formula)`"))
-        found = tuple(declare(name, value) for name, value in named.items())
-        if len(found) == 1:
-            return found[0]
-        return found
+        return _one_or_all(declare(name, value) for name, value in named.items())
 
     def set(self, *, doc: str = "", **named: Any) -> Any:
-        """``set``: sets under names, families by a comprehension: ``m.set(T=grid(0, 1, by=0.1),
-        doc="levels")``; returns them."""
+        """``set``: sets under names, families by comprehensions: ``m.set(T=grid(0, 1, by=0.1))``.
+
+        Returns the set, or a tuple of several. ``doc`` is the comment above the statements.
+        """
         return self._each(named, lambda name, value: self._declare(name, value, doc))
 
     def define(self, function: Callable[..., Any]) -> Function:
@@ -305,20 +319,11 @@ class Notation:
         name = function.__name__
         self._check_name(name, at)
         code = function.__code__
-        if (
-            code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
-            or not code.co_argcount
-            or code.co_kwonlyargcount
-        ):
+        unnamed = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+        if unnamed or not code.co_argcount or code.co_kwonlyargcount:
             reason = "A `def` of the language has named arguments, one at least."
-            fail(
-                errors.argument(
-                    "@m.define",
-                    reason,
-                    "write `def score(x): ...`; a plain Python function is simply inlined",
-                ),
-                at,
-            )
+            fix = "write `def score(x): ...`; a plain Python function is simply inlined"
+            fail(errors.argument("@m.define", reason, fix), at)
         params = code.co_varnames[: code.co_argcount]
         body = function(*(Term(syntax.Name(id=param, span=NOWHERE)) for param in params))
         if is_comprehension(body) or body is None:
@@ -334,24 +339,18 @@ class Notation:
         for name in names:
             self._check_name(name, at)
         self._put(DimDecl(names=names, span=at), (), doc, at)
-        found = tuple(self._name_symbol(name, Dim()) for name in names)
-        if len(found) == 1:
-            return found[0]
-        return found
+        return _one_or_all(self._name_symbol(name, Dim()) for name in names)
 
     def index(self, *, doc: str = "", **over: Any) -> Any:
         """Several indices in one statement: ``i, j = m.index(i=m.P, j=draw(m.N))``."""
         at = places.here()
         binders = []
-        for name, set_ in over.items():
+        for name, members in over.items():
             self._check_name(name, at)
-            kind, domain = declarations.indexed_by(set_, at)
+            kind, domain = declarations.indexed_by(members, at)
             binders.append(syntax.Binder(name=name, kind=kind, domain=domain, span=at))
         self._put(IndexDecl(binders=tuple(binders), span=at), tuple(over.values()), doc, at)
-        found = tuple(self._name_symbol(name, Number("index")) for name in over)
-        if len(found) == 1:
-            return found[0]
-        return found
+        return _one_or_all(self._name_symbol(name, Number("index")) for name in over)
 
     def minimize(self, value: Any = None, /, *, doc: str = "", **named: Any) -> None:
         """The objective, under a name or without: ``m.minimize(risk=E(...))``; another one replaces it."""
@@ -364,16 +363,12 @@ class Notation:
     def _objective(self, sense: str, value: Any, doc: str, named: Mapping[str, Any]) -> None:
         at = places.here()
         if (value is None) != (len(named) == 1):
-            fail(
-                errors.argument(
-                    f"m.{sense}(...)", "A model has one objective.", f"write `m.{sense}(name=formula)`"
-                ),
-                at,
-            )
+            fix = f"write `m.{sense}(name=formula)`"
+            fail(errors.argument(f"m.{sense}(...)", "A model has one objective.", fix), at)
+        label: str | None = None
+        body = value
         if named:
             label, body = next(iter(named.items()))
-        else:
-            label, body = (None, value)
         if is_comprehension(body):
             fail(errors.not_a_formula("a comprehension", f"in `{sense}`"), at)
         self._put(Objective(sense=sense, body=node_of(body, at), label=label, span=at), (body,), doc, at)
@@ -381,76 +376,63 @@ class Notation:
     def subject_to(
         self, relation: Any = None, /, *, doc: str = "", using: Mapping[str, Any] | None = None, **named: Any
     ) -> None:
-        """Constraints under labels, families by a comprehension: ``m.subject_to(gap=(abs(r[t]) <=
-        m.kappa for t in T))``.
+        """Constraints under labels: ``m.subject_to(gap=(abs(r[t]) <= m.kappa for t in T))``.
 
-        relation  one without a label: ``left <= right``, ``left >= right``, ``left == right`` or
-                  ``between(low, e, high)``
-        using     options of the constraint, which a file gives after ``with``
+        relation  a constraint without a label: ``left <= right``, ``left >= right``, ``left == right``
+                  or ``between(low, e, high)``
         doc       the comment above it
+        using     options of the constraint, which a file gives after ``with``
+        named     constraints by label; a comprehension gives a family
         """
         at = places.here()
         if relation is None and not named:
             entries.put(self._entries, Entry(statement=SubjectTo(span=at), at=at, doc=inspect.cleandoc(doc)))
             self._changed()
-        for label, value in (*([(None, relation)] if relation is not None else []), *named.items()):
+        if relation is not None:
+            self._constraint(None, relation, doc, using or {}, at)
+        for label, value in named.items():
             self._constraint(label, value, doc, using or {}, at)
 
     def _constraint(
         self, label: str | None, value: Any, doc: str, using: Mapping[str, Any], at: Span
     ) -> None:
-        family, parts = None, (value, *using.values())
-        if is_comprehension(value):
-            read = comprehensions.read(value, label or "subject_to")
-            value, parts = read.value, (*read.parts, read.value, *using.values())
-            if read.elements:
-                family = read.indexing("in", at)
-            else:
-                family = None
+        """Add a constraint, or a family of constraints."""
+        value, family, parts = _read_family(value, label or "subject_to", at)
         if family is not None and label is None:
             reason = "The members of a family are told apart by its label and their indices."
-            fail(
-                errors.argument(
-                    "m.subject_to(...)", reason, "write `m.subject_to(name=(left <= right for k in K))`"
-                ),
-                at,
-            )
+            fix = "write `m.subject_to(name=(left <= right for k in K))`"
+            fail(errors.argument("m.subject_to(...)", reason, fix), at)
         if not isinstance(value, Formula):
             fail(errors.not_a_formula(_shown(value), "as a constraint"), at)
         options = tuple(
             syntax.Keyword(name=name, value=_option(option, at), span=at) for name, option in using.items()
         )
         relation = node_of(value, at)
-        self._put(
-            Constraint(relation=relation, label=label, family=family, options=options, span=at),
-            parts,
-            doc,
-            at,
-        )
+        constraint = Constraint(relation=relation, label=label, family=family, options=options, span=at)
+        self._put(constraint, (*parts, *using.values()), doc, at)
 
-    def options(self, given: Mapping[str, Any] | None = None, /, *, doc: str = "", **more: Any) -> None:
-        """How to solve, ``m.options(algorithm="sonex", seed=1)``; dotted names as a mapping. Those
-        given before stay."""
+    def options(self, settings: Mapping[str, Any] | None = None, /, *, doc: str = "", **more: Any) -> None:
+        """How to solve: ``m.options(algorithm="sonex", seed=1)``. Options of earlier calls stay.
+
+        settings  options as a mapping, for dotted names
+        doc       the comment above the statement
+        more      options by name
+        """
         at = places.here()
-        before = next((e for e in self._entries if ("options", "") in e.keys), None)
-        items = {item.name: item for item in getattr(before and before.statement, "items", ())}
-        for name, value in {**(given or {}), **more}.items():
+        items: dict[str, syntax.Keyword] = {}
+        for entry in self._entries:
+            if isinstance(entry.statement, Options):
+                items = {item.name: item for item in entry.statement.items}
+                doc = doc or entry.doc
+        for name, value in {**(settings or {}), **more}.items():
             items[name] = syntax.Keyword(name=name, value=_option(value, at), span=at)
-        self._put(
-            Options(items=tuple(items.values()), span=at),
-            (),
-            doc or (before.doc if before else ""),
-            at,
-        )
+        self._put(Options(items=tuple(items.values()), span=at), (), doc, at)
 
     def include(self, other: Notation) -> None:
-        """The statements of another model, as ``include`` of its file: all but its name and its options."""
+        """Add the statements of another model, all but its name and its options."""
         if not isinstance(other, Notation):
-            fail(
-                errors.argument(
-                    "m.include(...)", "It takes a model.", "write `m.include(fc.Model.parse(path))`"
-                )
-            )
+            fix = "write `m.include(fc.Model.parse(path))`"
+            fail(errors.argument("m.include(...)", "It takes a model.", fix))
         for entry in other._entries:
             if statements.of(entry.statement).included:
                 self._entries.append(entry)
@@ -465,14 +447,12 @@ class Notation:
         return Constraints(self)
 
     def to_python(self) -> str:
-        """Python code that builds the model: ``Model`` and ``str`` of what it builds are the same."""
-        from fccomodel.language.notation import writing
-
+        """Python code that builds the same model."""
         return writing.program(self._name, self._doc, self._in_order(), {*dir(Notation), *dir(type(self))})
 
 
 class Constraints(Mapping[str, str]):
-    """A model's labelled constraints as texts; ``del`` takes one away."""
+    """The labelled constraints of a model as texts; ``del`` removes one."""
 
     def __init__(self, model: Notation):
         self._model = model
@@ -513,25 +493,42 @@ def _symbol(statement: syntax.Statement) -> Part:
 
 
 def _option(value: Any, at: Span) -> syntax.Expr:
-    """An option's value: a word where a text reads as one."""
+    """The value of an option; a text that reads as a name becomes a word."""
     if isinstance(value, bool):
         return syntax.Name(id=str(value).lower(), span=at)
-    if (
-        isinstance(value, str)
-        and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", value)
-        and value not in lexer.grammar().words
-    ):
+    if isinstance(value, str) and re.fullmatch(NAME, value) and value not in lexer.grammar().words:
         return syntax.Name(id=value, span=at)
     return node_of(value, at)
 
 
-def _shown(value: Any) -> str:
-    from fccomodel.language.notation.terms import described
+def _read_family(value: Any, name: str, at: Span) -> tuple[Any, syntax.Indexing | None, tuple[Any, ...]]:
+    """The formula of a value, its family if it is a comprehension over sets, and what both are made of."""
+    if not is_comprehension(value):
+        return value, None, (value,)
+    read = comprehensions.read(value, name)
+    family = read.indexing("in", at) if read.elements else None
+    return read.value, family, (*read.parts, read.value)
 
-    if isinstance(value, Part) and not isinstance(value, Word) and value._node is not None:
-        return f"`{value!r}`"
+
+def _one_or_all(symbols: Iterable[Any]) -> Any:
+    """The only symbol, or a tuple of several."""
+    every = tuple(symbols)
+    if len(every) == 1:
+        return every[0]
+    return every
+
+
+def _is_own_heading(entry: Entry) -> bool:
+    """Whether a statement is a ``subject to`` that the first constraint brought."""
+    return isinstance(entry.statement, SubjectTo) and entry.at is NOWHERE
+
+
+def _shown(value: Any) -> str:
+    """A value in a message."""
     if isinstance(value, Word):
         return f"the word `{value.__name__}`"
+    if isinstance(value, Part) and value._node is not None:
+        return f"`{value!r}`"
     return described(value)
 
 

@@ -1,9 +1,10 @@
-"""The names of elements: each its comprehension's variable, unless that is taken where it stands."""
+"""The names of elements: the variable of the comprehension, unless that name is taken there."""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from fccomodel.core.source import NOWHERE, Span
 from fccomodel.language import lexer, rewriting, syntax
@@ -12,6 +13,7 @@ from fccomodel.language.notation import places
 from fccomodel.language.notation.terms import TOKEN, Part, fail
 from fccomodel.language.statements.indices import IndexDecl
 
+#: The names of the elements visible in a place, by token.
 Scope = Mapping[str, str]
 
 
@@ -21,10 +23,11 @@ def named(
     elements: Mapping[str, tuple[str, Span]],
     indices: Mapping[str, syntax.Binder] | None = None,
 ) -> syntax.Statement:
-    """The statement with every element under a name that nothing else has there.
+    """The statement with a name for each element that nothing else has there.
 
-    elements  those of other statements, by token      indices  the declared ones, which an element
-              of the same set may restate
+    taken     the names that elements cannot have
+    elements  the elements of other statements by token, each with its name and place
+    indices   the declared indices, whose names elements of the same set may have
     """
     params = getattr(statement, "params", ())
     with rewriting.deep():
@@ -34,6 +37,8 @@ def named(
 
 
 class _Naming:
+    """Gives names to the elements of one statement."""
+
     def __init__(
         self,
         taken: Collection[str],
@@ -45,7 +50,7 @@ class _Naming:
         self.indices = indices
 
     def go(self, node: syntax.Node, scope: Scope, at: Span) -> syntax.Node:
-        """A node with its elements named; ``at`` is the nearest place around it."""
+        """A node with names for its elements; ``at`` is the nearest place around it."""
         at = node.span if places.known(node.span) else at
         if isinstance(node, syntax.Name):
             return self.name(node, scope, at)
@@ -56,6 +61,7 @@ class _Naming:
         return rewriting.rebuilt(node, lambda part: new if part is head else self.go(part, inner, at))
 
     def name(self, node: syntax.Name, scope: Scope, at: Span) -> syntax.Name:
+        """The name of an element for its token; raises FccoError if it is used outside its set."""
         if not node.id.startswith(TOKEN):
             return node
         if node.id not in scope:
@@ -64,78 +70,70 @@ class _Naming:
         return syntax.Name(id=scope[node.id], span=node.span)
 
     def head(self, node: syntax.Indexing, scope: Scope, at: Span) -> tuple[syntax.Indexing, Scope]:
-        """Binders with their names, each visible to the next and to the condition."""
+        """A head with names for its elements, and the scope inside it."""
         inner = dict(scope)
         binders = []
         for binder in node.binders:
             domain = self.go(binder.domain, inner, at)
             assert isinstance(domain, syntax.Expr)
+            token, preferred = "", binder.name
             if binder.name.startswith(TOKEN):
                 _, token, preferred = binder.name.split(TOKEN)
-            else:
-                _, token, preferred = ("", "", binder.name)
             bare = syntax.Binder(name=preferred, kind=binder.kind, domain=domain, span=binder.span)
             restates = self.indices.get(preferred) == bare and preferred not in inner.values()
-            if token and not restates:
-                name = self.free(preferred, inner)
-            else:
-                name = preferred
+            name = self.free(preferred, inner) if token and not restates else preferred
             inner[f"{TOKEN}{token}" if token else name] = name
             binders.append(syntax.Binder(name=name, kind=binder.kind, domain=domain, span=binder.span))
-        if node.condition is None:
-            condition = None
-        else:
+        condition: syntax.Node | None = None
+        if node.condition is not None:
             condition = self.go(node.condition, inner, at)
         assert condition is None or isinstance(condition, syntax.Expr)
         return syntax.Indexing(binders=tuple(binders), condition=condition, span=node.span), inner
 
     def free(self, name: str, scope: Scope) -> str:
-        """The name, with a number behind it where it is taken."""
+        """The name, followed by a number if it is taken."""
         stem = name if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) else "z"
         held = {*self.taken, *scope.values(), *lexer.grammar().words}
-        return next(candidate for candidate in _candidates(stem) if candidate not in held)
-
-
-def _candidates(stem: str) -> Iterator[str]:
-    yield stem
-    number = 2
-    while True:
-        yield f"{stem}{number}"
-        number += 1
+        if stem not in held:
+            return stem
+        return next(f"{stem}{number}" for number in itertools.count(2) if f"{stem}{number}" not in held)
 
 
 def elements(*parts: Part | syntax.Node) -> dict[str, tuple[str, Span]]:
-    """The names and the places of the elements that comprehensions in a formula bind."""
-    found = {}
+    """By token the names and the places of the elements that comprehensions in formulas bind."""
+    bound: dict[str, tuple[str, Span]] = {}
     for part in parts:
         node = part._node if isinstance(part, Part) else part
-        for inner in rewriting.walk(node) if node is not None else ():
+        if node is None:
+            continue
+        for inner in rewriting.walk(node):
             if isinstance(inner, syntax.Binder) and inner.name.startswith(TOKEN):
                 _, token, name = inner.name.split(TOKEN)
-                found[f"{TOKEN}{token}"] = (name, inner.span)
-    return found
+                bound[f"{TOKEN}{token}"] = (name, inner.span)
+    return bound
 
 
 def uses(statement: syntax.Statement) -> set[str]:
-    """The names that a statement may take from others."""
+    """The names in a statement that other statements may declare."""
     local = set(getattr(statement, "params", ()))
-    found: set[str] = set()
+    used: set[str] = set()
     for node in rewriting.walk(statement):
         match node:
             case syntax.Binder() if not isinstance(statement, IndexDecl):
                 local.add(node.name)
             case syntax.Name():
-                found |= _with_subscripts(node.id)
+                used |= _with_subscripts(node.id)
             case syntax.Call():
-                found |= _with_subscripts(node.func)
+                used |= _with_subscripts(node.func)
             case syntax.TypeExpr(name=str(name)):
-                found.add(name)
+                used.add(name)
             case syntax.Reduce(subscript=str(index)):
-                found.add(index)
-    return found - local
+                used.add(index)
+    return used - local
 
 
 def _with_subscripts(name: str) -> set[str]:
-    """``h_k`` may be ``h`` with a subscript."""
-    parts = name.split("_")
-    return {name, *(part for cut in range(1, len(parts)) for part in ("_".join(parts[:cut]), parts[cut]))}
+    """A name, and the names that it may consist of: ``h_k`` may be ``h`` with the subscript ``k``."""
+    first, *rest = name.split("_")
+    stems = {"_".join([first, *rest[:count]]) for count in range(len(rest))}
+    return {name, *rest, *stems}

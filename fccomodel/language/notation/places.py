@@ -1,11 +1,11 @@
-"""Places in Python code: where a call stands, and the text there, in files and in notebook cells."""
+"""Places in Python code, in files and in notebook cells: where a call stands, and the text there."""
 
 from __future__ import annotations
 
 import ast
 import linecache
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -13,12 +13,13 @@ from types import CodeType, FrameType
 from fccomodel.core.diagnostics import Diagnostic, FccoError
 from fccomodel.core.source import NOWHERE, Source, Span
 
+#: How the names of the modules of this package begin.
 _OWN = "fccomodel."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Caller(Span):
-    """An instruction of Python code, whose line and columns are looked up when they are asked for."""
+    """An instruction of Python code; its line and columns are looked up only if something needs them."""
 
     code: CodeType = field(compare=False)
     instruction: int = field(compare=False)
@@ -26,7 +27,7 @@ class Caller(Span):
 
 @dataclass(frozen=True, kw_only=True)
 class Written(Span):
-    """A place in a text of its own, as that of a model file."""
+    """A place in a text of its own, as in a model file."""
 
     source: Source
 
@@ -38,142 +39,148 @@ def known(span: Span) -> bool:
 
 def frame() -> FrameType:
     """The innermost frame outside this package."""
-    found: FrameType | None = sys._getframe(1)
-    while found is not None and found.f_globals.get("__name__", "").startswith(_OWN):
-        found = found.f_back
-    assert found is not None
-    return found
+    current: FrameType | None = sys._getframe(1)
+    while current is not None and current.f_globals.get("__name__", "").startswith(_OWN):
+        current = current.f_back
+    assert current is not None
+    return current
 
 
 def here(of: FrameType | None = None) -> Caller:
-    """The expression that is being evaluated outside this package."""
+    """The expression that is being evaluated outside this package, or in the given frame."""
     of = of or frame()
     return Caller(start=0, end=0, code=of.f_code, instruction=of.f_lasti // 2)
 
 
 def place(span: Span, shown: str = "") -> tuple[Source, Span] | None:
-    """The text that a place is in, and the place there; None of what has no place.
+    """The text that a place is in, and the place there; None for a span that is no place.
 
-    Where Python keeps no text of the code, ``shown`` stands for it.
+    shown  the text for code whose text Python does not keep
     """
     if isinstance(span, Written):
         return span.source, Span(start=span.start, end=span.end)
     if not isinstance(span, Caller):
         return None
-    line, end_line, column, end_column = next(
-        islice(span.code.co_positions(), span.instruction, None), (None,) * 4
-    )
-    line = line or span.code.co_firstlineno
+    positions = islice(span.code.co_positions(), span.instruction, None)
+    line, end_line, column, end_column = next(positions, (None, None, None, None))
+    line, column = line or span.code.co_firstlineno, column or 0
     text = "".join(linecache.getlines(span.code.co_filename))
     source = Source(text=text, name=span.code.co_filename)
     lines = text.split("\n")
     if line > len(lines) or not text:
         shown = " ".join(shown.split()) or "..."
-        start = line - 1 + (column or 0)
-        blank = Source(text="\n" * (line - 1) + " " * (column or 0) + shown, name=source.name)
+        start = line - 1 + column
+        blank = Source(text="\n" * (line - 1) + " " * column + shown, name=source.name)
         return blank, Span(start=start, end=start + len(shown))
-    start = _offset(lines, line, column or 0)
-    end = _offset(
-        lines, end_line or line, len(lines[line - 1].encode()) if end_column is None else end_column
-    )
+    if end_column is None:
+        end_column = len(lines[line - 1].encode())
+    start = _offset(lines, line, column)
+    end = _offset(lines, end_line or line, end_column)
     return source, Span(start=start, end=max(start, end))
 
 
 def _offset(lines: list[str], line: int, column: int) -> int:
-    """The characters before a column, which counts bytes, of a line, which counts from 1."""
+    """The characters before a place; lines count from 1, columns count bytes from 0."""
     before = len(lines[line - 1].encode()[:column].decode(errors="ignore"))
     return sum(len(text) + 1 for text in lines[: line - 1]) + before
 
 
 def text(span: Span) -> str:
-    """What is written at a place; nothing where that is not kept."""
-    found = place(span)
-    if found is None:
+    """The text at a place, or an empty text if Python does not keep it."""
+    located = place(span)
+    if located is None:
         return ""
-    return found[0].text[found[1].start : found[1].end]
+    source, local = located
+    return source.text[local.start : local.end]
 
 
 def row(span: Span) -> str:
     """``line 3 of nb.py``, for a message about another place."""
-    found = place(span)
-    if found is None:
+    located = place(span)
+    if located is None:
         return "a place unknown"
-    return f"line {found[0].place(found[1])[0]} of {found[0].name}"
+    source, local = located
+    return f"line {source.place(local)[0]} of {source.name}"
 
 
 def construct(span: Span) -> ast.AST | None:
-    """The smallest construct of Python that asks for the truth value of what stands here; None where
-    the text is not kept."""
-    found = place(span)
-    if found is None:
-        tree = None
-    else:
-        tree = _parsed(found[0].text)
-    if found is None or tree is None:
+    """The smallest construct of Python around a place that asks for its truth value.
+
+    None if there is none, or if Python does not keep the text.
+    """
+    located = place(span)
+    if located is None:
         return None
-    (line, column), end = found[0].place(found[1]), found[0].place(Span(start=found[1].end, end=found[1].end))
-    inner = []
-    for node in ast.walk(tree):
-        if not isinstance(
-            node,
-            ast.BoolOp
-            | ast.Compare
-            | ast.UnaryOp
-            | ast.IfExp
-            | ast.If
-            | ast.While
-            | ast.Assert
-            | ast.GeneratorExp,
-        ):
-            continue
-        if (
-            isinstance(node, ast.Compare)
-            and len(node.ops) == 1
-            or isinstance(node, ast.UnaryOp)
-            and not isinstance(node.op, ast.Not)
-        ):
-            continue
-        if (node.lineno, node.col_offset + 1) <= (line, column) and end <= (
-            node.end_lineno or 0,
-            (node.end_col_offset or 0) + 1,
-        ):
-            inner.append(node)
-    if inner:
-        return inner[-1]
-    return None
+    source, local = located
+    tree = _parsed(source.text)
+    if tree is None:
+        return None
+    start, end = source.place(local), source.place(Span(start=local.end, end=local.end))
+    around = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, _ASKING) and _asks_for_truth(node) and _from(node) <= start and end <= _to(node)
+    ]
+    return around[-1] if around else None
+
+
+#: Constructs of Python that may ask for a truth value.
+_ASKING = (
+    ast.BoolOp,
+    ast.Compare,
+    ast.UnaryOp,
+    ast.IfExp,
+    ast.If,
+    ast.While,
+    ast.Assert,
+    ast.GeneratorExp,
+)
+
+
+def _asks_for_truth(node: ast.AST) -> bool:
+    """Whether a construct asks for a truth value; comparisons do if they are chained."""
+    if isinstance(node, ast.Compare):
+        return len(node.ops) > 1
+    return not isinstance(node, ast.UnaryOp) or isinstance(node.op, ast.Not)
+
+
+def _from(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Line and column, both from 1, where a construct begins."""
+    return node.lineno, node.col_offset + 1
+
+
+def _to(node: ast.expr | ast.stmt) -> tuple[int, int]:
+    """Line and column, both from 1, after the end of a construct."""
+    return node.end_lineno or 0, (node.end_col_offset or 0) + 1
 
 
 def iterable(span: Span) -> Span:
-    """What a loop or a comprehension goes through, where the text is kept: versions of Python place
-    that differently."""
-    found = place(span)
-    if found is None:
-        tree = None
-    else:
-        tree = _parsed(found[0].text)
-    if found is None or tree is None:
+    """The place of the iterable of the loop or comprehension around a place, if the text is kept.
+
+    Versions of Python differ in the place that they give to an iteration.
+    """
+    located = place(span)
+    if located is None:
         return span
-    line, column = found[0].place(found[1])
-    loops = [
+    source, local = located
+    tree = _parsed(source.text)
+    if tree is None:
+        return span
+    start = source.place(local)
+    around = [
         node
         for node in ast.walk(tree)
         if isinstance(node, ast.For | ast.ListComp | ast.SetComp | ast.DictComp)
-    ]
-    around = [
-        n
-        for n in loops
-        if (n.lineno, n.col_offset + 1) <= (line, column) < (n.end_lineno or 0, (n.end_col_offset or 0) + 1)
+        and _from(node) <= start < _to(node)
     ]
     if not around:
         return span
-    if isinstance(around[-1], ast.For):
-        over = around[-1].iter
-    else:
-        over = around[-1].generators[0].iter
-    lines = found[0].text.split("\n")
-    start = _offset(lines, over.lineno, over.col_offset)
-    end = _offset(lines, over.end_lineno or over.lineno, over.end_col_offset or 0)
-    return Written(start=start, end=end, source=found[0])
+    innermost = around[-1]
+    over = innermost.iter if isinstance(innermost, ast.For) else innermost.generators[0].iter
+    lines = source.text.split("\n")
+    first = _offset(lines, over.lineno, over.col_offset)
+    last = _offset(lines, over.end_lineno or over.lineno, over.end_col_offset or 0)
+    return Written(start=first, end=last, source=source)
 
 
 @lru_cache(maxsize=8)
@@ -185,13 +192,12 @@ def _parsed(text: str) -> ast.Module | None:
 
 
 def refusal(span: Span, diagnostic: Diagnostic, shown: str = "") -> FccoError:
-    """The error about a place in Python code, with the line of the code."""
-    from dataclasses import replace
-
-    found = place(span, shown)
-    if found is None:
+    """The error with a diagnostic about a place in Python code."""
+    located = place(span, shown)
+    if located is None:
         return FccoError([replace(diagnostic, span=None)])
-    return FccoError([replace(diagnostic, span=found[1])], found[0])
+    source, local = located
+    return FccoError([replace(diagnostic, span=local)], source)
 
 
 __all__ = [

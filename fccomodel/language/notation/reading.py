@@ -1,10 +1,8 @@
-"""A model file as statements with their comments."""
+"""Reading a model file: its statements with their comments."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-
-from lark import Token
 
 from fccomodel.core.source import Source
 from fccomodel.language import lexer, rewriting, syntax
@@ -16,13 +14,15 @@ from fccomodel.language.statements.model import ModelDecl
 
 
 def read(source: Source) -> tuple[str | None, str, list[Entry]]:
-    """The model's name, the comment at its top, and its other statements; those of included files in
-    their place."""
-    statements, whole = expand(parse(source).statements, source)
-    comments = _comments(whole, statements)
-    entries = [_entry(statement, whole, comments[k]) for k, statement in enumerate(statements)]
-    if entries and isinstance(entries[0].statement, ModelDecl):
-        return entries[0].statement.name, entries[0].doc, entries[1:]
+    """The model's name, the comment at its top, and its statements, with those of included files."""
+    parsed, whole = expand(parse(source).statements, source)
+    entries = [
+        _entry(statement, whole, comments)
+        for statement, comments in zip(parsed, _comments(whole, parsed), strict=True)
+    ]
+    first = entries[0].statement if entries else None
+    if isinstance(first, ModelDecl):
+        return first.name, entries[0].doc, entries[1:]
     return None, "", entries
 
 
@@ -33,31 +33,36 @@ def _entry(statement: syntax.Statement, source: Source, comments: list[str]) -> 
 
 
 def _placed(node: syntax.Node, source: Source) -> syntax.Node:
-    """The node with places that know their file."""
+    """The node with places that name their file."""
     file, span = source.at(node.span)
     placed = rewriting.rebuilt(node, lambda part: _placed(part, source))
     return replace(placed, span=places.Written(start=span.start, end=span.end, source=file))
 
 
-def _comments(source: Source, statements: tuple[syntax.Statement, ...]) -> list[list[str]]:
-    """The comments of each statement: those before it, in it, and behind it on its last line; the last
-    has what follows too."""
-    found: list[list[str]] = [[] for _ in statements]
-    order = sorted(range(len(statements)), key=lambda k: statements[k].span.start)
+def _comments(source: Source, parsed: tuple[syntax.Statement, ...]) -> list[list[str]]:
+    """The comments of each statement: above it, in it, and after it on its last line.
+
+    The last statement has the comments below it too.
+    """
+    comments: list[list[str]] = [[] for _ in parsed]
+    if not parsed:
+        return comments
+    order = sorted(range(len(parsed)), key=lambda k: parsed[k].span.start)
     for token in lexer.tokens(source.text):
-        if token.type == "COMMENT" and order:
-            found[_belongs(source.text, token, statements, order)].append(str(token).lstrip("#").strip())
-    return found
+        if token.type == "COMMENT":
+            k = _commented(source.text, token.start_pos or 0, parsed, order)
+            comments[k].append(str(token).lstrip("#").strip())
+    return comments
 
 
-def _belongs(text: str, comment: Token, statements: tuple[syntax.Statement, ...], order: list[int]) -> int:
-    """The statement that a comment is about."""
-    at = comment.start_pos or 0
-    before = [k for k in order if statements[k].span.start < at]
-    after = [k for k in order if statements[k].span.start > at]
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    if before and (line.strip() or statements[before[-1]].span.end > at or not after):
-        return before[-1]
-    if after:
+def _commented(text: str, at: int, parsed: tuple[syntax.Statement, ...], order: list[int]) -> int:
+    """The index of the statement that the comment at a place is about."""
+    before = [k for k in order if parsed[k].span.start < at]
+    after = [k for k in order if parsed[k].span.start > at]
+    if not before:
         return after[0]
-    return before[-1]
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    inside = parsed[before[-1]].span.end > at
+    if line.strip() or inside or not after:
+        return before[-1]
+    return after[0]

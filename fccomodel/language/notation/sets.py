@@ -1,4 +1,4 @@
-"""What comprehensions go over: tables, sets, distributions; and their conditions."""
+"""Sets in Python, which comprehensions go over: tables, sets, distributions, and their conditions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ ELEMENT = "z"
 
 
 class Where:
-    """A condition on an element, by its token; ``name`` as the condition itself calls it."""
+    """A condition on an element.
+
+    condition  the condition as syntax
+    element    the token of the element in it
+    name       the name that the condition gives the element
+    part       the condition, for its model and size
+    """
 
     def __init__(self, condition: syntax.Expr, element: str, name: str, part: Part):
         self.condition = condition
@@ -40,6 +46,7 @@ class Where:
         """The condition on another element."""
 
         def change(node: syntax.Node) -> syntax.Node | None:
+            """The other element for this one."""
             if isinstance(node, syntax.Name) and node.id == self.element:
                 return syntax.Name(id=element, span=node.span)
             return None
@@ -48,8 +55,9 @@ class Where:
 
 
 class Set(Part):
-    """A set of the model: a table's rows, labels, numbers, a distribution. Attributes are columns of
-    its rows, for conditions.
+    """A set of the model: the rows of a table, labels, numbers, a distribution.
+
+    Its attributes are the columns of its rows, for conditions.
 
     >>> P = D.where(D.y == 1)  # doctest: +SKIP
     >>> E(log1pexp(-score(z.x)) for z in P)  # doctest: +SKIP
@@ -78,26 +86,28 @@ class Set(Part):
         assert self._node is not None
         if not self._wheres:
             return self._node
-        element, name = token(), next((w.name for w in self._wheres if w.name != ELEMENT), ELEMENT)
+        element = token()
+        name = next((where.name for where in self._wheres if where.name != ELEMENT), ELEMENT)
         binder = syntax.Binder(name=f"{element}{TOKEN}{name}", kind="in", domain=self._node, span=NOWHERE)
         head = syntax.Indexing(binders=(binder,), condition=self._condition(element), span=NOWHERE)
         return syntax.SetComprehension(indexing=head, span=self._wheres[-1].condition.span)
 
     def _condition(self, element: str) -> syntax.Expr | None:
-        """All conditions on an element, joined by ``and``."""
+        """All conditions on an element, joined by ``and``, or None without any."""
         joined: syntax.Expr | None = None
         for where in self._wheres:
-            part = where.of(element)
+            condition = where.of(element)
             if joined is None:
-                joined = part
+                joined = condition
             else:
-                joined = syntax.Binary(op="and", left=joined, right=part, span=part.span)
+                joined = syntax.Binary(op="and", left=joined, right=condition, span=condition.span)
         return joined
 
     def where(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """The elements under a condition: a formula of the set's columns, ``D.where(D.y == 1)``, or a
-        function of the element, ``D.where(lambda z: z.y == 1)``; conditions are joined by ``&``,
-        ``|`` and ``~``.
+        """The elements under a condition: ``D.where(D.y == 1)`` or ``D.where(lambda z: z.y == 1)``.
+
+        condition  a formula of the set's columns, or a function of the element; ``&``, ``|`` and ``~``
+                   connect conditions
         """
         at = places.here()
         node_of(self, at)
@@ -105,41 +115,38 @@ class Set(Part):
         if callable(condition) and not isinstance(condition, Part):
             if condition.__code__.co_argcount == 1:
                 name = condition.__code__.co_varnames[0]
-            else:
-                name = ELEMENT
             condition = condition(Term(syntax.Name(id=element, span=NOWHERE), self._owner))
         if isinstance(condition, bool) or not isinstance(condition, Formula):
             reason = (
                 "A condition is a formula of the set's columns, or a function of its element that "
                 "returns one."
             )
-            fail(
-                errors.argument(
-                    "where", reason, "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"
-                ),
-                at,
-            )
+            fix = "write `D.where(D.y == 1)` or `D.where(lambda z: z.y == 1)`"
+            fail(errors.argument("where", reason, fix), at)
         rows = (*self._rows, self._node)
 
         def change(node: syntax.Node) -> syntax.Node | None:
+            """A column of the element for a column of the set."""
             if isinstance(node, syntax.Field) and node.obj in rows:
                 return syntax.Field(obj=syntax.Name(id=element, span=NOWHERE), name=node.name, span=node.span)
             return None
 
-        found = Where(rewriting.replaced(node_of(condition, at), change), element, name, condition)
+        where = Where(rewriting.replaced(node_of(condition, at), change), element, name, condition)
         parts = self, condition
         return Set(
             self._node,
             owner(parts, at),
             rows=self._rows,
-            wheres=(*self._wheres, found),
+            wheres=(*self._wheres, where),
             draw=self._draw,
             size=sum(part._size for part in parts),
         )
 
     def subset(self, condition: Formula | Callable[[Term], Any]) -> Set:
-        """``{z in D | condition}`` as a set of its own; ``where`` puts the condition beside the
-        comprehension's others."""
+        """``{z in D | condition}`` as a set of its own.
+
+        ``where`` adds the condition to those of the comprehension instead.
+        """
         chosen = self.where(condition)
         assert chosen._node is not None
         return Set(chosen._syntax(), chosen._owner, rows=(*self._rows, chosen._node), size=chosen._size)
@@ -153,17 +160,12 @@ class Set(Part):
 
     def __getitem__(self, items: Any) -> Set:
         """A member of a family of sets, ``N[i]``; a shape, ``normal(0, 1)[m.d]``."""
-        if isinstance(items, tuple):
-            parts = items
-        else:
-            parts = (items,)
+        parts = items if isinstance(items, tuple) else (items,)
         term = made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
-        return Set(
-            term._node,
-            term._owner,
-            rows=(*self._rows, *(() if self._node is None else (self._node,))),
-            size=term._size,
-        )
+        rows = self._rows
+        if self._node is not None:
+            rows = (*rows, self._node)
+        return Set(term._node, term._owner, rows=rows, size=term._size)
 
     def __iter__(self) -> Iterator[Any]:
         at = places.here()
@@ -179,15 +181,12 @@ class Set(Part):
     def __len__(self) -> int:
         if "len" not in places.frame().f_code.co_names:
             raise TypeError("a set of the model has no length")  # `list` asks, and goes on without an answer
-        fail(
-            errors.no_number(
-                "length", shown(self._syntax()), "the number of its elements is `sum(1 for z in D)`"
-            )
-        )
+        fix = "the number of its elements is `sum(1 for z in D)`"
+        fail(errors.no_number("length", shown(self._syntax()), fix))
 
 
 class Once:
-    """Gives the comprehension that asks one element, which stands for all."""
+    """The iterator of a set: gives one element, which stands for all, to the comprehension that asks."""
 
     def __init__(self, over: Set, at: Span):
         self.over = over
@@ -209,14 +208,12 @@ class Once:
 
 
 def iterate(over: Any) -> Set:
-    """Go over a distribution or a table one by one, where the word around it would draw: ``in`` in
-    place of ``~``."""
+    """A set to go over one by one (``in``) inside a word that would draw from it (``~``)."""
     return _kind(over, "in")
 
 
 def draw(over: Any) -> Set:
-    """Draw from a set, where the word around it would go over it: ``~`` in place of ``in``, as
-    ``index(draw(N))``."""
+    """A set to draw from (``~``) inside a word that would go over it (``in``): ``index(draw(N))``."""
     return _kind(over, "~")
 
 

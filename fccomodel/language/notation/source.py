@@ -1,4 +1,4 @@
-"""A model's text made of its statements, and for each place in it the place in Python that says the same."""
+"""The text of a model in Python, and for each place in it the place in Python that says the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+from lark import Token
 
 from fccomodel.core.source import NOWHERE, Source, Span
 from fccomodel.language import format as layout
@@ -18,61 +20,69 @@ from fccomodel.language.statements.model import ModelDecl
 
 @dataclass(frozen=True, kw_only=True)
 class Composed(Source):
-    """The text of a model whose statements have places elsewhere: ``marks``, and ``whole`` where there
-    is none."""
+    """The text of a model whose statements have places elsewhere.
+
+    marks  where each piece of syntax stands in the text, with its own place
+    whole  the place for pieces without one
+    """
 
     marks: tuple[Mark, ...] = field(default=(), repr=False)
     whole: Span = field(repr=False)
 
     def at(self, span: Span) -> tuple[Source, Span]:
-        """The Python code, or the file, that says what the text says at a place, and the place there."""
-        around = [m for m in self.marks if m.start <= span.start and span.end <= m.end]
+        """The Python code, or the file, that says the same as the text at a place, and the place there."""
+        around = [mark for mark in self.marks if mark.start <= span.start and span.end <= mark.end]
         text = self.text[span.start : span.end]
-        for mark in sorted(around, key=lambda m: m.end - m.start):
-            found = places.place(mark.span, self.text[mark.start : mark.end])
-            if found is not None:
-                if (mark.start, mark.end) == (span.start, span.end):
-                    return found
-                return _narrowed(*found, text)
-        return places.place(self.whole, self.text[:0]) or (Source(text=self.text, name=self.name), span)
+        for mark in sorted(around, key=lambda mark: mark.end - mark.start):
+            located = places.place(mark.span, self.text[mark.start : mark.end])
+            if located is None:
+                continue
+            if (mark.start, mark.end) == (span.start, span.end):
+                return located
+            return _narrowed(*located, text)
+        located = places.place(self.whole, "")
+        if located is not None:
+            return located
+        return Source(text=self.text, name=self.name), span
 
     def place(self, span: Span) -> tuple[int, int]:
+        """Line and column in the Python code, or in the file."""
         source, local = self.at(span)
         return source.place(local)
 
     def __reduce__(self) -> tuple[Callable[..., Composed], tuple[object, ...]]:
-        """Pickled with the places looked up: code cannot be."""
+        """Pickled with places in texts, since places in code cannot be pickled."""
         marks = tuple(
-            replace(mark, span=_fixed(mark.span, self.text[mark.start : mark.end])) for mark in self.marks
+            replace(mark, span=_looked_up(mark.span, self.text[mark.start : mark.end])) for mark in self.marks
         )
-        return _composed, (self.text, self.name, marks, _fixed(self.whole, ""))
+        return _composed, (self.text, self.name, marks, _looked_up(self.whole, ""))
 
 
 def _composed(text: str, name: str, marks: tuple[Mark, ...], whole: Span) -> Composed:
     return Composed(text=text, name=name, marks=marks, whole=whole)
 
 
-def _fixed(span: Span, shown: str) -> Span:
-    """A place that needs no code any more."""
-    found = places.place(span, shown)
-    if found is None:
+def _looked_up(span: Span, shown: str) -> Span:
+    """A place in code as a place in its text."""
+    located = places.place(span, shown)
+    if located is None:
         return NOWHERE
-    return places.Written(start=found[1].start, end=found[1].end, source=found[0])
+    source, local = located
+    return places.Written(start=local.start, end=local.end, source=source)
 
 
 def _narrowed(source: Source, span: Span, text: str) -> tuple[Source, Span]:
-    """The one place where a piece of a formula is written, inside the formula's."""
+    """The place of a piece of a formula inside the formula's place, if it is written there once."""
     if not text:
         return source, span
-    if text[0].isalnum():
-        pattern = rf"(?<![\w.]){re.escape(text)}(?!\w)"
-    else:
-        pattern = re.escape(text)
-    within = source.text[span.start : span.end]
-    found = [*re.finditer(pattern, within)] or [*re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", within)]
-    if len(found) != 1:
+    piece, within = re.escape(text), source.text[span.start : span.end]
+    pattern = rf"(?<![\w.]){piece}(?!\w)" if text[0].isalnum() else piece
+    matches = list(re.finditer(pattern, within))
+    if not matches:
+        matches = list(re.finditer(rf"(?<!\w){piece}(?!\w)", within))
+    if len(matches) != 1:
         return source, span
-    return source, Span(start=span.start + found[0].start(), end=span.start + found[0].end())
+    return source, Span(start=span.start + matches[0].start(), end=span.start + matches[0].end())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +94,11 @@ class Said:
 
 
 def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> Composed:
-    """The text in canonical layout; raises FccoError, with the places of Python, where it is no syntax."""
+    """The text in canonical layout; raises FccoError with places in Python if it does not parse."""
     writer = printing.Writer()
     _comment(writer, doc)
-    writer("\n" * (bool(doc) and not (parts and isinstance(parts[0].statement, ModelDecl))))
+    if doc and not (parts and isinstance(parts[0].statement, ModelDecl)):
+        writer("\n")
     with deep():
         for before, said in pairwise([None, *parts]):
             assert said is not None
@@ -98,15 +109,19 @@ def composed(parts: Sequence[Said], *, doc: str, name: str, whole: Span) -> Comp
 
 
 def _write(writer: printing.Writer, before: Said | None, said: Said) -> None:
+    """Write a statement with its comment: beside a declaration if it fits, else above."""
     if before is not None and statements.of(before.statement).group != statements.of(said.statement).group:
         writer("\n")
     text = statements.text(said.statement)
-    beside = statements.names_of(said.statement) and said.doc and "\n" not in said.doc
-    beside = beside and len(text) + len(said.doc) + 4 <= layout.WIDTH
+    comment = f"  # {said.doc}"
+    fits = "\n" not in said.doc and len(text) + len(comment) <= layout.WIDTH
+    beside = said.doc and statements.names_of(said.statement) and fits
     if said.doc and not beside:
         _comment(writer, said.doc)
     statements.write(writer, said.statement)
-    writer(f"  # {said.doc}" if beside else "", "\n")
+    if beside:
+        writer(comment)
+    writer("\n")
 
 
 def _comment(writer: printing.Writer, doc: str) -> None:
@@ -116,11 +131,16 @@ def _comment(writer: printing.Writer, doc: str) -> None:
 
 def _moved(raw: Composed, text: str) -> tuple[Mark, ...]:
     """The marks of a text in another layout of the same words."""
-    old, new = ([t for t in lexer.tokens(each) if t.type not in lexer.SPACE] for each in (raw.text, text))
-    starts = {a.start_pos: b.start_pos or 0 for a, b in zip(old, new, strict=True)}
-    ends = {a.end_pos: b.end_pos or 0 for a, b in zip(old, new, strict=True)}
+    pairs = list(zip(_words(raw.text), _words(text), strict=True))
+    starts = {old.start_pos: new.start_pos or 0 for old, new in pairs}
+    ends = {old.end_pos: new.end_pos or 0 for old, new in pairs}
     return tuple(
-        Mark(start=starts[m.start], end=ends[m.end], span=m.span, leaf=m.leaf)
-        for m in raw.marks
-        if m.start in starts and m.end in ends
+        replace(mark, start=starts[mark.start], end=ends[mark.end])
+        for mark in raw.marks
+        if mark.start in starts and mark.end in ends
     )
+
+
+def _words(text: str) -> list[Token]:
+    """The words of a text, without spaces and comments."""
+    return [token for token in lexer.tokens(text) if token.type not in lexer.SPACE]

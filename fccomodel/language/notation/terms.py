@@ -1,4 +1,4 @@
-"""Formulas: Python's operators make abstract syntax, each node with the place of its operator."""
+"""Formulas in Python: operators make abstract syntax, each node with the place of its operator."""
 
 from __future__ import annotations
 
@@ -16,9 +16,33 @@ from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import places
 
 #: Parts of a formula written out.
-LARGEST = 50_000
+MAX_PARTS = 50_000
 #: How the name of an element begins until its statement is complete.
 TOKEN = "\0"
+#: Characters of a formula in a message.
+SHOWN_LENGTH = 60
+#: Words of the language for functions of Python, by their names there; empty where there is none.
+_INSTEAD = {"fabs": "abs", "fsum": "sum", "pow": "", "round": "", "float": "", "int": "", "complex": ""}
+#: Operators of the language for functions of numpy.
+_NUMPY_OPERATORS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "power": "^",
+    "matmul": "@",
+}
+#: Comparisons of the language for functions of numpy.
+_NUMPY_COMPARISONS = {
+    "less_equal": "<=",
+    "less": "<",
+    "greater_equal": ">=",
+    "greater": ">",
+    "equal": "==",
+    "not_equal": "!=",
+}
+#: Words of the language for functions of numpy under other names.
+_NUMPY_FUNCTIONS = {"absolute": "abs", "maximum": "max", "minimum": "min"}
 _COUNT = itertools.count(1)
 
 
@@ -33,15 +57,20 @@ def fail(diagnostic: Diagnostic, at: Span | None = None) -> NoReturn:
 
 
 def shown(node: syntax.Expr, at: Span | None = None) -> str:
-    """A formula for a message: as Python writes it there, else as the language does."""
-    if at is None:
-        text = ""
-    else:
+    """A formula for a message: the Python code at a place, or else the text in the language."""
+    text = ""
+    if at is not None:
         text = " ".join(places.text(at).split())
-    text = text or re.sub(rf"{TOKEN}\d+({TOKEN}\w+)?", "z", printing.expression(node))
-    if len(text) <= 60:
+    if not text:
+        text = re.sub(rf"{TOKEN}\d+({TOKEN}\w+)?", "z", printing.expression(node))
+    return _shortened(text)
+
+
+def _shortened(text: str) -> str:
+    """A text cut off to the length of a message."""
+    if len(text) <= SHOWN_LENGTH:
         return text
-    return text[:57] + "..."
+    return text[: SHOWN_LENGTH - len("...")] + "..."
 
 
 # ----------------------------------------------------------------------------------------- operands
@@ -62,21 +91,14 @@ def number(value: Any, at: Span) -> syntax.Expr:
 
 
 def is_number(value: Any) -> bool:
-    """A number of Python or numpy; truth values are none."""
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, int | float) or (
-        hasattr(value, "item") and getattr(value, "shape", None) == () and _real(value)
-    )
-
-
-def _real(value: Any) -> bool:
-    return isinstance(value.item(), int | float) and not isinstance(value.item(), bool)
+    """Whether a value is a number of Python or numpy; truth values are not."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():
+        value = value.item()
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def node_of(value: Any, at: Span) -> syntax.Expr:
-    """The syntax of what stands in a formula: formulas, sets, numbers, texts, Python sets of numbers
-    or texts."""
+    """The syntax of a formula, a set, a number, a text, or a Python set of numbers or texts."""
     node = getattr(value, "_node", None)
     if isinstance(node, syntax.Expr) and isinstance(value, Part):
         return value._syntax()
@@ -98,21 +120,15 @@ def members(value: Iterable[Any], at: Span) -> syntax.SetLiteral:
     try:
         ordered = sorted(value)
     except TypeError:
-        fail(
-            errors.argument(
-                "{...}",
-                "A set of Python has no order, so that its members are numbers, or texts.",
-                "write `values(a, b)`",
-            ),
-            at,
-        )
+        reason = "A set of Python has no order, so that its members are numbers, or texts."
+        fail(errors.argument("{...}", reason, "write `values(a, b)`"), at)
     if not ordered:
         fail(errors.argument("set()", "A set has members.", "write `{0, 1}`"), at)
     return syntax.SetLiteral(items=tuple(node_of(item, at) for item in ordered), span=at)
 
 
 def described(value: Any) -> str:
-    """A Python value, for a message."""
+    """The type of a Python value, for a message."""
     kind = type(value)
     if value is None:
         return "`None`"
@@ -123,12 +139,12 @@ def described(value: Any) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
-    """A statement that waits for its name.
+    """A statement without its name, which an assignment gives.
 
     kind  the function that made it: ``param``, ``var``, ...
     make  from the name and the place of the assignment to the statement
     doc   the comment above it
-    uses  the parts that it mentions, for their model
+    uses  the parts of the model that it mentions
     """
 
     kind: str
@@ -137,13 +153,18 @@ class Declaration:
     uses: tuple[Any, ...] = ()
 
 
-#: what a set can be asked
+#: The methods of sets.
 METHODS = ("where", "subset")
 
 
 class Part:
-    """Syntax that Python holds, the model whose names are in it (None: no names), and its size; no
-    public names of its own, since attributes are columns."""
+    """Syntax in Python. It has no public attributes of its own, since attributes are columns.
+
+    _node         the syntax, or None before it has a name
+    _owner        the model whose names are in it, or None without names
+    _size         the number of its parts
+    _declaration  the statement that waits for a name, if it is one
+    """
 
     __slots__ = ("_node", "_owner", "_size", "_declaration", "__weakref__")
     _sort = "part"
@@ -165,11 +186,11 @@ class Part:
         return self._sort if self._declaration is None else self._declaration.kind
 
     def _call(self, name: str, model: Any) -> None:
-        """Take a name of a model."""
+        """Take a name in a model."""
         self._node, self._owner = syntax.Name(id=name, span=NOWHERE), model
 
     def _syntax(self) -> syntax.Expr:
-        """The part as it stands in a formula."""
+        """The syntax of the part in a formula."""
         assert self._node is not None
         return self._node
 
@@ -194,17 +215,22 @@ class Part:
 
 
 def made(build: Any, *parts: Any, at: Span | None = None) -> Term:
-    """A formula of parts: ``build`` makes the node of theirs and its place."""
+    """A formula made of parts; ``build`` makes its node from their nodes and the place."""
     at = at or places.here()
     nodes = [node_of(part, at) for part in parts]
+    return Term(build(*nodes, at), owner(parts, at), size_of(parts, at))
+
+
+def size_of(parts: Iterable[Any], at: Span) -> int:
+    """The number of parts of a formula made of these; raises FccoError if there are too many."""
     size = 1 + sum(part._size if isinstance(part, Part) else 1 for part in parts)
-    if size > LARGEST:
-        fail(errors.too_large(LARGEST), at)
-    return Term(build(*nodes, at), owner(parts, at), size)
+    if size > MAX_PARTS:
+        fail(errors.too_large(MAX_PARTS), at)
+    return size
 
 
 def owner(parts: Iterable[Any], at: Span) -> Any:
-    """The model that parts are of: one that has the names of all."""
+    """The model that has the names in all parts, or None without names; raises FccoError if none has."""
     models: list[Any] = []
     for part in parts:
         model = part._owner if isinstance(part, Part) else None
@@ -229,11 +255,10 @@ def compared(*parts: Any) -> Term:
 
 
 class Formula(Part):
-    """A formula of the model: a number, a condition, or an element of a set, whose attributes are its
-    columns.
+    """A formula of the model: a number, a condition, or an element, whose attributes are its columns.
 
-    No class of formulas stands below another: Python would ask the lower one first, and turn ``a <=
-    b`` round.
+    No class of operands derives from another class of operands: Python would ask the derived one
+    first, and turn ``a <= b`` round.
     """
 
     __slots__ = ()
@@ -337,14 +362,11 @@ class Formula(Part):
     def __invert__(self) -> Term:
         return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
 
-    # ---------------------------------------------------------------------------- what there is not
+    # -------------------------------------------------------------- operations that formulas lack
     def __bool__(self) -> bool:
         at = places.here()
         node = places.construct(at)
-        if node is None:
-            kind = ""
-        else:
-            kind = type(getattr(node, "op", node)).__name__
+        kind = "" if node is None else type(getattr(node, "op", node)).__name__
         fail(errors.truth_value(kind, shown(self._syntax(), at)), at)
 
     def __contains__(self, item: Any) -> bool:
@@ -354,29 +376,19 @@ class Formula(Part):
         fail(errors.unpacked(shown(self._syntax())))
 
     def __len__(self) -> int:
-        fail(
-            errors.no_number(
-                "length",
-                shown(self._syntax()),
-                "the size of a set is `sum(1 for k in K)`, that of a dim its name",
-            )
-        )
+        fix = "the size of a set is `sum(1 for k in K)`, that of a dim its name"
+        fail(errors.no_number("length", shown(self._syntax()), fix))
 
     def _not_a_number(self, *_: Any) -> Any:
         at = places.here()
         called = re.match(r"[\w.]+(?=\()", places.text(at))
-        if called:
-            function = called[0]
-        else:
-            function = "a function of Python"
+        function = called[0] if called else "a function of Python"
         word = function.rpartition(".")[2]
-        known = {"fabs": "abs", "fsum": "sum", "pow": "", "round": "", "float": "", "int": "", "complex": ""}
-        fail(
-            errors.foreign_function(
-                function, known.get(word, word if _is_word(word) else ""), shown(self._syntax())
-            ),
-            at,
-        )
+        if word in _INSTEAD:
+            word = _INSTEAD[word]
+        elif word not in vocabulary.names():
+            word = ""
+        fail(errors.foreign_function(function, word, shown(self._syntax())), at)
 
     __float__ = __int__ = __complex__ = __index__ = __round__ = __trunc__ = __floor__ = __ceil__ = (
         _not_a_number
@@ -385,34 +397,24 @@ class Formula(Part):
     def _no_operator(self, other: Any, *_: Any) -> Any:
         text = places.text(places.here())
         op = next((op for op in ("^", "//", "%", "<<", ">>") if op in text), "this operator")
-        fail(errors.no_operator(op, "write a power as `u ** 2`" if op == "^" else "write it with the others"))
+        fix = "write a power as `u ** 2`" if op == "^" else "write it with the others"
+        fail(errors.no_operator(op, fix))
 
     __xor__ = __rxor__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = _no_operator
     __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = _no_operator
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         """numpy's numbers take part in formulas; its arrays and functions do not."""
-        op = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "^", "matmul": "@"}.get(
-            ufunc.__name__
-        )
-        comparison = {
-            "less_equal": "<=",
-            "less": "<",
-            "greater_equal": ">=",
-            "greater": ">",
-            "equal": "==",
-            "not_equal": "!=",
-        }
-        if method == "__call__" and len(inputs) == 2 and (op or ufunc.__name__ in comparison):
-            if op:
-                return _binary(op, *inputs)
-            return compared(inputs[0], comparison[ufunc.__name__], inputs[1])
-        name = {"absolute": "abs", "maximum": "max", "minimum": "min"}.get(ufunc.__name__, ufunc.__name__)
-        fail(
-            errors.foreign_function(
-                f"numpy.{ufunc.__name__}", name if _is_word(name) else "", shown(self._syntax())
-            )
-        )
+        name = ufunc.__name__
+        if method == "__call__" and len(inputs) == 2:
+            if name in _NUMPY_OPERATORS:
+                return _binary(_NUMPY_OPERATORS[name], *inputs)
+            if name in _NUMPY_COMPARISONS:
+                return compared(inputs[0], _NUMPY_COMPARISONS[name], inputs[1])
+        word = _NUMPY_FUNCTIONS.get(name, name)
+        if word not in vocabulary.names():
+            word = ""
+        fail(errors.foreign_function(f"numpy.{name}", word, shown(self._syntax())))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         fail(errors.foreign_function("numpy.array", "", shown(self._syntax())))
@@ -424,14 +426,8 @@ class Term(Formula):
     __slots__ = ()
 
 
-def _is_word(name: str) -> bool:
-
-    return name in vocabulary.names()
-
-
 def literal(value: float | str) -> Term:
-    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python
-    would say 6.
+    """A number or a text as a formula: ``literal(2) * 3`` is written ``2 * 3``, but ``2 * 3`` is 6 in Python.
 
     >>> literal(0.5) <= w  # doctest: +SKIP
     """
@@ -448,19 +444,10 @@ def between(low: Any, value: Any, high: Any) -> Term:
 
 def chain(first: Any, *rest: Any) -> Term:
     """Comparisons one after the other, operands and operators in turn: ``chain(0, "<", i, "<=", m.d)``."""
-    ops = rest[::2]
-    if (
-        not rest
-        or len(rest) % 2
-        or not all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in ops)
-    ):
-        fail(
-            errors.argument(
-                "chain",
-                "It takes operands and comparison signs in turn.",
-                "write `chain(a, '<', b, '<=', c)`",
-            )
-        )
+    signs = all(isinstance(op, str) and op in ("<=", ">=", "==", "!=", "<", ">") for op in rest[::2])
+    if not rest or len(rest) % 2 or not signs:
+        reason = "It takes operands and comparison signs in turn."
+        fail(errors.argument("chain", reason, "write `chain(a, '<', b, '<=', c)`"))
     return compared(first, *rest)
 
 
@@ -473,16 +460,8 @@ def subscript(base: Part, *indices: Part) -> Term:
     """``base_i`` of a name and declared indices, as on paper: ``subscript(x, m.i)`` is written ``x_i``."""
     at = places.here()
     nodes = [node_of(part, at) for part in (base, *indices)]
-    if not all(isinstance(node, syntax.Name) for node in nodes):
-        fail(
-            errors.argument(
-                "subscript",
-                "It takes a name of the model and declared indices.",
-                "write `x[i]` for other entries",
-            ),
-            at,
-        )
-    return Term(
-        syntax.Name(id="_".join(node.id for node in nodes if isinstance(node, syntax.Name)), span=NOWHERE),
-        owner((base, *indices), at),
-    )
+    names = [node.id for node in nodes if isinstance(node, syntax.Name)]
+    if len(names) < len(nodes):
+        reason = "It takes a name of the model and declared indices."
+        fail(errors.argument("subscript", reason, "write `x[i]` for other entries"), at)
+    return Term(syntax.Name(id="_".join(names), span=NOWHERE), owner((base, *indices), at))

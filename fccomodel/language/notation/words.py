@@ -1,5 +1,4 @@
-"""The language's own words as Python functions: atoms, reductions, sets and distributions, each by its
-name in the library."""
+"""The words of the language as Python functions: atoms, reductions, sets and distributions."""
 
 from __future__ import annotations
 
@@ -13,22 +12,24 @@ from fccomodel.language import syntax
 from fccomodel.language.errors import notation as errors
 from fccomodel.language.notation import comprehensions, places
 from fccomodel.language.notation.sets import Set
-from fccomodel.language.notation.terms import LARGEST, Part, Term, fail, node_of, owner
+from fccomodel.language.notation.terms import Part, Term, fail, node_of, owner, size_of
 from fccomodel.library import atoms, distributions, reductions, sets
 
-#: Of one argument, the vector of equal weights; else the distribution.
+#: A word with two meanings: with one argument the vector of equal weights, else a distribution.
 WEIGHTS = "uniform"
 
 
 def _reduction_of(name: str) -> reductions.Reduction | None:
-    """The reduction that models write by this name."""
+    """The reduction that models write by this name, or None."""
     kind = reductions.get(name)
-    return kind if kind is not None and kind.written else None
+    if kind is None or not kind.written:
+        return None
+    return kind
 
 
 @cache
 def word(name: str) -> Word:
-    """The word of this name, which is one."""
+    """The word of this name; there must be one."""
     return Word(name)
 
 
@@ -39,8 +40,8 @@ class Word(Part):
     _sort = "word"
 
     def __init__(self, name: str):
-        simple = sets.get(name)
-        super().__init__(None if simple is None else syntax.Name(id=name, span=NOWHERE))
+        node = syntax.Name(id=name, span=NOWHERE) if sets.get(name) is not None else None
+        super().__init__(node)
         self.__name__ = name
 
     @property
@@ -59,14 +60,9 @@ class Word(Part):
         at = places.here()
         node = node_of(index, at)
         if _reduction_of(self.__name__) is None or not isinstance(node, syntax.Name):
-            fail(
-                errors.argument(
-                    self.__name__ + "[...]",
-                    "Only reductions have a subscript, which is a declared index.",
-                    "write `mean[m.i](...)` after `m.i = fc.index(m.D)`",
-                ),
-                at,
-            )
+            reason = "Only reductions have a subscript, which is a declared index."
+            fix = "write `mean[m.i](...)` after `m.i = fc.index(m.D)`"
+            fail(errors.argument(f"{self.__name__}[...]", reason, fix), at)
         return Subscripted(self.__name__, index, node.id)
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -76,16 +72,11 @@ class Word(Part):
             return _reduction(name, args, keywords, at)
         for arg in args:
             if comprehensions.is_comprehension(arg):
-                fail(
-                    errors.argument(
-                        name,
-                        "It takes formulas; a comprehension goes into a reduction.",
-                        f"write `{name}(sum(... for z in D))`",
-                    ),
-                    at,
-                )
+                reason = "It takes formulas; a comprehension goes into a reduction."
+                fail(errors.argument(name, reason, f"write `{name}(sum(... for z in D))`"), at)
         term = call(name, args, keywords, at)
-        if name in sets.all() or (name in distributions.all() and not (name == WEIGHTS and len(args) == 1)):
+        weights = name == WEIGHTS and len(args) == 1
+        if name in sets.all() or (name in distributions.all() and not weights):
             return Set(term._node, term._owner, size=term._size)
         return term
 
@@ -109,41 +100,31 @@ def call(
     parts = (*args, *keywords.values())
     nodes = tuple(node_of(arg, at) for arg in args)
     named = keywords_of(keywords, at)
-    size = _size(parts, at)
-    return Term(
-        syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at),
-        owner(parts, at),
-        size,
-    )
+    size = size_of(parts, at)
+    node = syntax.Call(func=name, args=nodes, keywords=named, semicolon=semicolon, span=at)
+    return Term(node, owner(parts, at), size)
 
 
 def keywords_of(keywords: Mapping[str, Any], at: Span) -> tuple[syntax.Keyword, ...]:
+    """Named arguments as syntax."""
     return tuple(
         syntax.Keyword(name=name, value=node_of(value, at), span=at) for name, value in keywords.items()
     )
 
 
-def _size(parts: Any, at: Span) -> int:
-    size = 1 + sum(part._size if isinstance(part, Part) else 1 for part in parts)
-    if size > LARGEST:
-        fail(errors.too_large(LARGEST), at)
-    return size
-
-
 def _reduction(name: str, args: tuple[Any, ...], keywords: Mapping[str, Any], at: Span) -> Term:
-    """A reduction of a comprehension; ``sum(u)`` of a vector; ``E(e)`` of declared draws."""
+    """A reduction over a comprehension, ``sum(u)`` of a vector, or ``E(e)`` over declared draws."""
     kind = reductions.all()[name]
     if len(args) == 1 and comprehensions.is_comprehension(args[0]):
         return _over(name, comprehensions.read(args[0], name), keywords, at)
+    form = f"{kind.head}[{kind.index}]"
     if not args or kind.option is not None:
-        fail(errors.reduction_without_set(name, f"{kind.head}[{kind.index}]"), at)
+        fail(errors.reduction_without_set(name, form), at)
     if kind.drawn and len(args) == 1 and not keywords:
-        body = args[0]
-        return Term(
-            syntax.Reduce(kind=name, body=node_of(body, at), span=at), owner((body,), at), _size((body,), at)
-        )
+        node = syntax.Reduce(kind=name, body=node_of(args[0], at), span=at)
+        return Term(node, owner(args, at), size_of(args, at))
     if kind.drawn or not all(map(_is_formula, args)):
-        fail(errors.reduction_without_set(name, f"{kind.head}[{kind.index}]"), at)
+        fail(errors.reduction_without_set(name, form), at)
     return call(name, args, keywords, at)
 
 
@@ -152,17 +133,18 @@ def _is_formula(value: Any) -> bool:
 
 
 def _over(name: str, family: comprehensions.Family, keywords: Mapping[str, Any], at: Span) -> Term:
+    """A reduction over a comprehension."""
     if not family.elements:
         return _listed(name, family.values, keywords, at)
     parts = (*family.parts, family.value, *keywords.values())
     indexing = family.indexing("~" if reductions.all()[name].drawn else "in", at)
     body = node_of(family.value, at)
     node = syntax.Reduce(kind=name, body=body, indexing=indexing, keywords=keywords_of(keywords, at), span=at)
-    return Term(node, owner(parts, at), _size(parts, at))
+    return Term(node, owner(parts, at), size_of(parts, at))
 
 
 def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span) -> Term:
-    """A comprehension over Python's own objects: its formulas one by one."""
+    """A reduction over Python's own objects: the sum, product or extreme of its formulas."""
     op = {"sum": "+", "prod": "*"}.get(name)
     if keywords or (op is None and name not in ("max", "min")):
         fail(errors.no_member(name), at)
@@ -171,72 +153,58 @@ def _listed(name: str, values: list[Any], keywords: Mapping[str, Any], at: Span)
     total = node_of(values[0], at)
     for value in values[1:]:
         total = syntax.Binary(op=op, left=total, right=node_of(value, at), span=at)
-    return Term(total, owner(values, at), _size(values, at))
+    return Term(total, owner(values, at), size_of(values, at))
 
 
 # ------------------------------------------------------------------------------------ documentation
 def parameters(name: str) -> list[tuple[str, Any]]:
-    """The parameters that a word shows, each with its kind."""
-    positional, several, named = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.VAR_POSITIONAL,
-        inspect.Parameter.KEYWORD_ONLY,
-    )
+    """The parameters of a word, each with its kind."""
+    positional, several = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL
     kind = _reduction_of(name)
-    if kind is not None:
-        also = (
-            [("comprehension", several)] if atoms.get(name) is not None else [("comprehension", positional)]
-        )
-        return also + ([(kind.option.name, named)] if kind.option is not None else [])
-    arguments = _arguments(name)
-    return [(a.removesuffix("..."), several if a.endswith("...") else positional) for a in arguments]
+    if kind is None:
+        return [
+            (argument.removesuffix("..."), several if argument.endswith("...") else positional)
+            for argument in _arguments(name)
+        ]
+    shown: list[tuple[str, Any]] = [("comprehension", positional if atoms.get(name) is None else several)]
+    if kind.option is not None:
+        shown.append((kind.option.name, inspect.Parameter.KEYWORD_ONLY))
+    return shown
 
 
 def _arguments(name: str) -> tuple[str, ...]:
-    if (atom := atoms.get(name)) is not None:
+    """The names of a word's arguments; the last may end in ``...``."""
+    atom, simple, drawn = atoms.get(name), sets.get(name), distributions.get(name)
+    if atom is not None:
         return atom.arguments
-    if (simple := sets.get(name)) is not None:
-        if simple.cap is not None:
-            return ("axis", *simple.arguments)
+    if simple is not None and simple.cap is not None:
+        return ("axis", *simple.arguments)
+    if simple is not None:
         return simple.arguments
-    found = distributions.get(name)
-    if found is None:
-        return ()
-    return found.parameters
+    if drawn is not None:
+        return drawn.parameters
+    return ()
 
 
 def documentation(name: str) -> str:
-    """What a word means, as its card in the library says."""
+    """The docstring of a word: its meanings in the library."""
     kind, atom, simple, drawn = _reduction_of(name), atoms.get(name), sets.get(name), distributions.get(name)
-    lines: list[str] = []
+    paragraphs: list[str] = []
     if kind is not None:
-        if kind.option is not None:
-            option = f", {kind.option.name}={kind.option.example}"
-        else:
-            option = ""
-        lines += [f"{name}(f(z) for z in D{option})", "", f"{kind.meaning}", ""]
-        lines += [f"In a file: {kind.head}[{kind.index}] f", ""]
+        option = f", {kind.option.name}={kind.option.example}" if kind.option is not None else ""
+        paragraphs += [f"{name}(f(z) for z in D{option})", kind.meaning]
+        paragraphs.append(f"In a file: {kind.head}[{kind.index}] f")
     if atom is not None:
-        lines += [f"{atom.signature}", "", atom.meaning, ""]
+        paragraphs += [atom.signature, atom.meaning]
         if atom.parameters:
-            lines += [
-                f"Constant: {', '.join(atom.parameters)} must not depend on the decision variables.",
-                "",
-            ]
+            constants = ", ".join(atom.parameters)
+            paragraphs.append(f"Constant: {constants} must not depend on the decision variables.")
         if atom.cite:
-            lines += [f"From: {atom.cite}", ""]
+            paragraphs.append(f"From: {atom.cite}")
     if simple is not None:
-        lines += [
-            f"{simple.signature}: a simple set, for ``var(..., domain={name}(...))``",
-            "",
-            simple.meaning,
-            "",
-        ]
+        use = f"a simple set, for ``var(..., domain={name}(...))``"
+        paragraphs += [f"{simple.signature}: {use}", simple.meaning]
     if drawn is not None:
-        lines += [
-            f"{drawn.signature}: a distribution, for ``E(f(z) for z in {name}(...))``",
-            "",
-            drawn.meaning,
-            "",
-        ]
-    return "\n".join(lines).strip()
+        use = f"a distribution, for ``E(f(z) for z in {name}(...))``"
+        paragraphs += [f"{drawn.signature}: {use}", drawn.meaning]
+    return "\n\n".join(paragraphs).strip()

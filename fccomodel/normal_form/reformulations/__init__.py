@@ -1,4 +1,4 @@
-"""Reformulations, one file each, found by themselves; the cheapest chain of them that a problem needs."""
+"""Reformulations, one file each, and the search for the cheapest chain of them that a problem needs."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ __all__ = [
 ]
 
 
-#: how constraints are taken where an algorithm says nothing of them
-PENALTY = "smoothed_hinge"
+PENALTY = "smoothed_hinge"  # the penalty of constraints for algorithms that declare none
 
 
 @cache
@@ -60,14 +59,14 @@ def chain(
     allowed: Collection[Reformulation] | None = None,
     constant: Constant = unknown,
 ) -> Chain:
-    """The cheapest chain after which the problem has none of the ``unwanted`` features, or as few as
-    can be.
+    """The cheapest chain after which the problem has none of the ``unwanted`` features.
 
-    unwanted   features (see ``_features``)        allowed   reformulations to choose from (default:
-               equivalences)
-    constant   the value of a subexpression that no variable and no row enters
+    unwanted   features (see ``_features``)
+    allowed    reformulations to choose from; by default the equivalent ones
+    constant   gives the value of a subexpression without variables and rows
 
-    Raises what the first reformulation raises that stands in the way of every chain.
+    If no chain removes all features, the one that leaves the fewest is returned. If a reformulation
+    raised an error on the way, the first such error is raised instead.
     """
     if allowed is None:
         candidates = [r for r in all() if r.role == "equivalent"]
@@ -87,8 +86,8 @@ def chain(
         ways = [r for r in candidates if r.name not in used and left.intersection(r.removes)]
         ahead = len(queue)
         for reformulation in ways:
-            # every unwanted feature has to go, so it is enough to branch on one: those that the
-            # first way removes
+            # every unwanted feature has to go, so it is enough to branch on the features that the
+            # first reformulation removes
             if left.isdisjoint({*ways[0].removes} & {*reformulation.removes}):
                 continue
             try:

@@ -1,10 +1,9 @@
-"""Affine functions of several expectations over one draw, where they stand as an argument of a
-function that is not affine."""
+"""Affine functions of several expectations over one draw, as arguments of functions that are not affine."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from fccomodel.core import ir
 from fccomodel.core.rewrite import apply as make
@@ -13,13 +12,27 @@ from fccomodel.library import atoms, reductions
 from fccomodel.library.reductions.expectation import E
 
 
+class _Leaf(NamedTuple):
+    """One term of an affine function: ``sign * factors * expr``.
+
+    factors  (operation, constant factor) from the inside to the outside
+    """
+
+    sign: int
+    factors: tuple[tuple[str, ir.Expr], ...]
+    expr: ir.Expr
+
+    def of(self, expr: ir.Expr) -> ir.Expr:
+        """The sign and the factors applied to another expression."""
+        for op, factor in self.factors:
+            expr = make(op, expr, factor, span=expr.span)
+        return expr if self.sign > 0 else make("neg", expr, span=expr.span)
+
+
 def merged(node: ir.Expr) -> ir.Expr | None:
-    """The node with each argument that is an affine function of expectations as few of them as can be;
-    None: nothing to do."""
+    """The node with as few expectations as possible in each affine argument, or None if nothing changes."""
     if isinstance(node, ir.Reduce):
-        if reductions.of(node).additive:
-            return None
-        return _body(node)
+        return None if reductions.of(node).additive else _body(node)
     if not isinstance(node, ir.Apply) or _affine(node):
         return None
     new = tuple(argument(child) for child in node.args)
@@ -29,147 +42,131 @@ def merged(node: ir.Expr) -> ir.Expr | None:
 
 
 def _body(node: ir.Reduce) -> ir.Expr | None:
+    """The reduction with its body merged, or None if nothing changes."""
     body = argument(node.body)
-    if body is node.body:
-        return None
-    return dataclasses.replace(node, body=body)
+    return None if body is node.body else dataclasses.replace(node, body=body)
 
 
 def argument(expr: ir.Expr) -> ir.Expr:
-    """An affine function of expectations with one expectation per draw, and those below an expectation
-    drawn with it."""
-    terms = [(sign, factors, _flat(leaf)) for sign, factors, leaf in _terms(expr, 1, ())]
-    groups: list[list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]]] = []
-    rest: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]] = []
-    for sign, factors, leaf in terms:
-        if not _is_expectation(leaf):
-            rest.append((sign, factors, leaf))
+    """An affine function of expectations with one expectation per draw.
+
+    An expectation inside another one is merged into it.
+    """
+    original = _leaves(expr, 1, ())
+    leaves = [leaf._replace(expr=_flat(leaf.expr)) for leaf in original]
+    groups: list[list[_Leaf]] = []
+    rest: list[_Leaf] = []
+    for leaf in leaves:
+        if not _is_expectation(leaf.expr):
+            rest.append(leaf)
             continue
-        group = next((g for g in groups if _renamed(leaf, g[0][2]) is not None), None)
+        group = next((g for g in groups if _renamed(leaf.expr, g[0].expr) is not None), None)
         if group is None:
-            groups.append([(sign, factors, leaf)])
+            groups.append([leaf])
         else:
-            group.append((sign, factors, leaf))
-    unchanged = all(new is old for (_, _, new), (_, _, old) in zip(terms, _terms(expr, 1, ()), strict=True))
+            group.append(leaf)
+    unchanged = all(new.expr is old.expr for new, old in zip(leaves, original, strict=True))
     if unchanged and all(len(group) == 1 for group in groups):
         return expr
-    whole = [_scaled(*group[0]) if len(group) == 1 else _one(group, expr) for group in groups]
-    total = whole[0]
-    for term in (*whole[1:], *(_scaled(*term) for term in rest)):
-        total = make("add", total, term, span=expr.span)
-    return total
+    terms = [g[0].of(g[0].expr) if len(g) == 1 else _one(g, expr) for g in groups]
+    return _sum([*terms, *(leaf.of(leaf.expr) for leaf in rest)], expr)
 
 
-def _terms(
-    expr: ir.Expr, sign: int, factors: tuple
-) -> list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Expr]]:
-    """The leaves of an affine function: sign, constant factors from the inside, expression."""
-    if not expr.shape:
-        signed = atoms.signed(expr)
-    else:
-        signed = None
+def _leaves(expr: ir.Expr, sign: int, factors: tuple[tuple[str, ir.Expr], ...]) -> list[_Leaf]:
+    """The terms of an affine function, which has this sign and these factors around it."""
+    signed = None if expr.shape else atoms.signed(expr)
     if signed is not None:
-        return [term for part_sign, part in signed for term in _terms(part, sign * part_sign, factors)]
+        return [leaf for part_sign, part in signed for leaf in _leaves(part, sign * part_sign, factors)]
     match expr:
         case ir.Apply(op="mul", args=(a, b)) if _fixed(a) != _fixed(b):
-            return _terms(b if _fixed(a) else a, sign, (("mul", a if _fixed(a) else b), *factors))
+            factor, varying = (a, b) if _fixed(a) else (b, a)
+            return _leaves(varying, sign, (("mul", factor), *factors))
         case ir.Apply(op="div", args=(a, b)) if _fixed(b):
-            return _terms(a, sign, (("div", b), *factors))
-    return [(sign, factors, expr)]
+            return _leaves(a, sign, (("div", b), *factors))
+    return [_Leaf(sign, factors, expr)]
 
 
 def _affine(node: ir.Apply) -> bool:
-    """A sum, a multiple, a quotient by what is fixed."""
+    """Whether the node is a sum, a multiple, or a quotient by a fixed number."""
     atom = atoms.of(node)
     return isinstance(atom, atoms.ScalarAtom) and atom.linear([not _fixed(a) for a in node.args])
 
 
 def _fixed(node: ir.Expr) -> bool:
-    """Known before any draw and without variables."""
+    """Whether the value is known before any draw and without variables."""
     return not any(isinstance(n, ir.Reduce | ir.Var | ir.NetCall | ir.LetRef) for n in ir.walk(node))
 
 
-def _flat(leaf: ir.Expr) -> ir.Expr:
-    """``E[z] (a E[j] X + b)`` as ``E[z, j] (a X + b)``, where the draw of j does not depend on z."""
-    if not _is_expectation(leaf) or leaf.shape:
-        return leaf
-    terms = _terms(leaf.body, 1, ())
-    inner = [e for _, _, e in terms if isinstance(e, ir.Reduce)]
-    others = [e for _, _, e in terms if not inner or e is not inner[0]]
-    outer = set(leaf.binders)
+def _flat(expr: ir.Expr) -> ir.Expr:
+    """``E[z] (a E[j] X + b)`` as ``E[z, j] (a X + b)`` if the draw of j does not depend on z."""
+    if not _is_expectation(expr) or expr.shape:
+        return expr
+    leaves = _leaves(expr.body, 1, ())
+    inner = [leaf.expr for leaf in leaves if isinstance(leaf.expr, ir.Reduce)]
+    others = [leaf.expr for leaf in leaves if not inner or leaf.expr is not inner[0]]
     if len(inner) != 1 or not _is_expectation(inner[0]) or any(map(_reduces, others)):
-        return leaf
+        return expr
     (below,) = inner
-    if below.condition is not None and not outer.isdisjoint(ir.free_binders(below.condition)):
-        return leaf
-    body = _sum([_scaled(s, f, below.body if e is below else e) for s, f, e in terms], leaf.body)
-    both = [c for c in (leaf.condition, below.condition) if c is not None]
-    if len(both) == 2:
-        condition = make("and", *both)
-    elif both:
-        condition = both[0]
-    else:
-        condition = None
+    if below.condition is not None and not set(expr.binders).isdisjoint(ir.free_binders(below.condition)):
+        return expr
+    bodies = [leaf.of(below.body if leaf.expr is below else leaf.expr) for leaf in leaves]
+    conditions = [c for c in (expr.condition, below.condition) if c is not None]
+    if len(conditions) == 2:
+        conditions = [make("and", *conditions)]
     return dataclasses.replace(
-        leaf, kind=E.name, binders=(*leaf.binders, *below.binders), body=body, condition=condition
+        expr,
+        kind=E.name,
+        binders=(*expr.binders, *below.binders),
+        body=_sum(bodies, expr.body),
+        condition=conditions[0] if conditions else None,
     )
 
 
 def _is_expectation(node: ir.Expr) -> TypeGuard[ir.Reduce]:
-    """A mean over draws, or over the rows of tables."""
+    """Whether the node is a mean over draws or over the rows of tables."""
     if not isinstance(node, ir.Reduce) or not reductions.of(node).average or node.options:
         return False
     return node.kind == E.name or all(isinstance(b.domain, ir.RowSet) for b in node.binders)
 
 
 def _reduces(node: ir.Expr) -> bool:
+    """Whether a reduction, or a name that may stand for one, is in the expression."""
     return any(isinstance(n, ir.Reduce | ir.LetRef) for n in ir.walk(node))
 
 
-def _renamed(leaf: ir.Reduce, to: ir.Reduce) -> ir.Reduce | None:
-    """An expectation over the same draw as another one, in the other's names; None where the draws differ."""
-    if (
-        len(leaf.binders) != len(to.binders)
-        or (leaf.condition is None) != (to.condition is None)
-        or leaf.shape != to.shape
-    ):
+def _renamed(expr: ir.Expr, to: ir.Expr) -> ir.Reduce | None:
+    """An expectation with the binders of another one over the same draw, or None if the draws differ."""
+    assert isinstance(expr, ir.Reduce) and isinstance(to, ir.Reduce)
+    if len(expr.binders) != len(to.binders) or expr.shape != to.shape:
         return None
-    for a, b in zip(leaf.binders, to.binders, strict=True):
+    if (expr.condition is None) != (to.condition is None):
+        return None
+    for a, b in zip(expr.binders, to.binders, strict=True):
         if a.domain is not b.domain or isinstance(a.domain, ir.Distribution):
             return None
-    names = {a: ir.Element(binder=b) for a, b in zip(leaf.binders, to.binders, strict=True)}
-    if leaf.condition is None:
-        condition = None
-    else:
-        condition = substitute(leaf.condition, names)
-    if condition is not None and to.condition is not None and not ir.same(condition, to.condition):
-        return None
+    names = {a: ir.Element(binder=b) for a, b in zip(expr.binders, to.binders, strict=True)}
+    if expr.condition is not None and to.condition is not None:
+        if not ir.same(substitute(expr.condition, names), to.condition):
+            return None
     return dataclasses.replace(
-        leaf, binders=to.binders, condition=to.condition, body=substitute(leaf.body, names)
+        expr, binders=to.binders, condition=to.condition, body=substitute(expr.body, names)
     )
 
 
-def _one(group: list[tuple[int, tuple[tuple[str, ir.Expr], ...], ir.Reduce]], expr: ir.Expr) -> ir.Expr:
-    """The expectation of the sum of the bodies."""
-    first = group[0][2]
+def _one(group: list[_Leaf], expr: ir.Expr) -> ir.Expr:
+    """One expectation for the sum of several over the same draw."""
+    first = group[0].expr
     bodies = []
-    for sign, factors, leaf in group:
-        renamed = _renamed(leaf, first)
+    for leaf in group:
+        renamed = _renamed(leaf.expr, first)
         assert renamed is not None
-        bodies.append(_scaled(sign, factors, renamed.body))
-    return dataclasses.replace(first, body=_sum(bodies, expr), span=expr.span)
+        bodies.append(leaf.of(renamed.body))
+    return dataclasses.replace(first, body=_sum(bodies, expr), span=expr.span)  # type: ignore[call-arg]
 
 
 def _sum(terms: list[ir.Expr], like: ir.Expr) -> ir.Expr:
+    """The sum of the terms, left to right, at the place of ``like``."""
     total = terms[0]
     for term in terms[1:]:
         total = make("add", total, term, span=like.span)
     return total
-
-
-def _scaled(sign: int, factors: tuple[tuple[str, ir.Expr], ...], expr: ir.Expr) -> ir.Expr:
-    for op, factor in factors:
-        expr = make(op, expr, factor, span=expr.span)
-    if sign > 0:
-        return expr
-    return make("neg", expr, span=expr.span)

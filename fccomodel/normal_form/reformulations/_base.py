@@ -1,4 +1,4 @@
-"""A reformulation: an equivalent (or boundedly different) problem, and the way back."""
+"""The record of a reformulation: an equivalent or boundedly different problem, and the way back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fccomodel.core import ir
 
 Point = dict[str, np.ndarray]
 Recover = Callable[[Point], Point]
-#: the value of an expression of constants, params and sizes; None where anything else enters
+#: gives the value of an expression of constants, params and sizes; None for any other
 Constant = Callable[[ir.Expr], float | None]
 
 
@@ -21,17 +21,17 @@ def same(point: Point) -> Point:
 
 
 def unknown(node: ir.Expr) -> float | None:
-    """Without data, the value of literals alone."""
+    """The value of a literal, or None: the ``Constant`` without data."""
     return node.value if isinstance(node, ir.Const) else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a reformulation adds, per place where it is applied.
+    """What a reformulation adds for each place where it is applied.
 
-    variables, blocks   of the problem, per member of the family it stands in (``blocks``: tracked
-                        expectations)
-    number              by which chains are ordered: the sum over a chain, the least first
+    variables   variables per member of the family around the place
+    blocks      tracked expectations per member of that family
+    number      cost by which chains are compared: they are ordered by its sum
     """
 
     variables: int = 0
@@ -41,19 +41,20 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Reformulation:
-    """``apply(problem, constant) -> (problem, recover, sentences)``; no sentence means that it had
-    nothing to do.
+    """``apply(problem, constant) -> (problem, recover, sentences)``; no sentence: nothing was to do.
 
-    role      ``equivalent``: the same problem;  ``smoothing``: at most lam C^2/2 away;
-              ``penalty``: takes the constraints, each
-              algorithm declares which;  ``epigraph``: the same problem with more constraints, for algorithms that take no kink;
+    role      one of
+              ``equivalent``: the same problem
+              ``smoothing``: its value is at most lam C^2/2 away
+              ``penalty``: constraints become penalties; each algorithm declares which
+              ``epigraph``: the same problem with more constraints, for algorithms that take no kink
               ``surrogate``: another problem, for the baselines that solve one
-    order     in which reformulations of one cost are tried
-    needs     what must hold for it to be what its role says
-    removes   features (see ``_features``) that the problem has no longer       gives   those that
-              it may have instead
-    cost      what it adds                                                      cite    the source
-              of its formula
+    order     rank among reformulations of equal cost
+    needs     the condition under which its role holds
+    removes   features (see ``_features``) that the problem no longer has
+    gives     features that it may have instead
+    cost      what it adds
+    cite      the source of its formula
     """
 
     name: str
@@ -73,24 +74,23 @@ class Reformulation:
 
     @property
     def account(self) -> str:
-        """What it needs, removes, gives and adds, in one line."""
-        adds = [
-            f"{n} {what}{'s' * (n > 1)}"
-            for n, what in ((self.cost.variables, "variable"), (self.cost.blocks, "block"))
-            if n
-        ]
-        parts = [
-            f"needs {self.needs}" if self.needs else "",
-            f"removes {', '.join(self.removes)}",
-            f"gives {', '.join(self.gives)}" if self.gives else "",
-            f"adds {' and '.join(adds)} per member" if adds else "",
-        ]
-        return "; ".join(part for part in parts if part)
+        """One line that says what it needs, removes, gives and adds."""
+        counts = ((self.cost.variables, "variable"), (self.cost.blocks, "block"))
+        adds = [f"{n} {noun}{'s' * (n > 1)}" for n, noun in counts if n]
+        parts = []
+        if self.needs:
+            parts.append(f"needs {self.needs}")
+        parts.append(f"removes {', '.join(self.removes)}")
+        if self.gives:
+            parts.append(f"gives {', '.join(self.gives)}")
+        if adds:
+            parts.append(f"adds {' and '.join(adds)} per member")
+        return "; ".join(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Applied:
-    """One reformulation of a chain, and what it did where, in words."""
+    """One reformulation of a chain, with sentences about what it did and the way back."""
 
     reformulation: Reformulation
     sentences: tuple[str, ...]
@@ -99,21 +99,22 @@ class Applied:
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
-    """What a sequence of reformulations did."""
+    """A sequence of reformulations and the problem that they give."""
 
     problem: ir.Problem
     steps: tuple[Applied, ...] = ()
 
     @property
     def cost(self) -> float:
+        """The sum of the costs of its reformulations."""
         return sum(step.reformulation.cost.number for step in self.steps)
 
     def then(self, after: Chain) -> Chain:
-        """Both, one after the other."""
+        """This chain followed by another one."""
         return Chain(problem=after.problem, steps=(*self.steps, *after.steps))
 
     def recover(self, point: Mapping[str, np.ndarray]) -> Point:
-        """A point of the reformulated problem, as a point of the original."""
+        """The point of the original problem for a point of the reformulated one."""
         result = dict(point)
         for step in reversed(self.steps):
             result = step.recover(result)

@@ -1,4 +1,4 @@
-"""The conjugate, over q >= 0, of a function of one number that the user wrote: derived, as an expression."""
+"""The conjugate over q >= 0 of a function of one number that the user wrote, derived as an expression."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Conjugate = Callable[[ir.Expr], ir.Expr]
 def conjugate(
     psi: ir.Expr, q: ir.Hole, constant: Constant, sign: Callable[[ir.Expr], int]
 ) -> Conjugate | None:
-    """The conjugate of ``psi``, a convex function of q >= 0; None where none is found, or psi is not
-    known to be convex.
+    """The conjugate of ``psi``, a convex function of q >= 0, or None.
 
-    Piecewise linear-quadratic functions by their graph; others by inverting the derivative, which
-    must rise without bound. ``sign`` is 1 of a factor known to be nonnegative.
+    Piecewise linear-quadratic functions are conjugated by their graph. For others the derivative is
+    inverted; it must rise without bound. None is returned if this fails or if psi is not known to be
+    convex. ``sign`` gives 1 for a factor that is known to be nonnegative.
     """
     graph = of_expression(psi, q, constant)
     if graph is not None:
@@ -35,8 +35,10 @@ def conjugate(
 
 
 def by_graph(graph: PiecewiseLQ) -> Conjugate:
-    """The conjugate over q >= 0, or over q in [0, 1], which is all that a simplex needs, where that is
-    not finite."""
+    """The conjugate over q >= 0, or over q in [0, 1] if the former is not finite everywhere.
+
+    On a simplex q in [0, 1] is enough.
+    """
     dual = (graph + indicator(0.0, inf)).conjugate()
     if inf in (dual.left, dual.right):
         dual = (graph + indicator(0.0, 1.0)).conjugate()
@@ -44,29 +46,30 @@ def by_graph(graph: PiecewiseLQ) -> Conjugate:
 
 
 def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
-    """A convex piecewise linear-quadratic function, finite everywhere, of ``t``: an affine part,
-    hinges and their squares."""
+    """A finite convex piecewise linear-quadratic function of ``t``, as an affine part plus hinges.
+
+    The hinges are plain where the slope jumps, and squared where it changes linearly.
+    """
     (x0, y0), *_ = graph.points
 
-    def beyond(op: str, x: float, factor: float, towards: float = 1.0) -> ir.Expr:
-        if towards > 0:
-            distance = make("sub", t, const(x))
-        else:
-            distance = make("sub", const(x), t)
-        return make("mul", const(factor), make(op, distance))
+    def above(op: str, x: float, factor: float) -> ir.Expr:
+        """``factor * op(t - x)``."""
+        return make("mul", const(factor), make(op, make("sub", t, const(x))))
 
-    start = const(graph.start - y0 * x0)
-    terms = [make("add", start, make("mul", const(y0), t)) if y0 else start]
+    terms: list[ir.Expr] = [const(graph.start - y0 * x0)]
+    if y0:
+        terms = [make("add", terms[0], make("mul", const(y0), t))]
     if graph.left:
-        terms += [beyond("sqhinge", x0, graph.left / 2, -1.0)]
+        below = make("sqhinge", make("sub", const(x0), t))
+        terms.append(make("mul", const(graph.left / 2), below))
     for (x, y), (x_next, y_next) in zip(graph.points, graph.points[1:], strict=False):
         if x == x_next:
-            terms.append(beyond("pos", x, y_next - y))
+            terms.append(above("pos", x, y_next - y))
         elif y != y_next:
             rise = (y_next - y) / (x_next - x) / 2
-            terms += [beyond("sqhinge", x, rise), beyond("sqhinge", x_next, -rise)]
+            terms += [above("sqhinge", x, rise), above("sqhinge", x_next, -rise)]
     if graph.right:
-        terms += [beyond("sqhinge", graph.points[-1][0], graph.right / 2)]
+        terms.append(above("sqhinge", graph.points[-1][0], graph.right / 2))
     total = terms[0]
     for term in terms[1:]:
         total = make("add", total, term)
@@ -74,7 +77,7 @@ def expression(graph: PiecewiseLQ, t: ir.Expr) -> ir.Expr:
 
 
 def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conjugate | None:
-    """``t q* - psi(q*)`` with psi'(q*) = t, or q* = 0 where psi' lies above t everywhere."""
+    """The conjugate ``t q* - psi(q*)`` with psi'(q*) = t, or q* = 0 if psi' > t everywhere; or None."""
     symbols: dict[sympy.Symbol, ir.Expr] = {}
     at = sympy.Symbol("q", positive=True)
     formula = _formula(psi, q, at, symbols, sign)
@@ -82,34 +85,33 @@ def by_inverse(psi: ir.Expr, q: ir.Hole, sign: Callable[[ir.Expr], int]) -> Conj
         return None
     slope = sympy.simplify(sympy.diff(formula, at))
     second = sympy.simplify(sympy.diff(slope, at))
-    first, last, value = (sympy.limit(f, at, end) for f, end in ((slope, 0), (slope, sympy.oo), (formula, 0)))
+    first = sympy.limit(slope, at, 0)
+    last = sympy.limit(slope, at, sympy.oo)
+    value = sympy.limit(formula, at, 0)
     if not second.is_nonnegative or last != sympy.oo or not value.is_finite:
         return None
-    interior = first == -sympy.oo
-    if interior:
-        v = sympy.Symbol("v", real=True)
-    else:
-        v = sympy.Symbol("v", positive=True)
+    interior = first == -sympy.oo  # the best q is positive for every t
+    v = sympy.Symbol("v", real=True) if interior else sympy.Symbol("v", positive=True)
+    t_formula = v if interior else first + v
     try:
-        roots = [
-            x for x in sympy.solve(slope - (v if interior else first + v), at) if x.is_positive is not False
-        ]
+        roots = [x for x in sympy.solve(slope - t_formula, at) if x.is_positive is not False]
     except NotImplementedError:
         return None
     if len(roots) != 1:
         return None
-    dual = sympy.simplify((v if interior else first + v) * roots[0] - formula.subs(at, roots[0]))
+    dual = sympy.simplify(t_formula * roots[0] - formula.subs(at, roots[0]))
 
-    def built(t: ir.Expr) -> ir.Expr:
+    def of(t: ir.Expr) -> ir.Expr:
+        """The conjugate at t."""
         if interior:
             return _expression(dual, {**symbols, v: t})
         return _expression(dual, {**symbols, v: make("pos", make("sub", t, _expression(first, symbols)))})
 
     try:
-        built(const(0))
+        of(const(0))
     except NotImplementedError:
         return None
-    return built
+    return of
 
 
 def _formula(
@@ -119,7 +121,7 @@ def _formula(
     symbols: dict[sympy.Symbol, ir.Expr],
     sign: Callable[[ir.Expr], int],
 ) -> sympy.Expr | None:
-    """The expression as sympy's; what does not depend on q as symbols."""
+    """The sympy formula of an expression in q, with symbols for parts without q; or None."""
     if node is q:
         return at
     if isinstance(node, ir.Const):
@@ -127,11 +129,8 @@ def _formula(
     if not any(n is q for n in ir.walk(node)):
         symbol = next((s for s, e in symbols.items() if e is node), None)
         if symbol is None:
-            way = sign(node)
-            if way > 0:
-                symbol = sympy.Symbol(f"p{len(symbols)}", positive=True)
-            else:
-                symbol = sympy.Symbol(f"p{len(symbols)}", real=True)
+            assumption = {"positive": True} if sign(node) > 0 else {"real": True}
+            symbol = sympy.Symbol(f"p{len(symbols)}", **assumption)
             symbols[symbol] = node
         return symbol
     atom = atoms.of(node)
@@ -144,7 +143,7 @@ def _formula(
 
 
 def _expression(formula: sympy.Expr, symbols: dict[sympy.Symbol, ir.Expr]) -> ir.Expr:
-    """A sympy formula as an expression; NotImplementedError where the language has no such function."""
+    """The expression of a sympy formula. NotImplementedError if the language has no such function."""
     if formula in symbols:
         return symbols[formula]
     if formula.is_number and formula.is_real:
@@ -159,14 +158,10 @@ def _expression(formula: sympy.Expr, symbols: dict[sympy.Symbol, ir.Expr]) -> ir
         return make(formula.func.__name__, args[0])
     if formula.func is sympy.Pow:
         base, exponent = args
-        if (
-            isinstance(exponent, ir.Const)
-            and exponent.value == 2
-            and isinstance(base, ir.Apply)
-            and base.op == "pos"
-        ):
-            return dataclasses.replace(base, op="sqhinge")
-        if isinstance(exponent, ir.Const) and exponent.value == -1:
-            return make("inv", base)
+        match base, exponent:
+            case ir.Apply(op="pos"), ir.Const(value=2):
+                return dataclasses.replace(base, op="sqhinge")
+            case _, ir.Const(value=-1):
+                return make("inv", base)
         return make("pow", base, exponent)
     raise NotImplementedError

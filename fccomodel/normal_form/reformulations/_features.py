@@ -1,5 +1,4 @@
-"""What a problem has that an algorithm may not be able to take: the features that reformulations
-remove and give."""
+"""Features of a problem that an algorithm may not be able to take; reformulations remove and give them."""
 
 from __future__ import annotations
 
@@ -15,46 +14,38 @@ from fccomodel.normal_form.smoothing import Smoother
 
 #: reductions that no algorithm samples: tail means, and functions of expectations
 REDUCTIONS = reductions.named(lambda kind: kind.tail or kind.by_means is not None)
-#: what no algorithm here takes as it is
+#: features that no algorithm here takes
 STRUCTURE = frozenset(
     {"maximize", "inner maximum", "sums of expectations", FEATURE, largest_of_many.FEATURE, *REDUCTIONS}
 )
 KINKS = frozenset({"kinks outside", "kinks inside"})
-#: the worst of a family, by their kinds: what couples the blocks of a family by a polytope of weights
+#: kinds of the worst of a family; they couple its blocks by a polytope of weights
 COUPLING = frozenset({"inner maximum", *reductions.named(lambda kind: kind.worst and not kind.extreme)})
 
 
 def features(
     problem: ir.Problem, constant: Constant = unknown, *, kinks_too: bool = True, curves_too: bool = False
 ) -> frozenset[str]:
-    """The features of a problem; without ``kinks_too``, those that its reductions show.
+    """The features of a problem.
 
-    ``maximize``; ``inner maximum``: over q in a set of vectors; ``worst case``: a maximum over a
-    family; ``largest of many``: of more elements than a step sees together; a reduction's own name;
-    ``sums of expectations`` as arguments of functions that are not affine;
-    ``constraints``: with a variable; ``sets as constraints``: those that keep a variable in a
-    simple set; ``kinks outside`` and ``kinks inside`` sampled expectations: functions without a
-    gradient somewhere; with ``curves_too`` those outside that are smooth and not affine, ``curves
-    outside``.
+    ``maximize``              the objective is maximised
+    ``inner maximum``         a maximum over q in a set of vectors
+    ``worst case``            a maximum over a family
+    ``largest of many``       a maximum over more elements than a step sees together
+    a reduction's name        such as ``cvar``
+    ``sums of expectations``  as arguments of functions that are not affine
+    ``constraints``           constraints with a variable
+    ``sets as constraints``   constraints that keep a variable in a simple set
+    ``kinks outside``         functions without a gradient somewhere, outside sampled expectations
+    ``kinks inside``          the same inside sampled expectations; both only with ``kinks_too``
+    ``curves outside``        smooth functions outside that are not affine; only with ``curves_too``
     """
-    names: set[str]
+    names: set[str] = set()
     if problem.objective.sense == "maximize":
-        names = {"maximize"}
-    else:
-        names = set()
+        names.add("maximize")
     for node in problem.expressions():
         if isinstance(node, ir.Reduce):
-            if is_inner_maximum(node):
-                name = "inner maximum"
-            elif is_largest(node):
-                name = "worst case"
-            else:
-                name = node.kind
-            names |= {name} & {"inner maximum", "worst case", *REDUCTIONS}
-            if largest_of_many.is_of_many(node, constant):
-                names |= {largest_of_many.FEATURE}
-            else:
-                names |= set()
+            names |= _of_reduction(node, constant)
         if merged(node) is not None:
             names.add("sums of expectations")
     if any(ir.variables_of(c.body) for c in problem.constraints):
@@ -68,10 +59,22 @@ def features(
         for root in problem.roots:
             finder(root)
         if finder.made:
-            names |= {"curves outside"}
-        else:
-            names |= set()
+            names.add("curves outside")
     return frozenset(names)
+
+
+def _of_reduction(node: ir.Reduce, constant: Constant) -> set[str]:
+    """The features that a reduction shows."""
+    names: set[str] = set()
+    if is_inner_maximum(node):
+        names.add("inner maximum")
+    elif is_largest(node):
+        names.add("worst case")
+    elif node.kind in REDUCTIONS:
+        names.add(node.kind)
+    if largest_of_many.is_of_many(node, constant):
+        names.add(largest_of_many.FEATURE)
+    return names
 
 
 def kinks(roots: Iterable[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, bool]]:
@@ -83,10 +86,10 @@ def kinks(roots: Iterable[ir.Expr], constant: Constant) -> list[tuple[ir.Expr, b
 
 
 def is_inner_maximum(node: ir.Expr) -> bool:
-    """``max[q in simplex(K)] ..``."""
+    """Whether the node reduces over a set of vectors, as ``max[q in simplex(K)] ..`` does."""
     return isinstance(node, ir.Reduce) and any(isinstance(b.domain, ir.VectorSet) for b in node.binders)
 
 
 def is_largest(node: ir.Expr) -> bool:
-    """``max[k in K] ..``, over vectors too."""
+    """Whether the node is a maximum over a set, as ``max[k in K] ..``, or over vectors."""
     return isinstance(node, ir.Reduce) and reductions.of(node).extreme and reductions.of(node).worst

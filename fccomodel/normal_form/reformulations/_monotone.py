@@ -1,4 +1,4 @@
-"""Where a node stands: does the minimised problem only ever want it smaller?"""
+"""Monotonicity of a problem in its parts: is a smaller value of a part never worse?"""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from fccomodel.library.atoms import Interval
 from fccomodel.library.ranges import Ranges
 from fccomodel.normal_form import errors
 
-WAYS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
+DIRECTIONS = {"increasing": 1, "constant": 1, "decreasing": -1, "none": 0}
 
 
 def wanted_small(problem: ir.Problem) -> set[int]:
-    """Identities of the nodes that the objective and the constraints depend on non-decreasingly
-    (equalities: on none)."""
+    """Identities of the nodes in which the objective and all constraints are non-decreasing.
+
+    An equality is non-decreasing in none of its parts.
+    """
     good: set[int] = set()
     blocked: set[int] = set()
     seen: set[tuple[int, int]] = set()
@@ -29,26 +31,27 @@ def wanted_small(problem: ir.Problem) -> set[int]:
             continue
         seen.add((id(node), sign))
         (good if sign > 0 else blocked).add(id(node))
-        stack.extend((child, sign * way) for child, way in _ways(node, ranges))
+        stack.extend((child, sign * direction) for child, direction in _directions(node, ranges))
     return good - blocked
 
 
 def require_small(problem: ir.Problem, nodes: Sequence[ir.Expr], what: str) -> None:
-    """F0601 for each of some nodes, all of one kind (``a maximum``), that the problem does not only
-    want smaller."""
+    """Raise F0601 for each of the nodes whose smaller value may be worse; ``what`` names their kind."""
     small = wanted_small(problem)
     if wrong := [node for node in nodes if id(node) not in small]:
         refuse(*(errors.not_bounded_above(problem, node, what) for node in wrong), source=problem.source)
 
 
-def _ways(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
+def _directions(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
     """Children with 1 (the node increases in it), -1 (decreases) or 0 (unknown)."""
     match node:
         case ir.Apply(args=args) if (atom := atoms.of(node)) is not None:
             where = [ranges(a) for a in args]
-            fixed = [name in atom.parameters for name in atom.names(len(args))]
-            ways = ("none" if fixed[k] else atom.monotone(*where, argument=k) for k in range(len(args)))
-            return [(a, WAYS[way]) for a, way in zip(args, ways, strict=True)]
+            directions = []
+            for k, name in enumerate(atom.names(len(args))):
+                word = "none" if name in atom.parameters else atom.monotone(*where, argument=k)
+                directions.append((args[k], DIRECTIONS[word]))
+            return directions
         case ir.Reduce() if reductions.of(node).increasing and not reductions.of(node).condition:
             return [(node.body, 1)]
         case ir.LetRef():
@@ -57,13 +60,11 @@ def _ways(node: ir.Expr, ranges: Ranges) -> list[tuple[ir.Expr, int]]:
 
 
 def _signs(problem: ir.Problem) -> Ranges:
-    """Where values lie, as far as declared params say."""
+    """The ranges of expressions, as far as the declared bounds of params give them."""
 
     def leaf(node: ir.Expr) -> Interval:
-        if isinstance(node, ir.Param):
-            p = problem.params.get(node.name)
-        else:
-            p = None
+        """The declared range of a param, or the whole line."""
+        p = problem.params.get(node.name) if isinstance(node, ir.Param) else None
         if p is None:
             return Interval()
         return Interval(p.lower, p.upper, p.strict_lower, p.strict_upper)
@@ -72,8 +73,7 @@ def _signs(problem: ir.Problem) -> Ranges:
 
 
 def sign_of(node: ir.Expr, problem: ir.Problem) -> int:
-    """1 for a factor that is nonnegative, whatever data and variables are, -1 for a nonpositive one, 0
-    for anything else."""
+    """1 if a factor is nonnegative for all data and variables, -1 if it is nonpositive, 0 otherwise."""
     where = _signs(problem)(node)
     if where.lo >= 0:
         return 1

@@ -1,4 +1,4 @@
-"""Non-smooth functions by their Moreau envelopes."""
+"""Replacement of non-smooth functions by their Moreau envelopes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from fccomodel.normal_form.smoothing import Smoothed, Smoother, envelopes
 def smooth(
     problem: ir.Problem, constant: Constant, *, inner: bool, entropy: bool = False, curves: bool = False
 ) -> tuple[ir.Problem, Recover, list[str]]:
-    """The objective and the constraints with envelopes, of outer functions (``curves``: smooth ones
-    too) or of those inside sampled expectations."""
+    """The problem with envelopes in its objective and constraints.
+
+    inner    whether functions inside sampled expectations are replaced, otherwise outer ones
+    entropy  whether outer maxima are smoothed by entropy
+    curves   whether smooth outer functions are replaced too
+    """
     first = len(envelopes(*problem.roots))
     smoother = Smoother(
         constant=constant, outer=not inner, inside=inner, entropy=entropy, curves=curves, first=first
@@ -28,9 +32,10 @@ def smooth(
     return new, same, list(dict.fromkeys(f"{problem.text(s.stated)} {_by(s)}" for s in smoothed))
 
 
-def _by(made: Smoothed) -> str:
-    if not kinked(made.original):
+def _by(envelope: Smoothed) -> str:
+    """How a function is smoothed, in words."""
+    if not kinked(envelope.original):
         return "by its conjugate"
-    if isinstance(made.function, Entropic):
+    if isinstance(envelope.function, Entropic):
         return "by entropy on the simplex"
     return "by its Moreau envelope"

@@ -1,4 +1,4 @@
-"""A new variable for the threshold of a variational form, one per member of the family that it stands in."""
+"""New variables for the thresholds of variational forms, one per member of the family around each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fccomodel.normal_form.reformulations._base import Point, Recover
 
 
 class Thresholds:
-    """Collects the variables that a reformulation adds, and forgets them on the way back."""
+    """Collects the variables that a reformulation adds; ``recover`` drops them from a point."""
 
     def __init__(self, problem: ir.Problem):
         self.problem = problem
@@ -32,20 +32,22 @@ class Thresholds:
 
     @property
     def variables(self) -> dict[str, ir.Variable]:
+        """The problem's variables and the added ones."""
         return {**self.problem.variables, **self.added}
 
     def recover(self) -> Recover:
-        """Drops the added variables."""
+        """The function that drops the added variables from a point."""
         added = set(self.added)
 
         def back(point: Point) -> Point:
+            """The point without the added variables."""
             return {name: value for name, value in point.items() if name not in added}
 
         return back
 
 
 def _of_a_dim(domain: ir.Set) -> bool:
-    """The indices of a ``dim``, which have its name: no set has the size of itself."""
+    """Whether the set holds the indices of a ``dim``, whose name it has."""
     return (
         isinstance(domain, ir.ValueSet)
         and isinstance(domain.high, ir.Size)

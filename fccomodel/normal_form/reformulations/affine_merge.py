@@ -12,6 +12,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The merged node, or None if nothing changes."""
         new = merged(node)
         if new is not None:
             parts = [a for a, b in zip(node.children, new.children, strict=True) if a is not b]

@@ -1,5 +1,4 @@
-"""A convex outer function, smooth or not  ->  its conjugate form, each block with a y of its own
-that steps move."""
+"""A convex outer function  ->  its conjugate form; each block has its own y, which steps move."""
 
 from __future__ import annotations
 

@@ -24,6 +24,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The variational form of a tail mean, or None for any other node."""
         if not (isinstance(node, ir.Reduce) and _is_tail(node)):
             return None
         threshold = thresholds.new(node)
@@ -33,9 +34,8 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         tail, kind = node.options[option.name], SUM if option.counts else MEAN
         total = kind.over(node, excess)
         sentences.append(
-            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind.name} [e - "
-            "s]_+: "
-            "a scalar variable and the outer function f(u) = [u - s]_+"
+            f"{problem.text(node)} = min over s of s + (1/{problem.text(tail) or '..'}) {kind.name} "
+            "[e - s]_+: a scalar variable and the outer function f(u) = [u - s]_+"
         )
         return make("add", threshold, make("mul", make("div", const(1), tail), total), span=node.span)
 
@@ -48,6 +48,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def _is_tail(node: ir.Expr) -> bool:
+    """Whether the node is a tail mean."""
     return isinstance(node, ir.Reduce) and reductions.of(node).tail
 
 

@@ -1,5 +1,7 @@
-"""A maximum outside  ->  Nesterov's smoothing by entropy on the simplex, with a centre; other kinks
-by half squares."""
+"""An outer maximum  ->  Nesterov's smoothing by entropy on the simplex, with a centre.
+
+Other kinks are smoothed by half squares.
+"""
 
 from __future__ import annotations
 

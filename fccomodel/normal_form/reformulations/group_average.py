@@ -1,4 +1,4 @@
-"""The worst of a family  ->  its plain mean: another problem, which sgd_uw solves."""
+"""The worst of a family  ->  its plain mean. This is another problem, which sgd_uw solves."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ SURROGATE = "surrogate: solves another problem"
 
 
 def worst(node: ir.Expr, problem: ir.Problem) -> ir.Reduce | None:
-    """The family, and what is measured of each member, that a node takes the worst of; None for
-    anything else."""
+    """A reduction over the family of which the node takes the worst, with the members' risks; or None."""
     if not isinstance(node, ir.Reduce):
         return None
     if is_inner_maximum(node):
@@ -32,6 +31,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The mean of a family for its worst member, or None for any other node."""
         family = worst(node, problem)
         if family is None:
             return None

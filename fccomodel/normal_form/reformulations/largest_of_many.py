@@ -1,5 +1,4 @@
-"""The largest or least of many elements  ->  a tail mean, whose elements are sampled: a step need
-not see all of them."""
+"""A maximum or minimum of many elements  ->  a tail mean, whose elements are sampled."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from fccomodel.library.reductions.sum import SUM
 from fccomodel.library.reductions.topk import TOPK
 from fccomodel.normal_form.reformulations._base import Constant, Cost, Recover, Reformulation, same
 
-#: So many elements a step sees together.
-TOGETHER = 4096
+TOGETHER = 4096  # elements of a maximum that one step may see together
 FEATURE = "largest of many"
 
 
@@ -20,6 +18,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The tail mean for a maximum or minimum of many elements, or None for any other node."""
         if not is_of_many(node, constant):
             return None
         assert isinstance(node, ir.Reduce)
@@ -28,15 +27,14 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         )
         if reductions.of(node).sign > 0:
             return TOPK.over(node, k=const(1))
-        return make(
-            "neg", TOPK.over(node, make("neg", node.body, span=node.body.span), k=const(1)), span=node.span
-        )
+        negated = make("neg", node.body, span=node.body.span)
+        return make("neg", TOPK.over(node, negated, k=const(1)), span=node.span)
 
     return rewrite_problem(problem, rule), same, sentences
 
 
 def is_of_many(node: ir.Expr, constant: Constant) -> bool:
-    """A maximum or minimum over more elements than a step sees together, as far as their number is known."""
+    """Whether the node is a maximum or minimum over more than ``TOGETHER`` elements, by a known count."""
     if not isinstance(node, ir.Reduce) or not reductions.of(node).extreme:
         return False
     if any(isinstance(b.domain, ir.VectorSet) for b in node.binders):

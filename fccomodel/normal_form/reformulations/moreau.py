@@ -1,5 +1,7 @@
-"""A non-smooth outer function  ->  its Moreau envelope with a centre: Nesterov's smoothing of its
-conjugate form."""
+"""A non-smooth outer function  ->  its Moreau envelope with a centre.
+
+This is Nesterov's smoothing of its conjugate form.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A kink inside an expectation  ->  its Moreau envelope, without a centre: every row has a kink of
-its own."""
+"""A kink inside an expectation  ->  its Moreau envelope without a centre: every row has its own kink."""
 
 from __future__ import annotations
 

@@ -18,13 +18,13 @@ from fccomodel.normal_form.smoothing import Smoother, envelopes
 
 @dataclass(frozen=True, kw_only=True)
 class Penalised(Reformulation):
-    """A constraint's value c becomes ``rho * factor * le(c)``, of an equation ``rho * factor *
-    eq(c)``.
+    """A penalty: a constraint's value c becomes ``rho * factor * le(c)`` or, for an equation, ``.. * eq(c)``.
 
-    le, eq    atoms that are zero where the constraint holds
-    bounded   multipliers are at most ``rho`` (times the factor); elsewhere rho is infinite, and
-              only an envelope is finite
-    smooth    it is replaced by its Moreau envelope, whose slope is the multiplier
+    le        atom that is zero where an inequality holds
+    eq        atom that is zero where an equation holds
+    bounded   whether multipliers are at most ``rho`` (times the factor); otherwise rho is infinite,
+              and only an envelope is finite
+    smooth    whether it is replaced by its Moreau envelope, whose slope is the multiplier
     """
 
     le: str
@@ -35,28 +35,27 @@ class Penalised(Reformulation):
 
     @property
     def kinked(self) -> bool:
-        """The penalty itself has a kink where the constraint is met with equality."""
+        """Whether the penalty has a kink where the constraint is active."""
         atom = atoms.get(self.le)
         assert atom is not None, self.le
         return atom.kinked
 
     def of(self, value: ir.Expr, kind: str, rho: float) -> ir.Expr:
-        """What is minimised of a constraint's value: the penalty, or the value itself, times a
-        multiplier without a bound."""
+        """The penalty of a constraint's value; the value itself if the multiplier has no bound."""
         if not self.bounded:
             return value
-        return make(
-            "mul",
-            const(rho * self.factor),
-            make(self.le if kind == "le" else self.eq, value, span=value.span),
-        )
+        return make("mul", const(rho * self.factor), make(self.op(kind), value, span=value.span))
+
+    def op(self, kind: str) -> str:
+        """The atom for an inequality (``le``) or an equation (``eq``)."""
+        return self.le if kind == "le" else self.eq
 
     def term(self, constraint: ir.Constraint) -> Penalty:
-        """The penalty of one constraint, of a family's members before they are added."""
+        """The penalty of one constraint, or of one member of a family."""
         return Penalty(
             label=constraint.label,
             kind=constraint.kind,
-            op=self.le if constraint.kind == "le" else self.eq,
+            op=self.op(constraint.kind),
             args=(constraint.body,),
             factor=self.factor,
             scale="rho" if self.bounded else None,
@@ -68,17 +67,14 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
     """A penalty as a reformulation; ``account`` says what it does, ``how`` are the other fields."""
 
     def apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:
+        """Add the penalties of all constraints to the objective."""
         smoother = Smoother(constant=constant, first=len(envelopes(problem.objective.expr)))
         objective = problem.objective.expr
         for constraint in problem.constraints:
             if not ir.variables_of(constraint.body):
                 continue
-            made = record.term(constraint)
-            term: ir.Expr
-            if smooth:
-                term = smoother.penalty(made)
-            else:
-                term = made
+            exact = record.term(constraint)
+            term: ir.Expr = smoother.penalty(exact) if smooth else exact
             if constraint.binders:
                 term = ir.Reduce(
                     kind=SUM.name,
@@ -94,7 +90,11 @@ def penalty(*, name: str, le: str, eq: str, account: str, smooth: bool = False, 
         return new, same, [account] if problem.constraints else []
 
     atom = atoms.get(le)
-    gives = ("envelopes",) if smooth else ("kinks outside",) if atom is not None and atom.kinked else ()
+    gives: tuple[str, ...] = ()
+    if smooth:
+        gives = ("envelopes",)
+    elif atom is not None and atom.kinked:
+        gives = ("kinks outside",)
     record = Penalised(
         name=name,
         title=f"{name} penalty".replace("_", " "),

@@ -1,5 +1,7 @@
-"""max over q in a simplex of a tilted average  ->  its dual: KL to log-mean-exp, other divergences
-to a threshold."""
+"""max over q in a simplex of a weighted sum less a divergence  ->  its dual.
+
+For KL the dual is a log-mean-exp; for other divergences it has a threshold.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,13 @@ from fccomodel.normal_form.reformulations._threshold import Thresholds
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Divergence:
-    """``kind`` (sum or mean) over k of ``phi``, a function of ``hole``: of q[k], or of q[k] times the
-    number of members.
+    """A divergence: the sum or mean (``kind``) over k of ``phi``.
 
-    unit       phi* is taken at (r - s) / (mu * unit)
-    closed     the dual is known without a threshold: KL's
-    reference  p[k], where phi is of q[k] / p[k], and its values are summed with these weights;
-               None: uniform, or none
+    phi        a function of ``hole``, which stands for q[k], q[k] times the number of members, or
+               q[k] / p[k]
+    unit       the conjugate phi* is evaluated at (r - s) / (mu * unit)
+    closed     whether the dual has no threshold, as that of KL
+    reference  the weights p[k] if phi is a function of q[k] / p[k]; None: uniform, or none
     """
 
     phi: ir.Expr
@@ -48,8 +50,14 @@ class Divergence:
 
 @dataclass(frozen=True, kw_only=True)
 class Tilted:
-    """``max over q of sum[k in K] q[k] r - mu * divergence(q)``; ``total`` is the sum, ``mu`` None
-    without a divergence."""
+    """The parts of ``max over q of sum[k in K] q[k] r - mu * divergence(q)``.
+
+    total       the sum
+    risk        r
+    domain      the set of q
+    mu          the factor of the divergence, or None without a divergence
+    divergence  the divergence, or None
+    """
 
     total: ir.Reduce
     risk: ir.Expr
@@ -64,68 +72,26 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
         return problem, same, []
     problem = _spelled(problem)
     maxima = [node for node in problem.expressions(ir.Reduce) if is_inner_maximum(node)]
-    small = wanted_small(problem)
-    duals: dict[int, Conjugate] = {}
-    refused: list[Diagnostic] = []
-    for node in maxima:
-        parts = tilted(node, problem)
-        if parts is None:
-            refused.append(errors.no_dual(problem, node))
-        elif parts.divergence is not None and not parts.divergence.closed:
-            d = parts.divergence
-            dual = conjugate(d.phi, d.hole, constant, lambda e: sign_of(e, problem))
-            if dual is None:
-                refused.append(errors.no_conjugate(problem, node, list(_unsigned(d, problem))))
-            elif id(node) not in small:
-                refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
-            else:
-                duals[id(node.binders[0])] = dual
-    if refused:
-        refuse(*refused, source=problem.source)
+    duals = _duals(problem, maxima, constant)
     thresholds = Thresholds(problem)
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The dual of a maximum over weights, or None for any other node."""
         if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)):
             return None
         parts = tilted(node, problem)
         assert parts is not None
-        text = problem.text(node)
         common = dataclasses.replace(parts.total, body=parts.risk, options={}, span=node.span)
-        if parts.divergence is not None:
-            assert parts.mu is not None
-            kind, reference = parts.divergence.kind, parts.divergence.reference
-            if parts.divergence.closed:
-                if reference is None:
-                    sentences.append(f"{text} = mu log mean exp(r / mu), the dual of the KL penalty")
-                    return LOGMEANEXP.over(common, theta=parts.mu)
-                sentences.append(f"{text} = mu log sum p exp(r / mu), the dual of the KL penalty")
-                share = make("mul", ir.Size(dim=parts.domain.shape[0]), reference)
-                risk = make(
-                    "add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span
-                )
-                return LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
-            if reference is not None:
-                of = f"{kind.name} p"
-            else:
-                of = kind.name
-            sentences.append(
-                f"{text} = min over s of s + mu {of} phi*((r - s) / mu), phi* the conjugate over q >= 0"
-            )
-            s = thresholds.new(node)
-            t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
-            body = dataclasses.replace(duals[id(node.binders[0])](t), span=parts.risk.span)
-            if reference is None:
-                body = body
-            else:
-                body = make("mul", reference, body, span=parts.risk.span)
-            over = kind.over(common, body)
-            return make("add", s, make("mul", parts.mu, over, span=node.span), span=node.span)
-        if parts.domain.args:
-            sentences.append(f"{text} = cvar(tail = alpha) r, the dual of the capped simplex")
-            return CVAR.over(common, tail=parts.domain.args[-1])
-        sentences.append(f"{text} = max r, the value at a vertex of the simplex")
-        return MAX.over(common)
+        if parts.divergence is None:
+            words, dual = _plain_dual(parts, common)
+        elif parts.divergence.closed:
+            words, dual = _kl_dual(parts, common)
+        else:
+            phi_dual = duals[id(node.binders[0])]
+            words, dual = _threshold_dual(parts, common, phi_dual, thresholds.new(node))
+        sentences.append(f"{problem.text(node)} = {words}")
+        return dual
 
     new = rewrite_problem(problem, rule)
     return (
@@ -135,8 +101,72 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     )
 
 
+def _duals(problem: ir.Problem, maxima: list[ir.Reduce], constant: Constant) -> dict[int, Conjugate]:
+    """The conjugates of the divergences whose dual has a threshold, by the identity of their binder.
+
+    F0602 is raised for maxima without a known dual, F0601 if a larger value may be wanted.
+    """
+    small = wanted_small(problem)
+    duals: dict[int, Conjugate] = {}
+    refused: list[Diagnostic] = []
+    for node in maxima:
+        parts = tilted(node, problem)
+        if parts is None:
+            refused.append(errors.no_dual(problem, node))
+            continue
+        divergence = parts.divergence
+        if divergence is None or divergence.closed:
+            continue
+        dual = conjugate(divergence.phi, divergence.hole, constant, lambda e: sign_of(e, problem))
+        if dual is None:
+            refused.append(errors.no_conjugate(problem, node, list(_unsigned(divergence, problem))))
+        elif id(node) not in small:
+            refused.append(errors.not_bounded_above(problem, node, "the dual of a divergence"))
+        else:
+            duals[id(node.binders[0])] = dual
+    if refused:
+        refuse(*refused, source=problem.source)
+    return duals
+
+
+def _plain_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
+    """The dual of a maximum without a divergence, and words for it: a tail mean or a maximum."""
+    if parts.domain.args:
+        words = "cvar(tail = alpha) r, the dual of the capped simplex"
+        return words, CVAR.over(common, tail=parts.domain.args[-1])
+    return "max r, the value at a vertex of the simplex", MAX.over(common)
+
+
+def _kl_dual(parts: Tilted, common: ir.Reduce) -> tuple[str, ir.Expr]:
+    """The dual of a KL penalty, and words for it: a log-mean-exp, with weights p if it has a reference."""
+    assert parts.mu is not None and parts.divergence is not None
+    reference = parts.divergence.reference
+    if reference is None:
+        words = "mu log mean exp(r / mu), the dual of the KL penalty"
+        return words, LOGMEANEXP.over(common, theta=parts.mu)
+    share = make("mul", ir.Size(dim=parts.domain.shape[0]), reference)
+    risk = make("add", parts.risk, make("mul", parts.mu, make("log", share)), span=parts.risk.span)
+    words = "mu log sum p exp(r / mu), the dual of the KL penalty"
+    return words, LOGMEANEXP.over(dataclasses.replace(common, body=risk), theta=parts.mu)
+
+
+def _threshold_dual(parts: Tilted, common: ir.Reduce, phi_dual: Conjugate, s: ir.Expr) -> tuple[str, ir.Expr]:
+    """The dual of any other divergence with the threshold s, and words for it."""
+    assert parts.mu is not None and parts.divergence is not None
+    kind, reference, span = parts.divergence.kind, parts.divergence.reference, common.span
+    t = make("div", make("sub", parts.risk, s), make("mul", parts.mu, parts.divergence.unit))
+    body = dataclasses.replace(phi_dual(t), span=parts.risk.span)
+    name = kind.name
+    if reference is not None:
+        name = f"{name} p"
+        body = make("mul", reference, body, span=parts.risk.span)
+    penalty = make("mul", parts.mu, kind.over(common, body), span=span)
+    words = f"min over s of s + mu {name} phi*((r - s) / mu), phi* the conjugate over q >= 0"
+    return words, make("add", s, penalty, span=span)
+
+
 def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
-    """The parts of a divergence without the weight whose sign is not known, as texts."""
+    """The texts of the factors in a divergence, without the weight, whose sign is not known."""
     parts: dict[str, None] = {}
     stack = [divergence.phi]
     while stack:
@@ -149,10 +179,13 @@ def _unsigned(divergence: Divergence, problem: ir.Problem) -> dict[str, None]:
 
 
 def _spelled(problem: ir.Problem) -> ir.Problem:
-    """Products and sums of the weights as vectors, entry by entry: ``dot(q, r)`` as ``sum[k in K] q[k]
-    * r[k]``."""
+    """The problem with vector operations on weights written by entries.
+
+    ``dot(q, r)`` becomes ``sum[k in K] q[k] * r[k]``.
+    """
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """A maximum over weights with its body by entries, or None for any other node."""
         if not (isinstance(node, ir.Reduce) and is_inner_maximum(node)) or len(node.binders) > 1:
             return None
         (q,) = node.binders
@@ -161,6 +194,7 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
         along = _places(problem, q.domain.shape[0])
 
         def apart(part: ir.Expr) -> ir.Expr | None:
+            """A part that depends on the weights by entries, or None."""
             if q in ir.free_binders(part):
                 return by_entries(part, along)
             return None
@@ -171,7 +205,7 @@ def _spelled(problem: ir.Problem) -> ir.Problem:
 
 
 def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
-    """What an index along a vector goes over."""
+    """The set of indices along a vector."""
     if isinstance(dim, str) and dim in problem.sets:
         return problem.sets[dim]
     last = ir.Const(value=float(dim)) if isinstance(dim, int) else ir.Size(dim=dim)
@@ -179,28 +213,21 @@ def _places(problem: ir.Problem, dim: ir.Dim) -> ir.Set:
 
 
 def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
-    """The parts of a maximum that has the form of one over a simplex, or None."""
+    """The parts of a maximum over weights in a (capped) simplex, or None if it has another form."""
     domain = node.binders[0].domain
-    if (
-        not is_largest(node)
-        or len(node.binders) > 1
-        or node.condition is not None
-        or not isinstance(domain, ir.VectorSet)
-    ):
+    if not is_largest(node) or len(node.binders) > 1 or node.condition is not None:
         return None
-    simple = sets.get(domain.family)
+    simple = sets.get(domain.family) if isinstance(domain, ir.VectorSet) else None
     if simple is None or simple.cap is None:
         return None
+    assert isinstance(domain, ir.VectorSet)
     body, q = node.body, node.binders[0]
     cost: ir.Expr | None = None
     if isinstance(body, ir.Apply) and body.op == "sub":
         body, cost = body.args
-    if not (
-        isinstance(body, ir.Reduce)
-        and body.kind == SUM.name
-        and isinstance(body.body, ir.Apply)
-        and body.body.op == "mul"
-    ):
+    if not isinstance(body, ir.Reduce) or body.kind != SUM.name:
+        return None
+    if not isinstance(body.body, ir.Apply) or body.body.op != "mul":
         return None
     if len(body.binders) != 1 or body.condition is not None:
         return None
@@ -218,22 +245,22 @@ def tilted(node: ir.Reduce, problem: ir.Problem) -> Tilted | None:
 
 
 def _beside(product: ir.Expr, q: ir.Binder, k: ir.Binder) -> ir.Expr | None:
-    """The factors of a product beside ``q[k]``, which is one of them and in none of the others."""
+    """The product of the factors other than ``q[k]``, or None.
+
+    It is None unless exactly one factor is ``q[k]`` and no other depends on q.
+    """
     factors = operands(product, "mul")
     others = [f for f in factors if not _entry(f, q, k)]
     if len(others) != len(factors) - 1 or any(q in ir.free_binders(f) for f in others):
         return None
-    if others:
-        risk = others[0]
-    else:
-        risk = const(1)
+    risk = others[0] if others else const(1)
     for factor in others[1:]:
         risk = make("mul", risk, factor, span=product.span)
     return risk
 
 
 def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
-    """``mu * of_q`` as its two factors."""
+    """(mu, of_q) such that the cost is ``mu * of_q`` and mu does not depend on q."""
     if isinstance(cost, ir.Apply) and cost.op in ("mul", "div"):
         first, second = cost.args
         if q not in ir.free_binders(first) and cost.op == "mul":
@@ -246,8 +273,11 @@ def _factored(cost: ir.Expr, q: ir.Binder) -> tuple[ir.Expr, ir.Expr]:
 
 
 def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | None:
-    """``kl`` or ``chi2`` from weights without a variable, or a sum or mean of a function of each
-    weight, at the binder of ``total``."""
+    """The divergence that a cost is, with its index bound by ``total``, or None.
+
+    It is ``kl`` or ``chi2`` from weights without variables, or a sum or mean of a function of each
+    weight.
+    """
     (k,) = total.binders
     t = ir.Hole(name="t")
     if generator := atoms.generator(cost):
@@ -255,16 +285,13 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
         if not _is(of, q) or q in ir.free_binders(reference) or ir.variables_of(reference):
             return None
         phi, closed = atoms.expression(generator, {"t": t}), generator == "t * log(t)"
-        made = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
+        divergence = partial(Divergence, phi=phi, hole=t, unit=const(1), closed=closed)
         if _uniform(reference):
-            return made(kind=MEAN)
-        return made(kind=SUM, reference=entry(reference, k))
-    if (
-        not isinstance(cost, ir.Reduce)
-        or cost.kind not in (SUM.name, MEAN.name)
-        or len(cost.binders) != 1
-        or cost.condition is not None
-    ):
+            return divergence(kind=MEAN)
+        return divergence(kind=SUM, reference=entry(reference, k))
+    if not isinstance(cost, ir.Reduce) or cost.kind not in (SUM.name, MEAN.name):
+        return None
+    if len(cost.binders) != 1 or cost.condition is not None:
         return None
     if cost.binders[0].domain is not k.domain and cost.binders[0].domain.name != k.domain.name:
         return None
@@ -272,26 +299,27 @@ def _divergence(cost: ir.Expr, q: ir.Binder, total: ir.Reduce) -> Divergence | N
     phi = Rewriter(lambda e: t if _entry(e, q, k) else None)(at_k)
     if q in ir.free_binders(phi) or ir.variables_of(phi):
         return None
-    count = ir.Size(dim=k.domain.name)
     kind = reductions.of(cost)
-    return Divergence(
-        phi=phi, hole=t, kind=kind, unit=const(1) if kind.total else make("div", const(1), count)
-    )
+    unit: ir.Expr = const(1)
+    if not kind.total:
+        unit = make("div", unit, ir.Size(dim=k.domain.name))
+    return Divergence(phi=phi, hole=t, kind=kind, unit=unit)
 
 
 def _is(expr: ir.Expr, binder: ir.Binder) -> bool:
+    """Whether an expression is the element of a binder."""
     return isinstance(expr, ir.Element) and expr.binder is binder
 
 
 def _entry(expr: ir.Expr, q: ir.Binder, k: ir.Binder) -> bool:
-    """``q[k]``."""
-    return (
-        isinstance(expr, ir.Item) and _is(expr.base, q) and len(expr.indices) == 1 and _is(expr.indices[0], k)
-    )
+    """Whether an expression is ``q[k]``."""
+    if not isinstance(expr, ir.Item) or len(expr.indices) != 1:
+        return False
+    return _is(expr.base, q) and _is(expr.indices[0], k)
 
 
 def _uniform(expr: ir.Expr) -> bool:
-    """``uniform(K)``: ones over the number of members."""
+    """Whether an expression is ``uniform(K)``: 1 over the number of members."""
     match expr:
         case ir.Apply(op="div", args=(ir.Const(value=1), ir.Size())):
             return True

@@ -1,4 +1,4 @@
-"""The worst of groups of rows  ->  the mean over all rows: another problem, which sgd solves."""
+"""The worst of groups of rows  ->  the mean over all rows. This is another problem, which sgd solves."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The mean over all rows for the worst of groups, or None for any other node."""
         family = worst(node, problem)
-        if family is None:
-            rows = None
-        else:
-            rows = pooled(family)
+        rows = None if family is None else pooled(family)
         if rows is not None:
             sentences.append(f"{SURROGATE}, the mean over all rows in place of {problem.text(node)}")
         return rows
@@ -29,8 +27,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def pooled(family: ir.Reduce) -> ir.Expr | None:
-    """The expectation that the members of a family are, over the rows of all of them; None where they
-    are anything else."""
+    """The expectation over the rows of all members, if the members are expectations over rows; or None."""
     member = family.body
     while isinstance(member, ir.LetRef):
         chosen = {

@@ -1,4 +1,4 @@
-"""A constraint on one whole variable, or on each of its entries  ->  a simple set, which steps project on."""
+"""A constraint on a whole variable or on each of its entries  ->  a simple set, which steps project on."""
 
 from __future__ import annotations
 
@@ -13,57 +13,55 @@ FEATURE = "sets as constraints"
 
 
 def kept(problem: ir.Problem, constant: Constant) -> tuple[dict[str, ir.Variable], dict[str, str]]:
-    """The variables with the sets that constraints keep them in, and by label what became of those
-    constraints.
+    """The variables with the sets that constraints keep them in, and sentences by label of those constraints.
 
-    A set is taken where its projection is known together with the variable's other sets and the
-    prox of its regularisers.
+    A constraint becomes a set only if the projection is known together with the variable's other sets
+    and the prox of its regularisers.
     """
     variables, sentences = dict(problem.variables), {}
-    for constraint in sorted(
-        problem.constraints, key=lambda c: c.kind == "eq"
-    ):  # bounds first: with them a sum is a simplex
+    # bounds come first: with them a fixed sum is a simplex
+    for constraint in sorted(problem.constraints, key=lambda c: c.kind == "eq"):
         recognised = sets.recognise(constraint, variables, constant)
         if recognised is None:
             continue
         name, domain = recognised
         domains = sets.intersection((*variables[name].sets, domain), constant)
-        if (
-            len(domains) == 1
-            and _has_points(domains[0], constant)
-            and _composes(problem, name, domains[0], constant)
-        ):
+        if len(domains) != 1 or not _has_points(domains[0], constant):
+            continue
+        if _composes(problem, name, domains[0], constant):
             variables[name] = dataclasses.replace(variables[name], sets=domains)
             sentences[constraint.label] = f"{constraint.label} keeps {name} in {domain.name}"
     return variables, sentences
 
 
 def _has_points(domain: ir.VectorSet, constant: Constant) -> bool:
-    """As far as numbers say; of bounds that are arrays, whoever takes their values asks."""
-    simple, numbers = sets.get(domain.family), [constant(a) for a in domain.args]
+    """Whether the set is not empty, as far as numbers are known.
+
+    Bounds that are arrays are checked where their values are used.
+    """
+    simple = sets.get(domain.family)
+    numbers = [constant(a) for a in domain.args]
     if simple is None:
         return False
-    if None in numbers:
-        return simple.entrywise and all(
-            n is not None or a.shape for a, n in zip(domain.args, numbers, strict=True)
-        )
-    return not simple.empty(domain.shape, *numbers)
+    if None not in numbers:
+        return not simple.empty(domain.shape, *numbers)
+    unknown = [a for a, n in zip(domain.args, numbers, strict=True) if n is None]
+    return simple.entrywise and all(a.shape for a in unknown)
 
 
 def _composes(problem: ir.Problem, name: str, domain: ir.VectorSet, constant: Constant) -> bool:
-    """The prox of the variable's regulariser is known with the set, where it is entry by entry for
-    steps of any sizes still."""
+    """Whether the prox of the variable's regulariser is known together with the set.
+
+    A prox that allows a step size per entry needs a set that is a product over entries.
+    """
     recognised = [regularisers.recognise(term, name, constant) for term in summands(problem.objective.expr)]
     combined = regularisers.in_turn([r for r in recognised if r is not None])
-    entrywise = sets.all()[domain.family].entrywise
     if not combined:
         return combined is not None
     first = combined[0]
-    return (
-        len(combined) == 1
-        and first.then_projected(domain)
-        and (entrywise or not first.regulariser.step_per_entry)
-    )
+    if len(combined) > 1 or not first.then_projected(domain):
+        return False
+    return sets.all()[domain.family].entrywise or not first.regulariser.step_per_entry
 
 
 def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover, list[str]]:

@@ -1,5 +1,4 @@
-"""A constraint  ->  rho times its violation, by the Moreau envelope with a centre that follows the
-multiplier."""
+"""A constraint  ->  the Moreau envelope of rho times its violation; its centre follows the multiplier."""
 
 from fccomodel.normal_form.reformulations.penalise import penalty
 

@@ -1,4 +1,4 @@
-"""The largest of a family  ->  a bound on all of them: a new variable and a constraint per member."""
+"""The largest of a family  ->  a bound on all members: a new variable and a constraint per member."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
     sentences: list[str] = []
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The new variable for a maximum over a family, or None for any other node."""
         if not isinstance(node, ir.Reduce) or not _is_largest(node):
             return None
         binders = (*ir.free_binders(node), *node.binders)
-        most = thresholds.new(node)
+        upper_bound = thresholds.new(node)
         bounds.append(
             ir.Constraint(
                 label=next(reversed(thresholds.added)),
-                body=make("sub", node.body, most, span=node.span),
-                written=(node.body, "<=", most),
+                body=make("sub", node.body, upper_bound, span=node.span),
+                written=(node.body, "<=", upper_bound),
                 binders=binders,
                 condition=node.condition,
                 span=node.span,
@@ -41,7 +42,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
             f"{problem.text(node)} = min s subject to e <= s for every member: a variable and a "
             "constraint family"
         )
-        return most
+        return upper_bound
 
     new = rewrite_problem(problem, rule)
     new = dataclasses.replace(
@@ -51,6 +52,7 @@ def _apply(problem: ir.Problem, constant: Constant) -> tuple[ir.Problem, Recover
 
 
 def _is_largest(node: ir.Expr) -> bool:
+    """Whether the node is a maximum over a set that is no set of vectors."""
     return is_largest(node) and not is_inner_maximum(node)
 
 

@@ -1,22 +1,22 @@
-"""Means over pairs as functions of means over single rows: exact, and a pass over n and m rows costs
-O(n + m), not O(n m).
+"""Means over pairs of rows as exact functions of means over single rows.
 
-With a of anything but the reduced element q, b of q alone, and E over q:
+A pass over n and m rows then costs O(n + m) instead of O(n m). Let E be the mean over an element q,
+let a not depend on q, and let b depend on q alone:
 
     E (a + b)        = a + E b                       E a b            = a E b
     E exp(a + b)     = exp(a + L)                    logmeanexp (a + b) = a + L          with L = logmeanexp b
-    E c exp(a + b)   = exp(a + L) E c exp(b - L)     with c of q alone
+    E c exp(a + b)   = exp(a + L) E c exp(b - L)     if c depends on q alone
     E (a + b)^2      = (a + m)^2 + E (b - m)^2       with m = E b
     E f(a + b)       for f piecewise quadratic: from the sums of 1, b and b^2 over the sorted b
                      between the kinks of f
 
-and sums, and sums of such bodies, likewise. Where keys or an order tie the elements to an outer
-row, means of b are cumulative sums over the rows in that order, and those of f(a + b) come from
-blocks of 2^l of them, sorted: O(n log^2 n).
+The same holds for sums instead of means, and for sums of such bodies. If keys or an order tie the
+elements to an outer row, means of b are cumulative sums over the rows in that order, and means of
+f(a + b) come from sorted blocks of 2^l rows: O(n log^2 n).
 
-Exponentials are taken of a + L alone, so that nothing overflows that the mean itself does not;
-squares are centred, so that nothing cancels. Other products of sums of a and b are left alone:
-expanded, they would.
+Only a + L is exponentiated, so that nothing overflows unless the mean itself does. Squares are
+centred, so that nothing cancels. Other products of sums of a and b are not expanded, because their
+terms would cancel.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = ["PiecewiseMean", "Separation"]
 
 
 class Separation:
-    """The separated forms of one problem's reductions. Asking twice for a node gives the same form.
+    """The separated forms of one problem's reductions; a node's form is computed once.
 
-    constant  the value of a subexpression that no variable and no row enters
-    free      the binders that an expression depends on
+    constant  gives the value of a subexpression without variables and rows
+    free      gives the binders that an expression depends on
     """
 
     def __init__(
@@ -53,8 +53,10 @@ class Separation:
         self.forms: dict[int, tuple[ir.Reduce, ir.Expr | None]] = {}
 
     def form(self, node: ir.Reduce) -> ir.Expr | None:
-        """An expression of the same value without pairs of its rows, or None where there is none (or
-        there are no pairs)."""
+        """An expression of the same value without pairs of rows, or None.
+
+        None is also returned if the node has no pairs.
+        """
         if id(node) not in self.forms:
             self.forms[id(node)] = (node, self._form(node))
         return self.forms[id(node)][1]
@@ -71,9 +73,11 @@ class Separation:
         return Row(node, self.constant, self.free, conditional=bool(part.parents)).mean(node.body)
 
     def run(self, node: ir.Reduce) -> Selection | None:
-        """The selection of a reduction of a function of one row, over the rows with the keys of outer
-        rows or on one side of them in an order: cumulative sums over the sorted rows are all that
-        it takes. None for one of another form."""
+        """The selection of a reduction that cumulative sums over sorted rows compute, or None.
+
+        Its body is a function of one row. It goes over the rows with the keys of outer rows, or on one
+        side of them in an order.
+        """
         if not _separable(node) or len(node.binders) > 1:
             return None
         (part,) = selections.split(node.binders, node.condition)
@@ -82,7 +86,7 @@ class Separation:
         return part if rows and alone and not part.excludes and not part.masks else None
 
     def sorts(self, node: ir.Reduce) -> bool:
-        """Its form needs the rows in order."""
+        """Whether the node's separated form needs the rows in order."""
         parts = ir.walk(self.form(node) or node)
         return any(
             isinstance(part, PiecewiseMean) or isinstance(part, ir.Reduce) and self.run(part)
@@ -90,8 +94,10 @@ class Separation:
         )
 
     def _one_by_one(self, node: ir.Reduce) -> ir.Expr | None:
-        """Binders one after another, the innermost separated; where their elements depend on one
-        another, a sum over the number of its terms."""
+        """The form of a reduction over several binders: the last possible one is separated first.
+
+        If their elements depend on one another, a mean is the sum over the number of its terms.
+        """
         binders = node.binders
         if node.options:
             return None
@@ -101,36 +107,32 @@ class Separation:
         kind = reductions.of(node)
         if related and not kind.total:
             log = kind.logarithmic
-            total = (LOGSUMEXP if log else SUM).over(node)
-            whole, count = (
-                self.form(total),
-                self.form(dataclasses.replace(total, body=const(0.0 if log else 1.0))),
-            )
-            if whole is None or count is None:
+            sum_node = (LOGSUMEXP if log else SUM).over(node)
+            total = self.form(sum_node)
+            count = self.form(dataclasses.replace(sum_node, body=const(0.0 if log else 1.0)))
+            if total is None or count is None:
                 return None
-            return make("sub" if log else "div", whole, count)
+            return make("sub" if log else "div", total, count)
         conditions = conjuncts(node.condition)
         for last in reversed(binders):
             within = [c for c in conditions if last in self.free(c)]
             inner = dataclasses.replace(node, binders=(last,), condition=conjunction(within))
-            separated = self.form(inner) or (inner if self.run(inner) else None)
+            separated = self.form(inner)
+            if separated is None and self.run(inner):
+                separated = inner
             if separated is not None:
-                rest, around = (
-                    tuple(b for b in binders if b is not last),
-                    conjunction(c for c in conditions if c not in within),
-                )
+                rest = tuple(b for b in binders if b is not last)
+                around = conjunction(c for c in conditions if c not in within)
                 outer = dataclasses.replace(node, binders=rest, body=separated, condition=around)
                 return self.form(outer) or outer
         return None
 
 
 def _separable(node: ir.Reduce) -> bool:
-    """A mean or a sum of numbers, or the logarithm of one of exponentials, over elements that are listed."""
+    """Whether the node is a mean or sum, or its logarithm over exponentials, over listed elements."""
     kind = reductions.of(node)
-    of_sums = kind.additive or kind.logarithmic
-    return (
-        of_sums
-        and not node.shape
-        and "theta" not in node.options
-        and all(map(selections.listed, node.binders))
-    )
+    if not kind.additive and not kind.logarithmic:
+        return False
+    if node.shape or "theta" in node.options:
+        return False
+    return all(map(selections.listed, node.binders))

@@ -1,4 +1,4 @@
-"""One reduction over the elements of one binder, and what its separated form is made of."""
+"""The separated form of one reduction over the elements of one binder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from fccomodel.library.reductions.mean import MEAN
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PiecewiseMean(ir.Expr):
-    """The mean (where ``inner`` is a sum, the sum) of f(outer + inner.body), f being quadratic on each
-    of ``pieces``."""
+    """The mean of f(outer + inner.body), or its sum if ``inner`` is a sum; f is quadratic on each piece."""
 
     outer: ir.Expr
     inner: ir.Reduce
@@ -28,6 +27,7 @@ class PiecewiseMean(ir.Expr):
 
     @property
     def children(self) -> tuple[ir.Expr, ...]:
+        """The outer part and the inner reduction."""
         return (self.outer, self.inner)
 
 
@@ -35,9 +35,9 @@ class PiecewiseMean(ir.Expr):
 class Row:
     """One reduction over the elements of one binder.
 
-    constant     the value of a subexpression that no variable and no row enters
-    free         the binders that an expression depends on
-    conditional  its elements depend on the binders around it
+    constant     gives the value of a subexpression without variables and rows
+    free         gives the binders that an expression depends on
+    conditional  whether its elements depend on the binders around it
     """
 
     node: ir.Reduce
@@ -47,17 +47,20 @@ class Row:
 
     @property
     def binder(self) -> ir.Binder:
+        """The binder."""
         return self.node.binders[0]
 
     @property
     def kind(self) -> Reduction:
+        """The kind of the reduction."""
         return reductions.of(self.node)
 
     def varies(self, expr: ir.Expr) -> bool:
+        """Whether an expression depends on the binder."""
         return self.binder in self.free(expr)
 
     def mixed(self, expr: ir.Expr) -> bool:
-        """It depends on the own binder and on another."""
+        """Whether an expression depends on the binder and on another one."""
         free = self.free(expr)
         return self.binder in free and len(free) > 1
 
@@ -66,13 +69,13 @@ class Row:
         return (kind or self.kind).over(self.node, body)
 
     def alike(self, body: ir.Expr) -> ir.Expr:
-        """The reduction of what is the same for every element."""
+        """The reduction of a body that is the same for every element."""
         if self.kind.total:
             return make("mul", body, self.over(const(1.0)))
         return body
 
     def mean(self, body: ir.Expr) -> ir.Expr | None:
-        """The separated form of the whole reduction; None where its body is not mixed."""
+        """The separated form of the whole reduction, or None; also None if its body is not mixed."""
         if not self.mixed(body):
             return None
         if self.kind.logarithmic:
@@ -81,7 +84,7 @@ class Row:
 
     # -------------------------------------------------------------------------------------- numbers
     def of(self, body: ir.Expr) -> ir.Expr | None:
-        """The mean (or the sum) of a body."""
+        """The separated mean (or sum) of a body, or None."""
         if not self.varies(body):
             return self.alike(body)
         if not self.mixed(body):
@@ -91,27 +94,30 @@ class Row:
         return self.product(body) or self.quadratic(body)
 
     def product(self, body: ir.Expr) -> ir.Expr | None:
-        """The mean of a product: of factors that depend on one side alone, of exponentials, and of one
-        sum."""
-        outer, inner, exponent, sums = self.factors(body)
-        if not sums:
+        """The mean of a product, or None.
+
+        The factors depend on one side alone, are exponentials, or are one sum.
+        """
+        outer, inner, exponent, others = self.factors(body)
+        mean: ir.Expr | None = None
+        if not others:
             mean = self.over(inner or const(1.0)) if exponent is None else self.exponential(exponent, inner)
-        elif len(sums) > 1 or sums[0] is body:
+        elif len(others) > 1 or others[0] is body:
             return None
         elif inner is None and exponent is None:
-            mean = self.of(sums[0])
-        else:
+            mean = self.of(others[0])
+        elif _is_sum(others[0]):
             rest = _product(inner, None if exponent is None else make("exp", exponent))
-            mean = (
-                _mapped(sums[0], lambda term: self.of(make("mul", rest, term))) if _is_sum(sums[0]) else None
-            )
-        if mean is None:
-            return None
-        return _product(outer, mean)
+            mean = _mapped(others[0], lambda term: self.of(make("mul", rest, term)))
+        return None if mean is None else _product(outer, mean)
 
     def factors(self, body: ir.Expr) -> tuple[ir.Expr | None, ir.Expr | None, ir.Expr | None, list[ir.Expr]]:
-        """The factors without the own binder and those of it alone, as one each; the sum of the
-        arguments of mixed exponentials; and the other mixed factors."""
+        """The factors of a product in four groups.
+
+        They are the product of those without the binder, the product of those with the binder alone,
+        the sum of the arguments of mixed exponentials, and the list of the other mixed factors. None
+        stands for an empty product or sum.
+        """
         outer: ir.Expr | None = None
         inner: ir.Expr | None = None
         exponent: ir.Expr | None = None
@@ -136,7 +142,7 @@ class Row:
         return outer, inner, exponent, others
 
     def exponential(self, exponent: ir.Expr, factor: ir.Expr | None) -> ir.Expr | None:
-        """The mean of factor * exp(exponent), the factor being of the own binder alone."""
+        """The mean of factor * exp(exponent) for a factor that depends on the binder alone, or None."""
         parts = self.split(exponent)
         if parts is None or factor is not None and self.conditional:
             return None
@@ -144,14 +150,14 @@ class Row:
         if factor is None:
             return make("exp", make("add", a, self.over(b, reductions.logarithm(self.kind))))
         log = self.over(b, LOGMEANEXP)
-        return make(
-            "mul",
-            make("exp", make("add", a, log)),
-            self.over(make("mul", factor, make("exp", make("sub", b, log)))),
-        )
+        centred = make("mul", factor, make("exp", make("sub", b, log)))
+        return make("mul", make("exp", make("add", a, log)), self.over(centred))
 
     def quadratic(self, body: ir.Expr) -> ir.Expr | None:
-        """The mean of a piecewise quadratic function of a sum."""
+        """The mean of a piecewise quadratic function of a sum, or None.
+
+        A single piece p u^2 + q u + r is expanded around the mean of the binder's part.
+        """
         node = body
         while (parts := self.split(node)) is None:
             below = {id(child): child for child in node.children if self.mixed(child)}
@@ -166,20 +172,17 @@ class Row:
             return PiecewiseMean(outer=a, inner=self.over(b), pieces=pieces)
         _, _, p, q, r = pieces[0]
         mean = ir.Reduce(kind=MEAN.name, binders=self.node.binders, body=b)
-        middle, away = make("add", a, mean), make("sub", b, mean)
+        middle, deviation = make("add", a, mean), make("sub", b, mean)
         slope = make("add", make("mul", const(2 * p), middle), const(q))
-        value = make(
-            "add", make("mul", make("add", make("mul", const(p), middle), const(q)), middle), const(r)
-        )
-        first, second = (
-            make("mul", slope, self.over(away)),
-            make("mul", const(p), self.over(make("square", away))),
-        )
+        linear = make("add", make("mul", const(p), middle), const(q))
+        value = make("add", make("mul", linear, middle), const(r))
+        first = make("mul", slope, self.over(deviation))
+        second = make("mul", const(p), self.over(make("square", deviation)))
         return make("add", make("add", self.alike(value), first), second)
 
     # ----------------------------------------------------------------------------------- logarithms
     def log(self, body: ir.Expr) -> ir.Expr | None:
-        """The logarithm of the mean (or of the sum) of e^body."""
+        """The separated logarithm of the mean (or of the sum) of e^body, or None."""
         if not self.varies(body):
             if self.kind.total:
                 return make("add", body, self.over(const(0.0)))
@@ -196,40 +199,36 @@ class Row:
 
     # -------------------------------------------------------------------------------- sums of sides
     def split(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
-        """(a, b) with a + b = node, a without the own binder and b of it alone; None where there are none."""
+        """(a, b) with a + b = node, a without the binder and b with it alone; or None."""
         a, b = sides(node, self.node.binders, self.free) or (None, None)
-        if a is None or b is None:
-            return None
-        return (a, b)
+        return None if a is None or b is None else (a, b)
 
 
 def _is_sum(node: ir.Expr) -> bool:
+    """Whether the node is a sum, a difference or a negation."""
     return atoms.signed(node) is not None
 
 
 def _named(node: ir.Expr, name: str) -> bool:
-    """An application of the atom of this name, whatever its alias."""
+    """Whether the node applies the atom of this name or of an alias of it."""
     atom = atoms.of(node)
     return atom is not None and atom.name == name
 
 
 def _mapped(node: ir.Expr, of: Callable[[ir.Expr], ir.Expr | None]) -> ir.Expr | None:
-    """The node over what its children become; None where one becomes None."""
+    """The node with its children replaced by ``of`` of them, or None if one of these is None."""
     children = [of(child) for child in node.children]
     mapped = tuple(child for child in children if child is not None)
-    if len(mapped) == len(children):
-        return with_children(node, mapped)
-    return None
+    return with_children(node, mapped) if len(mapped) == len(children) else None
 
 
 def _sum(left: ir.Expr | None, right: ir.Expr) -> ir.Expr:
-    if left is None:
-        return right
-    return make("add", left, right)
+    """left + right, or right if left is None."""
+    return right if left is None else make("add", left, right)
 
 
 def _product(left: ir.Expr | None, right: ir.Expr | None, inverse: bool = False) -> ir.Expr:
-    """left * right (or / right), either of them left out where it is None."""
+    """left * right (with ``inverse``, left / right); None stands for 1."""
     if right is None:
         return left or const(1.0)
     if left is None:

@@ -18,7 +18,7 @@ LARGEST = 100_000  # tracked expectations that one vector holds
 
 
 def _roots(setting: Setting) -> list[ir.Expr]:
-    return [setting.reformed.objective.expr, *(c.body for c in setting.reformed.constraints)]
+    return list(setting.reformed.roots)
 
 
 def _reductions(setting: Setting) -> Iterator[ir.Reduce]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import dis
 import inspect
 import linecache
 import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
-from types import CodeType, FunctionType
+from symtable import SymbolTable, symtable
+from types import FunctionType
 from typing import Any
 
-#: what reads a global name, and how many bits of its argument are flags
-READS = {dis.opmap["LOAD_GLOBAL"]: 1, dis.opmap["LOAD_NAME"]: 0}
+#: annotations are texts: the names in them are read by nothing that runs
+UNEVALUATED = "from __future__ import annotations\n"
 
 #: packages whose functions and classes a program imports
 FOREIGN = sys.stdlib_module_names | {"torch"}
@@ -23,8 +23,8 @@ Carried = Callable[..., Any]
 
 
 def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> list[Carried]:
-    """Functions and classes, each after those that it names; without those that stand ``elsewhere`` in
-    the program."""
+    """Functions and classes and all that they name, each after what it names; without those that stand
+    ``elsewhere`` in the program."""
     ordered: dict[Carried, None] = {}
     seen = set(elsewhere)
 
@@ -42,7 +42,7 @@ def carried(roots: Iterable[Carried], elsewhere: Collection[Carried] = ()) -> li
 
 @cache
 def source(thing: Carried) -> str:
-    """Its text: the lines of its file from its decorators up to the next that begins something else."""
+    """The text of a function or class: the lines of its file from its decorators to its end."""
     file, word = inspect.getsourcefile(thing), "class" if inspect.isclass(thing) else "def"
     assert file is not None and thing.__qualname__ == thing.__name__, (
         f"{thing.__qualname__} stands in no file by itself"
@@ -62,72 +62,69 @@ def source(thing: Carried) -> str:
 
 @lru_cache(maxsize=256)
 def read(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The global names that a piece of a program reads, and those of the functions that it defines;
-    many pieces are in all programs."""
-    code = compile(text, "solver.py", "exec", annotations.compiler_flag, dont_inherit=True)
-    return frozenset(global_names(code)), frozenset(_defined(code))
+    """The global names that a piece of a program reads, and those of all functions and classes in it.
+
+    Many pieces are the same in all programs: what was read is kept.
+    """
+    top = _scope(text)
+    names = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
+    names |= {name for inside in top.get_children() for name in _globals_of(inside)}
+    return frozenset(names), frozenset(scope.get_name() for scope in _scopes_in(top))
 
 
-def _defined(code: CodeType) -> Iterator[str]:
-    for inside in code.co_consts:
-        if isinstance(inside, CodeType):
-            yield inside.co_name
-            yield from _defined(inside)
+def global_names(text: str) -> Iterator[str]:
+    """The global names that the functions and classes of a text read, in the order of the text."""
+    for inside in _scope(text).get_children():
+        yield from _globals_of(inside)
+
+
+def _scope(text: str) -> SymbolTable:
+    return symtable(UNEVALUATED + text, "solver.py", "exec")
+
+
+def _scopes_in(scope: SymbolTable) -> Iterator[SymbolTable]:
+    for inside in scope.get_children():
+        yield inside
+        yield from _scopes_in(inside)
+
+
+def _globals_of(scope: SymbolTable) -> Iterator[str]:
+    """The global names that a scope reads, then those that the scopes inside it read."""
+    for symbol in scope.get_symbols():
+        if symbol.is_global() and symbol.is_referenced():
+            yield symbol.get_name()
+    for inside in scope.get_children():
+        yield from _globals_of(inside)
 
 
 @cache
 def _named(thing: Carried) -> tuple[Carried, ...]:
-    """Those functions and classes that it names: calls, makes, builds upon, or has in an annotation."""
+    """The functions and classes that a function or class names: calls, makes, builds upon, or has in an
+    annotation."""
+    inside = _scope(source(thing)).get_children()
+    scope = next(child for child in inside if child.get_name() == thing.__name__)
+    names = [*_globals_of(scope), *_in_annotations(thing)]
     if isinstance(thing, FunctionType):
-        names = [*global_names(thing.__code__), *_in_annotations(thing)]
         return tuple(_own(thing.__globals__.get(name) for name in names))
     assert isinstance(thing, type)
-    scope = vars(sys.modules[thing.__module__])
-    methods = [
-        method.__func__ if isinstance(method, staticmethod) else method for method in vars(thing).values()
-    ]
-    parts = [
-        _named(method) for method in methods if isinstance(method, FunctionType) and _written(method, thing)
-    ]
-    named = [
-        *thing.__bases__,
-        *(scope.get(name) for name in _in_annotations(thing)),
-        *(x for part in parts for x in part),
-    ]
-    return tuple(x for x in _own(named) if x is not thing)
-
-
-def _written(method: FunctionType, owner: type) -> bool:
-    """It stands in the class's text, not made by a decorator."""
-    return method.__code__.co_filename == sys.modules[owner.__module__].__file__
+    names = [*_in_annotations(thing)]
+    for method in scope.get_children():
+        names += [*_globals_of(method), *_in_annotations(vars(thing).get(method.get_name()))]
+    around = vars(sys.modules[thing.__module__])
+    return tuple(x for x in _own([*thing.__bases__, *map(around.get, names)]) if x is not thing)
 
 
 def _own(values: Iterable[Any]) -> Iterator[Carried]:
-    """Those that are neither of Python nor of torch."""
+    """The functions and classes among some values that are neither of Python nor of torch."""
     for value in values:
         if inspect.isfunction(value) or inspect.isclass(value):
             if value.__module__.partition(".")[0] not in FOREIGN:
                 yield value
 
 
-def _in_annotations(thing: Carried) -> Iterator[str]:
+def _in_annotations(thing: Any) -> Iterator[str]:
     """The names in annotations, of a function's parameters or a class's fields."""
-    for annotation in inspect.get_annotations(thing).values():
+    function = getattr(thing, "__func__", None) or getattr(thing, "fget", None) or thing
+    for annotation in getattr(function, "__annotations__", {}).values():
         if isinstance(annotation, str):
             yield from re.findall(r"\b[A-Za-z_]\w*", annotation)
-
-
-def global_names(code: CodeType) -> Iterator[str]:
-    """The global names that code reads, and that of the functions inside it; some bits of an argument
-    are flags."""
-    high = 0
-    for operation, low in zip(code.co_code[::2], code.co_code[1::2], strict=True):
-        if operation in READS:
-            yield code.co_names[(high | low) >> READS[operation]]
-        if operation == dis.EXTENDED_ARG:
-            high = (high | low) << 8
-        else:
-            high = 0
-    for inside in code.co_consts:
-        if isinstance(inside, CodeType):
-            yield from global_names(inside)

@@ -3,24 +3,25 @@ for the finish the smoothed problem."""
 
 from __future__ import annotations
 
-from fccomodel.core.quoting import comment, literal
+from fccomodel.core.quoting import literal
 from fccomodel.library import regularisers
 from fccomodel.program.emit.carried import source
 from fccomodel.program.emit.page import function, printer_of, shaped
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.emit.projection import centre_key, centred
+from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.lower import Block, Constrained, Constraints, Lowered, Whole
 from fccomodel.program.operations import union
-from fccomodel.program.operations.base import number, python, sizes
-from fccomodel.program.operations.envelopes import lam_text, slope_text
+from fccomodel.program.operations.base import MoreauEnvelope, number, python, sizes
+from fccomodel.program.operations.estimates import function_dims
 
 
 class Evaluation:
     """``evaluate``, ``blocks``; for the finish ``whole``, ``regulariser``, ``all_blocks``,
     ``constraint_values``; and what they ``prepared``."""
 
-    def __init__(self, lowered: Lowered):
-        self.lowered, self.prepared = lowered, Prepared()
+    def __init__(self, lowered: Lowered, smoothing: Smoothing):
+        self.lowered, self.prepared, self.smoothing = lowered, Prepared(), smoothing
         self.shared = lowered.shares is not None
         self.printer = printer_of(lowered, lowered.exact.state, self.prepared, shared=self.shared)
         self.parts = [self.evaluate(), self.blocks()]
@@ -31,6 +32,7 @@ class Evaluation:
 
     @property
     def text(self) -> str:
+        """The functions one after another."""
         return "\n\n\n".join(self.parts)
 
     def evaluate(self) -> str:
@@ -41,7 +43,7 @@ class Evaluation:
             f"return torch.as_tensor({printer.ref(exact.objective)}), {entries(printer, exact.constraints)}"
         )
         about = "The minimised objective, and each constraint's values (left minus right side)."
-        head = "# ---- the problem itself, on all rows, in float64\n"
+        head = "# ---- the problem itself on all rows, in float64\n"
         return head + function("evaluate", about, [*printer.lines, result])
 
     # --------------------------------------------------------------------------------------- blocks
@@ -65,60 +67,47 @@ class Evaluation:
         )
 
     def block_lines(self, blocks: list[Block]) -> tuple[list[str], list[str]]:
-        """Statements, and the entries of ``blocks`` that they are for."""
+        """Statements, and the entries of ``blocks``."""
         texts = {i: text for i, text in self.printer.texts.items() if text.startswith("data.")}
         names = self.printer.names.copy(self.prepared.taken)
         layout = self.lowered.layout
         printer = Printer(layout=layout, prepared=self.prepared, names=names, texts=texts, shared=self.shared)
         printer.print([block.argument for block in blocks])
-        printed = [self.block(printer, block) for block in blocks]
-        return [*printer.lines, *(line for slope, _ in printed for line in slope)], [
-            entry for _, entry in printed
-        ]
+        entries = [self.block(printer, block) for block in blocks]
+        return printer.lines, entries
 
-    def block(self, printer: Printer, block: Block) -> tuple[list[str], str]:
-        """The slope of a smoothed function, and its entry in ``blocks``."""
+    def block(self, printer: Printer, block: Block) -> str:
+        """The entry of a smoothed function in ``blocks``."""
         s, value = block.smoothed, block.argument
         axes, event = union([*block.ids, value]), len(value.event)
-        index = ", ".join(printer.ref(i, axes, 0) for i in block.ids)
-        dims = tuple(axes.index(a) for a in block.over) or tuple(range(-event, 0) if s.function.rank else ())
-        slope = slope_text(s.function, s.bound, "t", lam_text(s.function, f"h.lam_{s.name}"), "y", dims)
-        if s.penalty:
-            bounded = number(max(map(abs, s.units)))
-        else:
-            bounded = "0"
+        index = "".join(f"{printer.ref(i, axes, 0)}, " for i in block.ids)
+        dims = function_dims(s.function, block.over, axes, event)
+        form = MoreauEnvelope(function=s.function, name=s.name, scale=s.bound, dims=dims)
+        largest_slope = number(max(map(abs, s.units))) if s.penalty else "0"
         if python(value):
-            t = f"w.new_tensor({printer.ref(value)})"
+            argument = f"w.new_tensor({printer.ref(value)})"
         else:
-            t = printer.ref(value, axes, event)
-        if value.axes == axes:
-            t += ""
-        else:
-            t += f".expand({sizes(axes, value.event)})"
-        lines = [
-            f"def slope_{s.name}(t, y, h):  # {comment(self.lowered.problem.text(s.original))}",
-            f"    return {slope}",
-        ]
-        return (
-            lines,
-            f"{literal(s.name)}: ({f'({index},)' if block.ids else '()'}, {t}, slope_{s.name}, {bounded})",
-        )
+            argument = printer.ref(value, axes, event)
+        if value.axes != axes:
+            argument += f".expand({sizes(axes, value.event)})"
+        cells = f"({index.rstrip(' ') if len(block.ids) == 1 else index.rstrip(', ')})"
+        slope = self.smoothing.name("slope", form)
+        return f"{literal(s.name)}: ({cells}, {argument}, {slope}, {largest_slope})"
 
     # ----------------------------------------------------------------------------------- the finish
     def finish(self, whole: Whole) -> list[str]:
         """The objective with envelopes and penalties, and what else a finish needs."""
-        printer = printer_of(self.lowered, whole.state, self.prepared, autograd=True)
+        printer = printer_of(
+            self.lowered, whole.state, self.prepared, autograd=True, smoother=self.smoothing.call
+        )
         printer.print([whole.root])
         lines = [*printer.lines, f"return torch.as_tensor({printer.ref(whole.root)})"]
         about = (
             "The objective with envelopes and penalties for its non-smooth parts, on all rows, "
             "without prox terms."
         )
-        head = "# ---- the smoothed problem, on all rows\n"
-        if whole.affordable:
-            terms = regulariser(self.lowered)
-        else:
-            terms = []
+        head = "# ---- the smoothed problem on all rows, for the finish\n"
+        terms = regulariser(self.lowered) if whole.affordable else []
         return [
             head + function("whole", about, lines, "data, w, c, h"),
             *terms,

@@ -15,6 +15,7 @@ from fccomodel.program.emit.gradient import Gradient
 from fccomodel.program.emit.page import function, printer_of
 from fccomodel.program.emit.program import helpers
 from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.graph import below
 from fccomodel.program.lower.given import GivenSteps, presence
 from fccomodel.program.operations import Val
@@ -139,12 +140,14 @@ class GivenProgram:
 def given_program(lowered: GivenSteps) -> GivenProgram:
     """The text of the functions of a criterion, and its data."""
     samples, watched = Samples(lowered.state.draws), Samples(lowered.watching.draws)
-    gradient = GivenGradient(lowered, lowered.steps, samples)  # type: ignore[arg-type]
+    smoothing = smoothing_of(lowered)  # type: ignore[arg-type]
+    gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
     watch = _watch(lowered)
     estimator = lowered.plan.algorithm_record.estimator
     known = vars(estimator) if estimator is not None else {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
+    parts += [smoothing.text] if smoothing.text else []
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
     parts.append(
         function(

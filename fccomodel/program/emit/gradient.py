@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
-from fccomodel.core.quoting import docstring, shorten
+from fccomodel.core.quoting import comment, docstring, shorten
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.emit.page import function, printer_of
 from fccomodel.program.emit.record import Form
 from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import below
 from fccomodel.program.lower import BlockSteps, Lowered
 from fccomodel.program.operations import Val, union
@@ -24,11 +25,17 @@ class Gradient:
     """``gradient``, and what it ``prepared``: estimates are updated, then the chain rule goes through
     them."""
 
-    def __init__(self, lowered: Lowered, steps: BlockSteps, samples: Samples):
+    def __init__(self, lowered: Lowered, steps: BlockSteps, samples: Samples, smoothing: Smoothing):
         self.lowered, self.steps, self.samples = lowered, steps, samples
         calls, dual = Calls.of(steps.state.graph, steps.pulls), steps.state.dual
         self.printer = printer_of(
-            lowered, steps.state, calls=calls, before=steps.before, estimator=self.estimate, dual=dual
+            lowered,
+            steps.state,
+            calls=calls,
+            before=steps.before,
+            estimator=self.estimate,
+            smoother=smoothing.call,
+            dual=dual,
         )
         self.prepared = self.printer.prepared
         samples.introduce(self.printer)
@@ -38,8 +45,20 @@ class Gradient:
     def text(self) -> str:
         name = docstring(shorten(self.lowered.problem.name, 40))
         about = f"G for {name}: estimates updated, then the chain rule through them."
-        head = "# ---- f and g: the stochastic gradient, from the scores up\n"
+        head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"
         return head + function("gradient", about, self.lines, "data, w, w_prev, u, c, batch, h")
+
+    @property
+    def sizes(self) -> str:
+        """The line that says which numbers in the gradient are sizes: of minibatches, or of whole sets."""
+        drawn = {v.attrs["axis"]: v.attrs["n"] for v in self.samples.draws if v.op is draw}
+        axes = union(val for pull in self.steps.pulls for val in below([pull.adjoint]).values())
+        known = [a for a in axes if a in drawn or a.kind == "all" and a.name != "both"]
+        texts = (
+            f"{a.name} {a.size} of {drawn[a]}" if a in drawn else f"{a.name} all {a.size}" for a in known
+        )
+        line = ", ".join(dict.fromkeys(texts))
+        return f"#   elements of a step: {comment(line, 100)}\n" if line else ""
 
     def statements(self) -> list[str]:
         """From the scores up to the gradient."""

@@ -95,16 +95,18 @@ def _source(kind: type) -> str:
     others = [name for name, part in vars(kind).items() if part not in methods]
     if kind.__bases__ != (nn.Module,) or not all(name.startswith("__") for name in others):
         raise _NoText
+    try:
+        text = textwrap.dedent(inspect.getsource(kind)).rstrip()
+        names = set(global_names(text))
+    except (OSError, TypeError, SyntaxError):
+        raise _NoText from None
     for method in methods:
         if {*method.__code__.co_freevars} - {"__class__"}:
             raise _NoText
-        for name in global_names(method.__code__):
-            if name in method.__globals__ and method.__globals__[name] is not KNOWN.get(name):
-                raise _NoText
-    try:
-        return textwrap.dedent(inspect.getsource(kind)).rstrip()
-    except (OSError, TypeError):
-        raise _NoText from None
+        around = method.__globals__
+        if any(name in around and around[name] is not KNOWN.get(name) for name in names):
+            raise _NoText
+    return text
 
 
 def _makes(expression: str, module: nn.Module, definition: str = "") -> bool:

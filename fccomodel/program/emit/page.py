@@ -31,12 +31,11 @@ def printer_of(lowered: Lowered, state: State, prepared: Prepared | None = None,
 def taken(lowered: Lowered) -> list[str]:
     """Names that a function's lines cannot have, beside those that mean something in every program:
     what it calls after the model's names."""
-    nets, smoothed = (
-        (f"net_{n}" for n in lowered.bound.nets),
-        (f"slope_{s.name}" for s in lowered.normal.smoothed),
-    )
+    nets = (f"net_{name}" for name in lowered.bound.nets)
+    envelopes = dict.fromkeys([*(s.name for s in lowered.normal.smoothed), "inner"])
+    smoothed = (f"{stem}_{name}" for name in envelopes for stem in ("slope", "envelope"))
     held = map(attribute, [*lowered.bound.params, *lowered.data])
-    return [*(f"G_{n}" for n in lowered.layout), *nets, *smoothed, *held]
+    return [*(f"G_{name}" for name in lowered.layout), *nets, *smoothed, *held]
 
 
 def comments(problem: ir.Problem, state: State) -> dict[int, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fccomodel.program.emit.nets import Calls
 from fccomodel.program.graph import below
 from fccomodel.program.names import Names
-from fccomodel.program.operations.base import Axes, Event, Pull, Val, bare, python, sizes
+from fccomodel.program.operations.base import Axes, Event, MoreauEnvelope, Pull, Val, bare, python, sizes
 from fccomodel.program.operations.entrywise import entrywise
 from fccomodel.program.operations.scores import net
 from fccomodel.program.operations.sources import arange, chunk, hyper
@@ -58,6 +58,7 @@ class Printer:
     calls     which calls of nets are made together
     before    minibatch values at the previous iterate, by the id of the estimate that asks for them
     estimator writes what it makes of a minibatch value
+    smoother  writes the call of an envelope's function
     dual      the blocks of an outer function keep their y
     autograd  goes through the text: slices of a full pass are computed again in its backward pass,
               but for means of them, whose
@@ -75,6 +76,7 @@ class Printer:
     calls: Calls = field(default_factory=Calls)
     before: Mapping[int, Val] = field(default_factory=dict)
     estimator: Callable[[Val], str] | None = None
+    smoother: Callable[[str, MoreauEnvelope, str, str], str] | None = None
     dual: bool = False
     autograd: bool = False
     uses: dict[int, int] = field(default_factory=dict)
@@ -269,6 +271,11 @@ class Printer:
         """What the estimator makes of a minibatch value."""
         assert self.estimator is not None, "this function has no estimates"
         return self.estimator(val)
+
+    def smooth(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
+        """The call of the function for an envelope: its ``value``, or its ``slope``."""
+        assert self.smoother is not None, "this function has no envelopes"
+        return self.smoother(kind, envelope, argument, centre)
 
     def static(self, val: Val) -> None:
         """A value of the data alone: an attribute of ``data``."""

@@ -26,6 +26,7 @@ from fccomodel.program.emit.printer import Prepared
 from fccomodel.program.emit.projection import Projection
 from fccomodel.program.emit.record import Record
 from fccomodel.program.emit.sampling import LookedUp, Samples
+from fccomodel.program.emit.smoothing import smoothing_of
 from fccomodel.program.emit.template import report
 from fccomodel.program.emit.update import chosen, update
 from fccomodel.program.emit.vector import Composition
@@ -81,12 +82,12 @@ def emit(lowered: Lowered) -> Program:
         steps = together(steps)
         looked = LookedUp.of(steps.state.graph, steps.roots, Names(taken(lowered)), sections.staying(lowered))
     samples = Samples(steps.state.draws, lowered.shares, looked)
-    oracle = (
-        Composition(lowered, steps, samples)
-        if isinstance(steps, VectorSteps)
-        else Gradient(lowered, steps, samples)
-    )
-    evaluation = Evaluation(lowered)
+    smoothing = smoothing_of(lowered)
+    if isinstance(steps, VectorSteps):
+        oracle: Composition | Gradient = Composition(lowered, steps, samples, smoothing)
+    else:
+        oracle = Gradient(lowered, steps, samples, smoothing)
+    evaluation = Evaluation(lowered, smoothing)
     record = Record(lowered=lowered, form=oracle.form, functions=chosen(lowered, projection))
     texts = {name: modules.text(name, net) for name, net in lowered.bound.nets.items()}
     staying, kinds = sections.staying(lowered), sections.wrappers(lowered, texts)
@@ -102,7 +103,7 @@ def emit(lowered: Lowered) -> Program:
     keeping = carried([keeper, kept], [*loop, ranks.Ranks, *carried([ranks.whole_state])])
     parts = [
         sections.constants(lowered, kinds),
-        "# ---- settings",
+        "# ---- settings: what steps go by, and how it changes from stage to stage",
         *map(source, classes),
         sections.settings(lowered, record.form.settings),
         sections.nets(lowered, texts, kinds),
@@ -112,13 +113,14 @@ def emit(lowered: Lowered) -> Program:
         sections.variables(lowered),
         samples.text,
         update(lowered, projection, [*classes, *loop]),
+        smoothing.text,
         oracle.text,
         evaluation.text,
-        "# ---- the loop",
+        "# ---- the loop: stages of steps, how far they have come, and the finish by full passes",
         *map(source, loop),
         sections.ranks(lowered, loop),
         record.text(),
-        "# ---- checkpoints",
+        "# ---- checkpoints: the state of a run in a folder",
         *map(source, keeping),
         main,
     ]

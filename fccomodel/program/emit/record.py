@@ -106,7 +106,7 @@ class Record:
         lines = textwrap.wrap(" ".join(words), 116, break_long_words=False, break_on_hyphens=False)
         return "\n".join(
             [
-                "# ---- the solver",
+                "# ---- the solver: the functions above in one record, as the loop takes them",
                 f"SOLVER = {self.form.record.__name__}(",
                 *("    " + line for line in lines),
                 ")",

@@ -114,7 +114,7 @@ class Samples:
         lines += [f"{name} = {text}" for name, text in self.looked.texts.values()]
         about = "Positions and uniform numbers for T steps, each with a leading dim of T."
         text = function("draw", about, [*lines, f"return [{', '.join(self.handed)}]"], "data, rng, T")
-        return f"# ---- sampling, on the device\n{text}"
+        return f"# ---- sampling: the minibatches of T steps at once, on the device\n{text}"
 
     @property
     def unpacked(self) -> list[str]:

@@ -25,6 +25,8 @@ from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSI
 from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
+#: the share of the steps' work that looks at all rows take at most, where these are dear
+LOOKING = 0.1
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
@@ -37,7 +39,33 @@ def header(lowered: Lowered) -> str:
     wrapped = (textwrap.wrap(line, 116, subsequent_indent="  ") for line in lowered.plan.summary)
     plan = "\n".join(f"  {line}" for lines in wrapped for line in lines)
     about = f"{lowered.problem.name}: a solver for\n\n{listing}\n\nHow it is solved\n\n{plan}\n\n"
+    about += "\n".join(["Names in this file", "", *names(lowered)]) + "\n\n"
     return f'"""{docstring(about)}Run it beside its data:  python solver.py --help\n"""\n\n{IMPORTS}'
+
+
+def names(lowered: Lowered) -> list[str]:
+    """The table of names: what a step keeps, and what belongs to each smoothed function."""
+    rows = [("w, w_prev", "all variables in one flat vector, and the same one step before")]
+    rows += [("h", "the settings of a step"), ("G", "the stochastic gradient at w")]
+    blocks = isinstance(lowered.steps, BlockSteps)
+    if blocks:
+        rows += [
+            (f"u.{b.name}", f"the estimate of {comment(b.text, 90)}")
+            for b in lowered.steps.state.buffers.values()
+        ]
+    else:
+        rows.append(("u", "the estimate of F(w), the vector of the expectations"))
+    for smoothed in lowered.centred:
+        name = smoothed.name
+        rows.append((name, comment(lowered.problem.text(smoothed.original), 90)))
+        rows.append(("", f"envelope_{name} in its place, slope_{name} the gradient of that"))
+        rows.append(
+            ("", f"h.lam_{name} the smoothing parameter, c.{name} the centre: its multiplier, estimated")
+        )
+        if blocks and name in lowered.estimated:
+            rows.append(("", f"u.{name} its argument, estimated"))
+    width = max(len(name) for name, _ in rows)
+    return [f"  {name:<{width}}  {text}" for name, text in rows]
 
 
 def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
@@ -60,7 +88,8 @@ def constants(lowered: Lowered, kinds: Mapping[str, type]) -> str:
     }
     fixed = "\n".join(f"{name} = {literal(value)}" for name, value in run.items())
     taped = {*kinds.values()} - {layers.LayeredNet} or isinstance(lowered.steps, VectorSteps)
-    return f"{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
+    head = "# ---- constants of a run, unless its command line says otherwise"
+    return f"{head}\n{fixed}\nno_grad = {'torch.no_grad' if taped else 'torch.inference_mode'}"
 
 
 def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
@@ -69,6 +98,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **({"steady": True} if lowered.plan.steady else {}),
         **({"annealed": True} if lowered.plan.annealed else {}),
         **({"once": True} if lowered.plan.once else {}),
+        **({"looking": LOOKING} if lowered.plan.thrifty else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
@@ -91,7 +121,14 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
         at_hand = [modules.AT_HAND]
     else:
         at_hand = []
-    return "\n\n\n".join(["# ---- nets", *map(source, dict.fromkeys(kinds.values())), *at_hand, *made])
+    return "\n\n\n".join(
+        [
+            "# ---- nets: functions of their flat parameters and their inputs",
+            *map(source, dict.fromkeys(kinds.values())),
+            *at_hand,
+            *made,
+        ]
+    )
 
 
 def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
@@ -107,7 +144,7 @@ def wrappers(lowered: Lowered, texts: modules.Texts) -> dict[str, type]:
 
 
 def shape(lowered: Lowered, name: str) -> tuple[int, ...]:
-    """Of one input of a net."""
+    """The shape of one input of a net."""
     return tuple(
         size if isinstance(size, int) else lowered.bound.dims[size]
         for size in lowered.problem.nets[name].input
@@ -165,7 +202,9 @@ def variables(lowered: Lowered) -> str:
     else:
         estimates = []
     parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
-    return "\n".join(["# ---- variables, one flat vector", *layout, "\n\n\n".join(parts)])
+    return "\n".join(
+        ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]
+    )
 
 
 def start(lowered: Lowered) -> str:
@@ -270,7 +309,7 @@ def ranks(lowered: Lowered, loop: Collection[Carried]) -> str:
     ]
     return "\n\n\n".join(
         [
-            f"# ---- {comment(lowered.shares.sentence, 110)}",
+            f"# ---- ranks: {comment(lowered.shares.sentence, 100)}",
             *map(source, carried([over.Ranks, over.joined, over.whole_state, *called], loop)),
             "\n".join(
                 [

@@ -20,7 +20,7 @@ from typing import Any, Self
 
 import torch"""
 
-AS_NAMESPACE = '''# ---- data: {count} arrays
+AS_NAMESPACE = '''# ---- data: {count} arrays, from DATA_FILE
 INITIAL = {{}}
 
 
@@ -41,7 +41,7 @@ MAPPED = """
     for key in MAPPED:
         setattr(data, key, Mapped(tensors[key], device, dtype))"""
 
-REPORT = """# ---- report
+REPORT = """# ---- the command line
 def main():
     parser = argparse.ArgumentParser(description="Solve the model at the head of this file.")
     parser.add_argument("--data", type=Path, help=f"the bound data (default: {DATA_FILE} beside this file)")

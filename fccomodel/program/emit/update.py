@@ -15,7 +15,7 @@ def update(lowered: Lowered, projection: Projection, elsewhere: Collection[Carri
     """The algorithm's functions, with what they call that does not stand ``elsewhere`` in the program."""
     algorithm = lowered.plan.algorithm_record
     functions = carried([*estimating(lowered), *chosen(lowered, projection).values()], elsewhere)
-    head = f"# ---- {algorithm.title}: {algorithm.theorem}"
+    head = f"# ---- one step of {algorithm.title}: {algorithm.theorem}"
     texts = "\n\n\n".join([*map(source, functions), projection.text])
     return "\n\n\n".join([*map(source, projection.called.values()), f"{head}\n{texts}"])
 

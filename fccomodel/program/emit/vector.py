@@ -14,6 +14,7 @@ from fccomodel.program.emit.page import function, printer_of
 from fccomodel.program.emit.printer import Prepared, Printer
 from fccomodel.program.emit.record import Form
 from fccomodel.program.emit.sampling import Samples
+from fccomodel.program.emit.smoothing import Smoothing
 from fccomodel.program.graph import below
 from fccomodel.program.lower import Lowered, State, VectorSteps
 from fccomodel.program.operations import Val
@@ -24,8 +25,9 @@ from fccomodel.program.operations.draws import draw, draw_range, draw_strata, no
 class Composition:
     """``inner``, ``inner_full`` and ``outer``, and what they ``prepared``."""
 
-    def __init__(self, lowered: Lowered, steps: VectorSteps, samples: Samples):
-        self.lowered, self.steps, self.prepared = lowered, steps, Prepared()
+    def __init__(self, lowered: Lowered, steps: VectorSteps, samples: Samples, smoothing: Smoothing):
+        self.lowered, self.steps, self.smoothing = lowered, steps, smoothing
+        self.prepared = Prepared()
         inner = self.printer(steps.state)
         samples.introduce(inner)
         self.inner = [*samples.unpacked, *joined(inner, steps.samples)]
@@ -53,7 +55,7 @@ class Composition:
 
     def printer(self, state: State) -> Printer:
         """One beside the others, that autograd goes through."""
-        return printer_of(self.lowered, state, self.prepared, autograd=True)
+        return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
     @property
     def text(self) -> str:

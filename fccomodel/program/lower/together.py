@@ -243,7 +243,9 @@ class Together:
             return self.cut(self.whole(val, rows, args), rows, met_by(val)[1].axes[0])
         if (root := self.root(val)) is not None:
             return self.graph.make(entrywise, [self.graph.make(entrywise, args, **root.attrs)], atom="square")
-        return self.graph.make(val.op, args, **attrs)
+        built = self.graph.make(val.op, args, **attrs)
+        built.formula = val.formula
+        return built
 
     def whole(self, val: Val, rows: Rows, args: list[Val]) -> Val:
         """The scores of all rows that are taken together, or the outputs of a net."""

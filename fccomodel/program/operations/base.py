@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from fccomodel.library.formulas import Algebra
+from fccomodel.library.proximal import Proximal
 
 Event = tuple[int, ...]
 #: An attribute's type as annotations write it; checked entry by entry where it is a tuple.
@@ -38,6 +39,7 @@ class Val:
 
     varying  depends on a decision variable through differentiable operations
     static   depends on the bound data alone
+    formula  the arithmetic that gave a constant, ``2 / 512``; empty for a number of the model
     """
 
     id: int
@@ -48,6 +50,7 @@ class Val:
     event: Event = ()
     varying: bool = False
     static: bool = False
+    formula: str = ""
 
 
 def in_order(axes: Iterable[Axis]) -> Axes:
@@ -91,6 +94,26 @@ class Reverse(Protocol):
         """Adds to the gradient of a variable."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class MoreauEnvelope:
+    """A Moreau envelope as emitted programs compute it.
+
+    function  the non-smooth function f
+    name      of its smoothing parameter: ``h.lam_NAME``
+    scale     the hyper-parameter that multiplies f, or None
+    dims      the dims that f takes as one vector, () entry by entry
+    centred   whether it has a centre
+    damped    whether ``h.tau`` multiplies the smoothing parameter: a step of a dual block
+    """
+
+    function: Proximal
+    name: str
+    scale: str | None
+    dims: tuple[int, ...]
+    centred: bool = True
+    damped: bool = False
+
+
 class Writer(Protocol):
     """Text under way: see ``Printer``."""
 
@@ -109,7 +132,10 @@ class Writer(Protocol):
         """A tensor of one number."""
 
     def estimate(self, val: Val) -> str:
-        """What an estimator makes of a minibatch value."""
+        """The text of the estimate that a minibatch value moves."""
+
+    def smooth(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
+        """The call of the function for an envelope: its ``value``, or its ``slope``."""
 
 
 class Op:

@@ -1,48 +1,62 @@
-"""Envelopes and their slopes as text."""
+"""Moreau envelopes and their slopes, as the statements of functions of the emitted program."""
 
 from __future__ import annotations
 
-import re
+from fccomodel.program.operations.base import MoreauEnvelope, bare
 
-from fccomodel.library.proximal import Proximal
-from fccomodel.program.operations.base import bare
+#: the argument moved by the centre, as the proximal calculus writes it
+MOVED = "(t + lam * c)"
 
 
-def lam_text(function: Proximal, lam: str) -> str:
-    """The smoothing parameter, for a weakly convex function at most half of the smallest that is too
+def slope_lines(envelope: MoreauEnvelope) -> list[str]:
+    """argmax over y of y.t - f*(y) - lam/2 |y - c|^2: a point of the dual domain, the multiplier.
+
+    The statements of a function of the argument t, the centre c (if there is one) and the settings h.
+    """
+    function, dims = envelope.function, envelope.dims
+    if envelope.scale is None:
+        return with_lam(envelope, function.centred_text("t", "lam", _centre(envelope), dims))
+    slope = function.slope_text(_moved(envelope), "width", dims)
+    return with_lam(envelope, f"h.{envelope.scale} * ({bare(slope)})")
+
+
+def value_lines(envelope: MoreauEnvelope) -> list[str]:
+    """max over y of y.t - f*(y) - lam/2 |y - c|^2, the envelope itself: the statements of such a function."""
+    function, dims = envelope.function, envelope.dims
+    if envelope.scale is None:
+        return with_lam(envelope, function.envelope_text("t", "lam", _centre(envelope), dims))
+    value = f"h.{envelope.scale} * ({bare(function.envelope_text(_moved(envelope), 'width', '', dims))})"
+    if not envelope.centred:
+        return with_lam(envelope, value)
+    total = f".sum({dims})" if dims else ""
+    return with_lam(envelope, f"{value} - lam / 2 * c.square(){total}")
+
+
+def with_lam(envelope: MoreauEnvelope, result: str) -> list[str]:
+    """The statements that return a result, after those that name what it is written in: the smoothing
+    parameter ``lam``, the moved argument ``x``, and ``width``, lam times the scale of f."""
+    lines = [f"lam = {lam_text(envelope)}"]
+    if MOVED in result:
+        lines.append(f"x = {bare(MOVED)}")
+    if envelope.scale is not None:
+        lines.append(f"width = h.{envelope.scale} * lam")
+    return [*lines, f"return {bare(result.replace(MOVED, 'x'))}"]
+
+
+def lam_text(envelope: MoreauEnvelope) -> str:
+    """The smoothing parameter; for a weakly convex function at most half of the smallest that is too
     large."""
-    if function.weak:
-        return f"min({lam}, {function.largest() / 2:.6g})"
+    lam = f"h.lam_{envelope.name}"
+    if envelope.damped:
+        lam = f"h.tau * {lam}"
+    if envelope.function.weak:
+        return f"min({lam}, {envelope.function.largest() / 2:.6g})"
     return lam
 
 
-def slope_text(function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]) -> str:
-    """argmax over y of y.t - f*(y) - lam/2 |y - c|^2 for f = scale * function: a point of the dual
-    domain, the multiplier."""
-    if scale is not None:
-        return f"h.{scale} * ({function.slope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', dims)})"
-    text = function.slope_text("x", "lam", dims)
-    if max(len(re.findall(rf"\b{name}\b", text)) for name in ("x", "lam")) < 3:
-        return function.centred_text(t, lam, c, dims)
-    return f"(lambda x, lam: {text})({bare(_moved(t, lam, c))}, {lam})"
+def _centre(envelope: MoreauEnvelope) -> str:
+    return "c" if envelope.centred else ""
 
 
-def envelope_text(
-    function: Proximal, scale: str | None, t: str, lam: str, c: str, dims: tuple[int, ...]
-) -> str:
-    """The maximum itself: the Moreau envelope, with a centre."""
-    if scale is None:
-        return f"({function.envelope_text(t, lam, c, dims)})"
-    if c:
-        less = f" - {lam} / 2 * {c}.square()" + (f".sum({dims})" if dims else "")
-    else:
-        less = ""
-    return (
-        f"(h.{scale} * ({function.envelope_text(_moved(t, lam, c), f'(h.{scale} * {lam})', '', dims)}){less})"
-    )
-
-
-def _moved(t: str, lam: str, c: str) -> str:
-    if c:
-        return f"({t} + {lam} * {c})"
-    return t
+def _moved(envelope: MoreauEnvelope) -> str:
+    return MOVED if envelope.centred else "t"

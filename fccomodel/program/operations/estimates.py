@@ -7,8 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from fccomodel.library.proximal import Proximal
-from fccomodel.program.operations.base import Axes, Axis, Event, Op, Reverse, Val, Writer, bare, number, union
-from fccomodel.program.operations.envelopes import envelope_text, lam_text, slope_text
+from fccomodel.program.operations.base import (
+    Axes,
+    Axis,
+    Event,
+    MoreauEnvelope,
+    Op,
+    Reverse,
+    Val,
+    Writer,
+    bare,
+    number,
+    union,
+)
+from fccomodel.program.operations.envelopes import lam_text
 from fccomodel.program.operations.reductions import merged
 
 
@@ -86,27 +98,36 @@ class Envelope(Op):
         return "its argument does not lie along its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
-        return envelope_text(*self.parts(writer, val, merged(val, val.attrs["over"])))
+        form, argument, centre = self.parts(writer, val, merged(val, val.attrs["over"]))
+        return writer.smooth("value", form, argument, centre)
 
-    def parts(
-        self, writer: Writer, val: Val, axes: Axes
-    ) -> tuple[Proximal, str | None, str, str, str, tuple[int, ...]]:
-        """The function and its scale; the texts of argument, smoothing parameter and centre; the dims
-        that it takes."""
-        function, event = val.attrs["function"], len(val.args[0].event)
-        t, *c = (writer.ref(arg, axes, event) for arg in val.args)
-        lam = f"h.lam_{val.attrs['name']}"
-        if writer.dual and c:
-            lam = f"(h.tau * {lam})"
-        dims = tuple(axes.index(a) for a in val.attrs["over"]) or tuple(
-            range(-event, 0) if function.rank else ()
+    def parts(self, writer: Writer, val: Val, axes: Axes) -> tuple[MoreauEnvelope, str, str]:
+        """The envelope, and the texts of its argument and its centre ("" if it has none)."""
+        event = len(val.args[0].event)
+        argument, *centres = (writer.ref(arg, axes, event) for arg in val.args)
+        form = MoreauEnvelope(
+            function=val.attrs["function"],
+            name=val.attrs["name"],
+            scale=val.attrs["scale"],
+            dims=function_dims(val.attrs["function"], val.attrs["over"], axes, event),
+            centred=bool(centres),
+            damped=writer.dual and bool(centres),
         )
-        return function, val.attrs["scale"], t, lam_text(function, lam), c[0] if c else "", dims
+        return form, bare(argument), centres[0] if centres else ""
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """A point of the dual domain, an operation of its own."""
         slope = to.graph.make(envelope_slope, val.args, **val.attrs)
         to.give(val.args[0], to.graph.apply("mul", adjoint, slope))
+
+
+def function_dims(function: Proximal, over: Axes, axes: Axes, event: int) -> tuple[int, ...]:
+    """The dims that a function takes as one vector: some axes, or the event dims; none entry by entry."""
+    if over:
+        return tuple(axes.index(axis) for axis in over)
+    if function.rank:
+        return tuple(range(-event, 0))
+    return ()
 
 
 class EnvelopeSlope(Op):
@@ -119,11 +140,11 @@ class EnvelopeSlope(Op):
         return False
 
     def text(self, writer: Writer, val: Val) -> str:
-        parts = envelope.parts(writer, val, val.axes)
+        form, argument, centre = envelope.parts(writer, val, val.axes)
         if val.attrs["ends"]:
-            _, _, t, lam, c, _ = parts
-            return f"multiplier({t}, {c}, {bare(lam)}, {', '.join(map(number, val.attrs['ends']))}, h)"
-        return slope_text(*parts)
+            ends = ", ".join(map(number, val.attrs["ends"]))
+            return f"multiplier({argument}, {centre}, {lam_text(form)}, {ends}, h)"
+        return writer.smooth("slope", form, argument, centre)
 
     def stem(self, val: Val) -> str:
         return "y1"

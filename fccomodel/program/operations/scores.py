@@ -190,16 +190,20 @@ class Net(Op):
 
 class TableNet(Op):
     """Outputs of a net for all rows of a table, in parts; where autograd goes through them, they are
-    computed again there."""
+    computed again there. ``thrifty``: in small blocks, in the precision of the steps."""
 
     name, arguments = "table_net", ("parameters",)
-    attributes = {"net": str, "variable": str, "key": str, "event": Event}
+    attributes = {"net": str, "variable": str, "key": str, "event": Event, "thrifty": bool}
+    defaults = {"thrifty": False}
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        if val.attrs["thrifty"]:
+            weights = writer.ref(val.args[0])
+            return f"net_in_blocks(net_{val.attrs['net']}, {weights}, data.{val.attrs['key']}, PRECISION)"
         if writer.autograd:
             way = "net_in_slices"
         elif writer.shared:

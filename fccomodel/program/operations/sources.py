@@ -24,13 +24,15 @@ DATA = "it is known from the data"
 
 
 class Const(Op):
-    """A number."""
+    """A number, or the arithmetic that gave it."""
 
     name, attributes = "const", {"value": float}
     source = python = True
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        if val.formula:
+            return f"({val.formula})"
         return number(val.attrs["value"])
 
 

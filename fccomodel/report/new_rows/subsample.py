@@ -20,6 +20,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
+from fccomodel.data.nets.cost import dear, part_of
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.evaluation.sets import elements, members, selections
@@ -45,6 +46,9 @@ ROOM_FOR_LARGE_PARTS = 10.0
 #: What evaluating costs grows with the number of elements by no more than this power; small parts
 #: have a few blocks, whose number jumps.
 MOST_POWER = 1.1
+#: The share of the rows on which the price of a pass of dear nets is taken, and that a report has at
+#: least.
+SMALL_SHARE = 0.1
 #: Counted seconds for the errors of the values, and the share of what a report is afforded that
 #: they take at most.
 ERRORS_S = 2.0
@@ -105,7 +109,12 @@ def part_for(
            ``MANY``: their search for
            multipliers ends by itself
     """
-    if math.isinf(afford) or not thinnable(bound) or (whole := amount(bound)) <= FREE:
+    if math.isinf(afford) or not thinnable(bound):
+        return None
+    whole = amount(bound)
+    if dear(bound):
+        return _part_of_dear_nets(bound, whole, point, seed=seed, afford=afford)
+    if whole <= FREE:
         return None
     large = whole > MANY and afford >= ROOM_FOR_LARGE_PARTS
     first, second = (_thin(bound, whole, tried, seed) for tried in (LARGE_PARTS if large else SMALL_PARTS))
@@ -127,6 +136,25 @@ def part_for(
     except FccoError:
         return _part(bound, whole, kept, seed)
     part = _part(bound, whole, kept, seed)
+    return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
+
+
+def _part_of_dear_nets(
+    bound: Bound, whole: float, point: Mapping[str, np.ndarray], *, seed: int, afford: float
+) -> Part | None:
+    """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
+    kinds = subsets.kinds(bound)
+    small = part_of(subsets.part(bound, subsets.held(bound, SMALL_SHARE, seed, kinds)), bound)
+    once = priced(partial(values, small, point, seed))[1] / SMALL_SHARE
+    share = afford / (PASSES * once)
+    if share >= 1.0:
+        return None
+    thin = subsets.part(bound, subsets.held(bound, max(share, SMALL_SHARE), seed, kinds))
+    part_of(thin, bound)
+    part = _described(bound, thin, whole)
+    if NEEDED_PASSES * once > afford:
+        return part
+    exact = values(bound, point, seed)[0]
     return replace(part, why=f"{part.why}; the objective and the constraints are of all rows", values=exact)
 
 
@@ -164,7 +192,11 @@ def thinnable(bound: Bound) -> bool:
 
 
 def _part(bound: Bound, whole: float, kept: float, seed: int) -> Part:
-    thin = _thin(bound, whole, kept, seed)
+    return _described(bound, _thin(bound, whole, kept, seed), whole)
+
+
+def _described(bound: Bound, thin: Bound, whole: float) -> Part:
+    """Some rows in place of all, in words."""
     rows = ", ".join(
         f"{thin.tables[n].n:,} of {bound.tables[n].n:,} rows of {n}" for n in subsets.averaged(bound.problem)
     )

@@ -24,6 +24,17 @@ How it is solved
   minimised: maximize F becomes minimize -F; multipliers are those of the minimised problem
   smoothed: centred (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  u.u1       the estimate of E[z ~ D] s(w; z.x)
+  y1         centred: abs(E[z ~ D] s(w; z.x)) <= centre
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+             u.y1 its argument, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -88,6 +99,7 @@ def net_in_slices(net, w, rows):
     return torch.cat([checkpoint(net, w, part, use_reentrant=False) for part in rows.split(8192)])
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -105,7 +117,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -132,7 +144,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- nets
+# ---- nets: functions of their flat parameters and their inputs
 
 
 class LayeredNet:
@@ -271,7 +283,7 @@ class LayeredNet:
 net_s = LayeredNet(torch.nn.Sequential(torch.nn.Linear(64, 16, bias=True), torch.nn.ELU(alpha=1.0), torch.nn.Linear(16, 1, bias=True), torch.nn.Flatten(start_dim=-2, end_dim=-1)), 1)
 
 
-# ---- data: 3 arrays
+# ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -297,7 +309,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:1057] = w[1057]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
@@ -323,7 +335,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
@@ -342,7 +354,7 @@ def draw(data, rng, T):
     return [z, N_n]
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def track(u, index, g, g_prev, h):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
 
@@ -467,7 +479,26 @@ def project(w, step):
     return
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * (((x + 0.05) / width).clamp(-1, 0) + ((x - 0.05) / width).clamp(0, 1))
+
+
+def envelope_y1(t, c, h):
+    """The envelope of the penalty for centred: abs(E[z ~ D] s(w; z.x)) <= centre."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * (((x + 0.05) / width).clamp(-1, 0) * ((x + 0.05) - width / 2 * ((x + 0.05) / width).clamp(-1, 0)) + ((x - 0.05) / width).clamp(0, 1) * ((x - 0.05) - width / 2 * ((x - 0.05) / width).clamp(0, 1))) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: p all 174, n 128 of 1623, z 128 of 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for auc_net: estimates updated, then the chain rule through them."""
     z, N_n = batch
@@ -480,16 +511,16 @@ def gradient(data, w, w_prev, u, c, batch, h):
     g1 = s_z_2.mean()
     u1 = track(u.u1, (), s_z.mean(), g1, h)  # line 15: E[z ~ D] s(w; z.x)
     c_y1 = c.y1
-    y1 = h.rho * ((((u1 + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((u1 + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
+    y1 = slope_y1(u1, c_y1, h)
     t2 = y1 / 128
     t3 = t1 * (1 - t1)
-    t4 = (-4.489942528735632e-05) * t3.sum(1)
-    t5 = 4.489942528735632e-05 * t3.sum(0)
+    t4 = (-1 / 174 / 128) * t3.sum(1)
+    t5 = (1 / 174 / 128) * t3.sum(0)
     u.y1[...] = u1
     return net_s.vjp(t4, t5, t2.expand((128,)))
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = net_in_parts(net_s, w, data.D_x)
@@ -504,20 +535,17 @@ def blocks(data, w):
     """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
     scores_2 = net_in_parts(net_s, w, data.D_x)
     g1 = scores_2.mean()
-    def slope_y1(t, y, h):  # centred: abs(E[z ~ D] s(w; z.x)) <= centre
-        return h.rho * ((((t + h.lam_y1 * y) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) + (((t + h.lam_y1 * y) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((), g1, slope_y1, 1)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = net_in_slices(net_s, w, data.D_x)
     s_p = scores[data.P]  # line 13: s(w; p.x)
     s_n = scores[data.N]  # line 13: s(w; n.x)
     c_y1 = c.y1
-    # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
-    t1 = h.rho * ((((scores.mean() + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0) * (((scores.mean() + h.lam_y1 * c_y1) + 0.05) - (h.rho * h.lam_y1) / 2 * (((scores.mean() + h.lam_y1 * c_y1) + 0.05) / (h.rho * h.lam_y1)).clamp(-1, 0)) + (((scores.mean() + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1) * (((scores.mean() + h.lam_y1 * c_y1) - 0.05) - (h.rho * h.lam_y1) / 2 * (((scores.mean() + h.lam_y1 * c_y1) - 0.05) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
+    t1 = envelope_y1(scores.mean(), c_y1, h)  # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     # line 15: centred: abs(E[z ~ D] s(w; z.x)) <= centre
     t2 = (-(s_p[:, None] - s_n).sigmoid().mean(1).mean()) + t1
     return torch.as_tensor(t2)
@@ -540,22 +568,22 @@ def constraint_values(data, w):
     return {'centred': ('le', torch.as_tensor(t1))}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -566,7 +594,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

@@ -28,6 +28,16 @@ How it is solved
   smoothed: missed (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
   sorted: E_j g(w; i, j) (from sums over sorted rows: an exact pass meets 357 + 212 rows, not 75,684 pairs)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  y1         missed: E[h_k(w)] <= 0
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+             u.y1 its argument, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -109,6 +119,7 @@ def mean_of_pieces(a, b, pieces):
     return sum_of_pieces(a, ordered, torch.zeros_like(ends[0]), ends, pieces) / len(b)
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -126,7 +137,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -152,7 +163,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 6 arrays
+# ---- data: 6 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -183,7 +194,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:31] = w[31]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
@@ -206,7 +217,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     return []
@@ -217,7 +228,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -312,7 +323,26 @@ def project(w, step):
     w.copy_(prox_squared_l2(w, step, mu=0.001))
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of the penalty for missed: E[h_k(w)] <= 0."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1))
+
+
+def envelope_y1(t, c, h):
+    """The envelope of the penalty for missed: E[h_k(w)] <= 0."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1) * (x - width / 2 * (x / width).clamp(0, 1))) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: i all 212, j all 357, k all 2, z all 569
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for card_form: estimates updated, then the chain rule through them."""
     scores = data.D_x @ w
@@ -321,9 +351,9 @@ def gradient(data, w, w_prev, u, c, batch, h):
     t1 = ((1 + s_j) - s_i[:, None]).relu()
     t2 = (1 - (data.D_y * scores)).relu()
     c_y1 = c.y1[data.all_k]
-    y1 = h.rho * ((((t2.square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
-    t4 = (-((0.0035149384885764497 * y1.sum()) * t2)) * data.D_y
-    t5 = 2.6425664605464827e-05 * (1 / (1 + t1.square().mean(1)))
+    y1 = slope_y1(t2.square().mean() - data.t3, c_y1, h)
+    t4 = (-(((2 / 569) * y1.sum()) * t2)) * data.D_y
+    t5 = (2 / 212 / 357) * (1 / (1 + t1.square().mean(1)))
     t6 = t5[:, None] * t1
     t7 = -t6.sum(1)
     t8 = w.new_zeros(569).index_add_(0, data.N, t6.sum(0))
@@ -332,7 +362,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     return t7 @ data.x_i + t9 @ data.D_x
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.D_x @ w
@@ -351,12 +381,10 @@ def blocks(data, w):
     scores_2 = data.D_x @ w
     s_z_2 = scores_2[data.D]
     t5 = (1 - (data.y_z_2 * s_z_2)).relu().square().mean() - data.t3
-    def slope_y1(t, y, h):  # missed: E[h_k(w)] <= 0
-        return h.rho * (((t + h.lam_y1 * y) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((data.all_k_2,), t5, slope_y1, 1)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = data.D_x @ w
@@ -365,7 +393,7 @@ def whole(data, w, c, h):
     t1 = mean_of_pieces((-s_i), (1 + s_j), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.all_k]
     # line 18: missed: E[h_k(w)] <= 0
-    t2 = h.rho * (((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1) * ((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) - (h.rho * h.lam_y1) / 2 * ((((1 - (data.D_y * scores)).relu().square().mean() - data.t3) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
+    t2 = envelope_y1((1 - (data.D_y * scores)).relu().square().mean() - data.t3, c_y1, h)
     t4 = (1 + t1).log().mean() + (2 * t2.mean())  # line 18: missed: E[h_k(w)] <= 0
     return torch.as_tensor(t4)
 
@@ -393,22 +421,22 @@ def constraint_values(data, w):
     return {'missed': ('le', torch.as_tensor(t1))}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -419,7 +447,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

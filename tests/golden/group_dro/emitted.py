@@ -25,6 +25,15 @@ How it is solved
   smoothed: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))) (a non-smooth outer
     function, by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  y1         cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x)))
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -141,6 +150,7 @@ def reduce_cvar(x, dim, tail, mask=None):
     return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -158,7 +168,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -184,7 +194,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 10 arrays
+# ---- data: 10 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -222,7 +232,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:65] = w[65]
 #   w[65:66] = cvar_1
 def start(rng, device, dtype):
@@ -245,7 +255,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     return []
@@ -256,7 +266,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -351,7 +361,24 @@ def project(w, step):
     w[0:65] = prox_squared_l2(w[0:65], step if isinstance(step, float) else step[0:65], mu=0.01)
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1)
+
+
+def envelope_y1(t, c, h):
+    """The envelope of cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: k all 10, z all 1797
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for group_dro: estimates updated, then the chain rule through them."""
     scores = data.D_x @ w[0:65]
@@ -360,7 +387,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     # line 12: E[z ~ D | z.g == k] log1pexp(-z.y * dot(w, z.x))
     g1 = by_segment(torch.nn.functional.softplus(t2, threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     c_y1 = c.y1[data.all_k]
-    y1 = (((g1 - w[65]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
+    y1 = slope_y1(g1 - w[65], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
     t7 = unsegment(t5, 0, 1, data.z_by_cell, data.z_by_size, 'mean')
@@ -370,7 +397,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     return torch.cat([G_w, G_cvar_1])
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:65]
@@ -390,12 +417,10 @@ def blocks(data, w):
     s_z_2 = scores_2[data.z_by_2_rows]
     g2 = by_segment(torch.nn.functional.softplus((data.t2 * s_z_2), threshold=40), 0, data.z_by_2_cell, data.z_by_2_size, (10,), 'mean')
     t3 = g2 - w[65]
-    def slope_y1(t, y, h):  # cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(-z.y * dot(w...
-        return ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, 1)
     return {'y1': ((data.all_k_2,), t3, slope_y1, 0)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     cvar_1 = w[65]
@@ -405,7 +430,7 @@ def whole(data, w, c, h):
     g1 = by_segment(torch.nn.functional.softplus((data.t1 * s_z), threshold=40), 0, data.z_by_cell, data.z_by_size, (10,), 'mean')
     c_y1 = c.y1[data.all_k]
     # line 12: cvar(tail = alpha)[k in G] (E[z ~ D | z.g == k] log1pexp(...
-    t3 = (((g1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((g1 - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((g1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
+    t3 = envelope_y1(g1 - cvar_1, c_y1, h)
     t5 = cvar_1 + (data.t4 * t3.mean())
     return torch.as_tensor(t5)
 
@@ -425,21 +450,22 @@ def all_blocks(data, w):
     return {**blocks(data, w)}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted,
+#   solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -449,7 +475,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

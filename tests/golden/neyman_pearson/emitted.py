@@ -23,6 +23,16 @@ How it is solved
   prox: mu * sumsq(w) (no data, and the prox of squared_l2 is known)
   smoothed: misses (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  y1         misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+             u.y1 its argument, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -75,6 +85,7 @@ def present(device):
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -92,7 +103,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -118,7 +129,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 3 arrays
+# ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -145,7 +156,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:31] = w[31]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
@@ -168,7 +179,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     return []
@@ -179,7 +190,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -274,7 +285,26 @@ def project(w, step):
     w.copy_(prox_squared_l2(w, step, mu=0.005))
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1))
+
+
+def envelope_y1(t, c, h):
+    """The envelope of the penalty for misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1) * (x - width / 2 * (x / width).clamp(0, 1))) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: z all 357, z_2 all 212
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for neyman_pearson: estimates updated, then the chain rule through them."""
     scores = data.D_x @ w
@@ -282,14 +312,14 @@ def gradient(data, w, w_prev, u, c, batch, h):
     t1 = -(data.x_z_2 @ w)  # line 14: -score(z.x)
     c_y1 = c.y1
     t2 = torch.nn.functional.softplus(t1, threshold=40).mean() - data.tau
-    y1 = h.rho * (((t2 + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    y1 = slope_y1(t2, c_y1, h)
     t3 = -((y1 / 212) * t1.sigmoid())
-    t4 = w.new_zeros(569).index_add_(0, data.D_z, (0.0028011204481792717 * s_z.sigmoid()))
+    t4 = w.new_zeros(569).index_add_(0, data.D_z, ((1 / 357) * s_z.sigmoid()))
     u.y1[...] = t2
     return t3 @ data.x_z_2 + t4 @ data.D_x
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.D_x @ w
@@ -307,12 +337,10 @@ def blocks(data, w):
     scores_2 = data.D_x @ w
     s_z_2_2 = scores_2[data.D_z_2]
     t3 = torch.nn.functional.softplus((-s_z_2_2), threshold=40).mean() - data.tau
-    def slope_y1(t, y, h):  # misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-        return h.rho * (((t + h.lam_y1 * y) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((), t3, slope_y1, 1)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = data.D_x @ w
@@ -320,8 +348,7 @@ def whole(data, w, c, h):
     s_z_2 = scores[data.D_z_2]  # line 10: dot(w, x)
     c_y1 = c.y1
     t1 = torch.nn.functional.softplus((-s_z_2), threshold=40).mean() - data.tau
-    # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
-    t2 = h.rho * (((t1 + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1) * ((t1 + h.lam_y1 * c_y1) - (h.rho * h.lam_y1) / 2 * ((t1 + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
+    t2 = envelope_y1(t1, c_y1, h)  # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     # line 14: misses: E[z ~ D | z.y == 1] log1pexp(-score(z.x)) <= tau
     t3 = torch.nn.functional.softplus(s_z, threshold=40).mean() + t2
     return torch.as_tensor(t3)
@@ -351,22 +378,22 @@ def constraint_values(data, w):
     return {'misses': ('le', torch.as_tensor(t1))}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -377,7 +404,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

@@ -28,6 +28,16 @@ How it is solved
   sorted: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)) (from sums over sorted rows: an exact pass meets 1,623 + 174
     rows, not 282,402 pairs)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  u.u1       the estimate of E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
+  y1         cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -153,6 +163,7 @@ def reduce_cvar(x, dim, tail, mask=None):
     return tail_mean(x, dim, tail * counted(x, dim, mask), mask)
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -170,7 +181,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -196,7 +207,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 3 arrays
+# ---- data: 3 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -226,7 +237,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:64] = w[64]
 #   w[64:65] = cvar_1
 def start(rng, device, dtype):
@@ -251,7 +262,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
@@ -274,7 +285,7 @@ def prox_squared_l2(v: torch.Tensor, step: float | torch.Tensor, mu: float) -> t
     return v / (1 + 2 * step * mu)
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def track(u, index, g, g_prev, h):
     """u_i <- (1 - gamma) u_i + gamma g_i(w_t) + gamma' (g_i(w_t) - g_i(w_{t-1})), one batch at both points.
 
@@ -382,7 +393,24 @@ def project(w, step):
     w[0:64] = prox_squared_l2(w[0:64], step if isinstance(step, float) else step[0:64], mu=0.001)
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1)
+
+
+def envelope_y1(t, c, h):
+    """The envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
+    lam = h.lam_y1
+    x = t + lam * c
+    return (x / lam).clamp(0, 1) * (x - lam / 2 * (x / lam).clamp(0, 1)) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: p all 174, n 512 of 1623
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for partial_auc: estimates updated, then the chain rule through them."""
     N_n, = batch
@@ -395,10 +423,10 @@ def gradient(data, w, w_prev, u, c, batch, h):
     g2 = g1[1]
     u1 = track(u.u1, (data.P,), g1[0], g2, h)  # line 13: E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x))
     c_y1 = c.y1[data.P]
-    y1 = (((u1 - w[64]) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)
+    y1 = slope_y1(u1 - w[64], c_y1, h)
     t5 = data.t4 * y1
     t6 = 1 + (-t5.sum())
-    t7 = 0.00390625 * t5
+    t7 = (2 / 512) * t5
     t8 = t7[:, None] * t2[0]
     g3 = t8.sum(0)
     t9 = -t8.sum(1)
@@ -407,7 +435,7 @@ def gradient(data, w, w_prev, u, c, batch, h):
     return torch.cat([G_w, G_cvar_1])
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     w_2 = w[0:64]
@@ -428,12 +456,10 @@ def blocks(data, w):
     s_n_2 = scores_2[data.N]
     t4 = mean_of_pieces((-s_p_2), (1 + s_n_2), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     t5 = t4 - w[64]
-    def slope_y1(t, y, h):  # cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))
-        return ((t + h.lam_y1 * y) / h.lam_y1).clamp(0, 1)
     return {'y1': ((data.P,), t5, slope_y1, 0)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     cvar_1 = w[64]
@@ -443,7 +469,7 @@ def whole(data, w, c, h):
     t1 = mean_of_pieces((-s_p), (1 + s_n), [(0, 0, 0, 0), (float('inf'), 1, 0, 0)])
     c_y1 = c.y1[data.P]
     # line 13: cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) ...
-    t2 = (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1) * (((t1 - cvar_1) + h.lam_y1 * c_y1) - h.lam_y1 / 2 * (((t1 - cvar_1) + h.lam_y1 * c_y1) / h.lam_y1).clamp(0, 1)) - h.lam_y1 / 2 * c_y1.square()
+    t2 = envelope_y1(t1 - cvar_1, c_y1, h)
     t4 = cvar_1 + (data.t3 * t2.mean())
     return torch.as_tensor(t4)
 
@@ -463,21 +489,22 @@ def all_blocks(data, w):
     return {**blocks(data, w)}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, one_look, allotted,
+#   solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -487,7 +514,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

@@ -22,6 +22,16 @@ How it is solved
   projected: x (a simple set: simplex)
   smoothed: income (a constraint: the penalty rho [c]_+ (equality: rho |c|) by its Moreau envelope)
 
+Names in this file
+
+  w, w_prev  all variables in one flat vector, and the same one step before
+  h          the settings of a step
+  G          the stochastic gradient at w
+  y1         income: E[z ~ R] dot(z.r, x) >= target
+             envelope_y1 in its place, slope_y1 the gradient of that
+             h.lam_y1 the smoothing parameter, c.y1 the centre: its multiplier, estimated
+             u.y1 its argument, estimated
+
 Run it beside its data:  python solver.py --help
 """
 
@@ -74,6 +84,7 @@ def present(device):
     raise SystemExit(f"error[F0809] device: there is no device `{device}` here: use --device cpu")
 
 
+# ---- constants of a run, unless its command line says otherwise
 SEED = 0
 PRECISION = 'float32'
 SECONDS = 25.0
@@ -91,7 +102,7 @@ DATA_SHA256 = None
 no_grad = torch.inference_mode
 
 
-# ---- settings
+# ---- settings: what steps go by, and how it changes from stage to stage
 
 
 # the source: LoopSettings, BlockSettings, Schedule, Practical, Solver, BlockSolver
@@ -117,7 +128,7 @@ class Settings(BlockSettings):
     lam_inner: float = 0.01
 
 
-# ---- data: 1 arrays
+# ---- data: 1 arrays, from DATA_FILE
 INITIAL = {}
 
 
@@ -142,7 +153,7 @@ def prepare_full(data):
     return data
 
 
-# ---- variables, one flat vector
+# ---- variables: one flat vector w, and what steps keep beside it
 #   w[0:8] = x[8]
 def start(rng, device, dtype):
     """The first iterate: zero, inside the simple sets; nets start from their own initialisation."""
@@ -165,7 +176,7 @@ def centres(device, dtype):
     return c
 
 
-# ---- sampling, on the device
+# ---- sampling: the minibatches of T steps at once, on the device
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     return []
@@ -180,7 +191,7 @@ def project_simplex(v: torch.Tensor) -> torch.Tensor:
     return (v - t).relu()
 
 
-# ---- SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
+# ---- one step of SONEX: sonex-alexr2-2025, Theorem 4.7 (unconstrained), Theorem 5.3 (constrained)
 def begin(state, h):
     """v and s, at zero."""
     state.v, state.s = torch.zeros_like(state.w), torch.zeros_like(state.w)
@@ -270,20 +281,39 @@ def project(w, step):
     w[0:8] = project_simplex(w[0:8]).reshape(-1)
 
 
+# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+def slope_y1(t, c, h):
+    """The y that attains the envelope of the penalty for income: E[z ~ R] dot(z.r, x) >= target."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1))
+
+
+def envelope_y1(t, c, h):
+    """The envelope of the penalty for income: E[z ~ R] dot(z.r, x) >= target."""
+    lam = h.lam_y1
+    x = t + lam * c
+    width = h.rho * lam
+    return h.rho * ((x / width).clamp(0, 1) * (x - width / 2 * (x / width).clamp(0, 1))) - lam / 2 * c.square()
+
+
 # ---- f and g: the stochastic gradient, from the scores up
+#   elements of a step: z all 1000, z_2 all 1000
 def gradient(data, w, w_prev, u, c, batch, h):
     """G for portfolio: estimates updated, then the chain rule through them."""
     scores = data.R_r @ w
     c_y1 = c.y1
-    y1 = h.rho * ((((data.target - scores.mean()) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))
+    y1 = slope_y1(data.target - scores.mean(), c_y1, h)
     t1 = ((-y1) / 1000).expand((1000,))
-    t2 = ((-0.002) * scores.mean()) + (0.002 * scores)
+    t2 = ((-2 / 1000) * scores.mean()) + ((2 / 1000) * scores)
     t3 = t1 + t2
     u.y1[...] = (data.target - scores.mean())
     return t3 @ data.R_r
 
 
-# ---- the problem itself, on all rows, in float64
+# ---- the problem itself on all rows, in float64
 def evaluate(data, w):
     """The minimised objective, and each constraint's values (left minus right side)."""
     scores = data.R_r @ w
@@ -296,18 +326,15 @@ def blocks(data, w):
     """Per smoothed function: cells, exact arguments, slope, and its largest slope if it is a penalty."""
     scores_2 = data.R_r @ w
     t2 = data.target - scores_2.mean()
-    def slope_y1(t, y, h):  # income: E[z ~ R] dot(z.r, x) >= target
-        return h.rho * (((t + h.lam_y1 * y) / (h.rho * h.lam_y1)).clamp(0, 1))
     return {'y1': ((), t2, slope_y1, 1)}
 
 
-# ---- the smoothed problem, on all rows
+# ---- the smoothed problem on all rows, for the finish
 def whole(data, w, c, h):
     """The objective with envelopes and penalties for its non-smooth parts, on all rows, without prox terms."""
     scores = data.R_r @ w
     c_y1 = c.y1
-    # line 12: income: E[z ~ R] dot(z.r, x) >= target
-    t1 = h.rho * ((((data.target - scores.mean()) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1) * (((data.target - scores.mean()) + h.lam_y1 * c_y1) - (h.rho * h.lam_y1) / 2 * (((data.target - scores.mean()) + h.lam_y1 * c_y1) / (h.rho * h.lam_y1)).clamp(0, 1))) - h.lam_y1 / 2 * c_y1.square()
+    t1 = envelope_y1(data.target - scores.mean(), c_y1, h)  # line 12: income: E[z ~ R] dot(z.r, x) >= target
     # line 12: income: E[z ~ R] dot(z.r, x) >= target
     t2 = (scores.square().mean() + (-scores.mean().square())) + t1
     return torch.as_tensor(t2)
@@ -330,22 +357,22 @@ def constraint_values(data, w):
     return {'income': ('le', torch.as_tensor(t1))}
 
 
-# ---- the loop
+# ---- the loop: stages of steps, how far they have come, and the finish by full passes
 
 
 # the source: started, mixed, shuffled, thinned, opened, drawn, spare, Rates, operation_price, priced, summary,
 #   value_at, starting_value, slope_at, smoothness, steepness, scale_smoothing, copy_state, merit,
-#   inverse_smoothness, set_out, pricing, step_price, passes_first, worked, ending, watching, open_stage, one_step,
-#   take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing, some,
-#   gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient, gradients,
-#   solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls, with_pair, panoc,
-#   cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise, least_violation, conflict,
-#   first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty, next_round, allowed_further,
-#   drifts, without_end, descent_without_end, finish, one_pass, least_norm, constraint_row, jacobian, restore,
-#   one_look, allotted, solve_then_finish
+#   inverse_smoothness, set_out, pricing, step_price, spaced, passes_first, worked, ending, watching, open_stage,
+#   one_step, take_steps, least, go_back, keep_the_better, centre_at, estimated, move_centres, multipliers, fixing,
+#   some, gradient_of, slope_of, passes, assess, residual, observe, record, reached, status, mean_gradient,
+#   gradients, solve, centre_rows, differentiated, full_problem, forward_backward, at_once, direction, falls,
+#   with_pair, panoc, cautious_step, from_the_first, shift_centres, stagnant, excess, violation_noise,
+#   least_violation, conflict, first_point, unfinished, levels_off, goes_on, falls_for_ever, raise_penalty,
+#   next_round, allowed_further, drifts, without_end, descent_without_end, finish, one_pass, least_norm,
+#   constraint_row, jacobian, restore, one_look, allotted, solve_then_finish
 
 
-# ---- the solver
+# ---- the solver: the functions above in one record, as the loop takes them
 SOLVER = BlockSolver(
     settings=Settings, schedule=Practical(falling=falling, next_stage=next_stage), as_namespace=as_namespace,
     prepare=prepare, prepare_full=prepare_full, start=start, centres=centres, draw=draw, project=project,
@@ -356,7 +383,7 @@ SOLVER = BlockSolver(
 )
 
 
-# ---- checkpoints
+# ---- checkpoints: the state of a run in a folder
 
 
 # the source: put_back, Keeper, FileKeeper, kept, main

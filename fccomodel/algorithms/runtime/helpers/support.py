@@ -255,6 +255,15 @@ def spread(shape, index, values):
     return values.new_zeros(shape).index_put_(index, values, accumulate=True)
 
 
+def net_in_blocks(net, w, rows, precision):
+    """The net's output for every row, without a gradient: in small blocks, in the precision of the
+    steps."""
+    working = getattr(torch, precision)
+    with torch.no_grad():
+        weights = w.to(working)
+        return torch.cat([net(weights, part.to(working)) for part in rows.split(256)]).to(w.dtype)
+
+
 def net_in_parts(net, w, rows):
     """The net's output for every row, without a gradient, in parts that fit the cache."""
     with torch.no_grad():

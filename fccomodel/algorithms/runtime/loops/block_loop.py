@@ -137,6 +137,13 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
     run.best, run.best_c, run.rho = copy_state(run.state), copy_state(run.c), h.rho
 
 
+def spaced(h: BlockSettings, work):
+    """Stages so long that the three looks of each take no more than their share (``looking``)."""
+    if h.looking:
+        h.stage = max(h.stage, math.ceil(3 * work.look / (h.looking * max(work.step, 1e-9))))
+        h.longest = max(h.longest, h.stage)
+
+
 def open_stage(run, solver: BlockSolver, h: BlockSettings, iterations):
     """The beginning of a stage, and of its average."""
     run.length, run.done, run.ahead = solver.schedule.length(h, run.count, iterations), 0, []
@@ -288,6 +295,7 @@ def solve(
     run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
     set_out(run, solver, quick, h, G)
     work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    spaced(h, work)
     if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
     elif solver.leaping is not None:

@@ -27,6 +27,7 @@ class LoopSettings:
     annealed   steps fall over the budget too, to a tenth
     once       over the budget alone, to a hundredth, and not within stages, which go on from where
                the one before ended
+    looking    share of the steps' work that looks at all rows may take; 0: stages have their length
     kept       smoothing, rho and weight are those that another run ended with
     pass_step  size of a proximal step of full passes, where another run found it
     powers     gradients that an estimate of curvature takes to begin with        halvings   of a
@@ -47,6 +48,7 @@ class LoopSettings:
     off: dict[str, float] = field(default_factory=dict)
     annealed: bool = False
     once: bool = False
+    looking: float = 0.0
     kept: bool = False
     pass_step: float = 0.0
     powers: int = 8

@@ -66,7 +66,7 @@ def compare(
     Ctrl-C ends it with the runs that are done.
     """
     from fccomodel.evaluation.values import lets
-    from fccomodel.execution.run import company
+    from fccomodel.execution import ranks
 
     named, seeds = variants.read(algorithms), _seeds(seeds)
     names = tuple(named)
@@ -109,7 +109,7 @@ def compare(
         processes = max(1, min(jobs or _processes(task.chosen), len(seeds) * len(able)))
     with (
         process.terminable() if checkpoints is not None else nullcontext(),
-        company.assisted(bench.part) if task.ranks else nullcontext(),
+        ranks.assisted(bench.part) if task.ranks else nullcontext(),
     ):
         interrupted = rounds.run(processes, (lambda run: score(run, sense, tolerance)) if tuning else None)
     order = sorted(rounds.runs.values(), key=lambda run: (names.index(run.job.algorithm), run.job.seed))

@@ -23,7 +23,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.execution import errors
 from fccomodel.execution.checkpoints import digest, remove
 from fccomodel.execution.run import Checkpoints
-from fccomodel.pipeline import kept as identities
+from fccomodel.pipeline import checkpoints as identities
 
 COMPARISON, RUN = "comparison.json", "run.json"
 #: of a hash, that name the folder of a run

@@ -166,14 +166,14 @@ class Bench:
 
     def run(self, job: Job) -> Run | None:
         """Solve and judge; None where Ctrl-C cut it short. Raises F0713 where a rank is lost."""
+        from fccomodel.execution import ranks
         from fccomodel.execution.errors import RANK_LOST
-        from fccomodel.execution.run import company
 
         kept = self.task.kept
         if kept is not None and (done := kept.read(job)) is not None:
             return done
         try:
-            with company.taken(job, self.bound(job)[0]) if self.task.ranks else nullcontext():
+            with ranks.taken(job) if self.task.ranks else nullcontext():
                 solution = self.solution(job)
                 if solution.interrupted:
                     return None
@@ -196,13 +196,12 @@ class Bench:
             planned = replace(self.plan(job), checkpoints=kept.place(job))
         return pipeline.run(planned, watched=not job.trial)[2]
 
-    def part(self, job: Job) -> Bound:
-        """This rank's part in a run that the first rank judges, by the rows that it is on."""
+    def part(self, job: Job) -> None:
+        """This rank's part in a run that rank 0 judges."""
         from fccomodel.execution import ranks
 
         with suppress(FccoError, ranks.Done):
             self.solution(job)
-        return self.bound(job)[0]
 
     def judge(self, job: Job, solution: Any) -> Run:
         """The answer's values, from the problem and the data alone."""

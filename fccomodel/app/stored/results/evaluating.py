@@ -113,7 +113,7 @@ def evaluate(
     report = kkt.report(
         bound, stored.variables, multipliers=stored.solvers_multipliers, seed=seed, judging=True
     )
-    sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_S)
+    sure = subsample.sure(bound, stored.variables, seed=seed, afford=pipeline.HELD_OUT_SECONDS)
     shown = values(bound, stored.variables, wanted, seed=seed)
     return Evaluation(stored=stored, bound=bound, report=report, intervals=sure, shown=shown)
 

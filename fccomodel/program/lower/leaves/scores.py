@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from fccomodel.core import ir
+from fccomodel.data.nets.cost import dear
 from fccomodel.program.lower.leaves.leaves import Leaves
 from fccomodel.program.lower.records import Slot
 from fccomodel.program.lower.state import Env, Lower, State
@@ -76,7 +77,14 @@ class Scores:
             and env[arg.binder].draw is None
         ):
             key = self.leaves.key(arg)
-            whole = g.make(table_net, [weights], **which, key=key, event=(len(self.state.data[key]), *event))
+            whole = g.make(
+                table_net,
+                [weights],
+                **which,
+                key=key,
+                event=(len(self.state.data[key]), *event),
+                thrifty=dear(self.state.bound),
+            )
             return g.make(take_val, [whole, env[arg.binder].ids])
         if isinstance(arg, ir.Column) and (shared := env[arg.binder].shared) is not None:
             batch, part = shared

@@ -1,0 +1,71 @@
+"""The section with the Moreau envelopes: for each smoothed function its value and its slope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fccomodel.core.quoting import comment, docstring
+from fccomodel.program.emit.page import function
+from fccomodel.program.lower import Lowered
+from fccomodel.program.operations.base import MoreauEnvelope
+from fccomodel.program.operations.envelopes import slope_lines, value_lines
+
+HEAD = """# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it"""
+#: the statements and the first word of the name, by what is asked for
+KINDS = {"slope": slope_lines, "value": value_lines}
+STEMS = {"slope": "slope", "value": "envelope"}
+ABOUT = {"slope": "The y that attains the envelope", "value": "The envelope"}
+
+
+class Smoothing:
+    """The functions of envelopes that the other sections of a program call, by their statements.
+
+    A function has the name ``slope_y1`` or ``envelope_y1``, where ``h.lam_y1`` is its smoothing parameter
+    and ``c.y1`` its centre. Another function of the same parameter, along other dims say, has a number more.
+    ``subject`` gives the words for the function that an envelope smooths.
+    """
+
+    def __init__(self, subject: Callable[[MoreauEnvelope], str]):
+        self.subject = subject
+        self.texts: dict[str, str] = {}
+        self.known: dict[tuple[str, ...], str] = {}
+
+    def name(self, kind: str, envelope: MoreauEnvelope) -> str:
+        """The name of the function for ``slope`` or ``value``, defined when first asked for."""
+        lines = KINDS[kind](envelope)
+        stem = f"{STEMS[kind]}_{envelope.name}"
+        key = (stem, *lines)
+        if key not in self.known:
+            count = sum(known[0] == stem for known in self.known) + 1
+            name = stem if count == 1 else f"{stem}_{count}"
+            arguments = "t, c, h" if envelope.centred else "t, h"
+            about = f"{ABOUT[kind]} of {self.subject(envelope)}."
+            self.known[key] = name
+            self.texts[name] = function(name, docstring(about), lines, arguments)
+        return self.known[key]
+
+    def call(self, kind: str, envelope: MoreauEnvelope, argument: str, centre: str) -> str:
+        """The call of that function."""
+        given = [argument, centre] if envelope.centred else [argument]
+        return f"{self.name(kind, envelope)}({', '.join([*given, 'h'])})"
+
+    @property
+    def text(self) -> str:
+        """The section; empty if nothing is smoothed."""
+        if not self.texts:
+            return ""
+        return "\n".join([HEAD, "\n\n\n".join(self.texts.values())])
+
+
+def smoothing_of(lowered: Lowered) -> Smoothing:
+    """The envelopes of a lowered plan, which says them in the model's own text."""
+
+    def subject(envelope: MoreauEnvelope) -> str:
+        for smoothed in lowered.normal.smoothed:
+            if smoothed.function is envelope.function and (smoothed.inner or smoothed.name == envelope.name):
+                text = comment(lowered.problem.text(smoothed.original))
+                return f"the penalty for {text}" if smoothed.penalty else text
+        return "a function inside an expectation"
+
+    return Smoothing(subject)

@@ -1,0 +1,81 @@
+"""Nets whose passes over all rows are dear: thrifty passes, smaller batches, budgets that are kept."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import fccomodel
+from fccomodel.data.nets import cost
+
+TEXT = (
+    "model m; dim c; dim a; dim b; data D : table(x: real[c, a, b], y: {0, 1});"
+    "set P = {z in D | z.y == 1}; set N = {z in D | z.y == 0};"
+    "net s : real[c, a, b] -> real; var w = params(s);"
+    "minimize auc: E[p ~ P] log(E[n ~ N] exp(square(max(1 - (s(w; p.x) - s(w; n.x)), 0))));"
+    "subject to rate: E[p ~ P] sigmoid(-s(w; p.x)) <= 0.2;"
+)
+
+
+def net() -> torch.nn.Module:
+    torch.manual_seed(0)
+    nn = torch.nn
+    layers = nn.Conv2d(1, 4, 3, padding=1), nn.ELU(), nn.AvgPool2d(4), nn.Flatten(), nn.Linear(16, 1)
+    return nn.Sequential(*layers, nn.Flatten(-2))
+
+
+@pytest.fixture
+def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(cost, "DEAR", 1e5)
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.4).astype(int)
+    x = rng.normal(size=(600, 1, 8, 8)).astype(np.float32)
+    x[y == 1, :, 2:6, 2:6] += 0.8
+    return fccomodel.compile(TEXT).bind(D={"x": x, "y": y}, nets={"s": net()})
+
+
+def test_what_a_pass_costs() -> None:
+    """A convolution of 4 x 9 weights at 64 places, and a layer of 16 weights."""
+    assert cost.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
+
+
+def test_passes_are_thrifty(problem: Any) -> None:
+    planned = problem.plan(unverified=True, budget="5s")
+    assert planned.plan.thrifty
+    assert planned.plan.hyper["gamma_prime"] == 0.0
+    text = problem.emit(unverified=True, budget="5s")
+    assert "net_in_blocks(net_s, w, data.D_x, PRECISION)" in text
+    assert "epochs('n', " in text
+    assert "def whole(" not in text
+    assert "looking: float = 0.1" in text
+
+
+def test_values_are_those_of_the_problem(problem: Any) -> None:
+    """The report's values in the precision of the steps are those by hand in float64."""
+    result = problem.solve(unverified=True, budget="300it", seed=0)
+    table = problem.bound.tables["D"].columns
+    x, y = torch.from_numpy(np.asarray(table["x"], dtype=np.float64)), np.asarray(table["y"])
+    s = result.module("s").double()(x).detach().numpy()
+    p, n = s[y == 1], s[y == 0]
+    objective = np.log(np.exp(np.maximum(1 - (p[:, None] - n), 0) ** 2).mean(1)).mean()
+    assert result.objective == pytest.approx(objective, rel=1e-4)
+    assert result.constraints["rate"] == pytest.approx((1 / (1 + np.exp(p))).mean() - 0.2, abs=1e-5)
+    assert result.objective < 0.6
+
+
+def test_a_budget_in_seconds_is_kept(problem: Any) -> None:
+    """In seconds of the processor, of one thread."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    began = time.process_time()
+    try:
+        result = problem.solve(unverified=True, budget="4s", seed=0)
+    finally:
+        torch.set_num_threads(threads)
+    assert time.process_time() - began < 1.3 * 4 + 5
+    assert result.outcome.solution.iterations > 200
+    assert max(result.constraints.values()) < 0.02
