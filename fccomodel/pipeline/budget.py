@@ -33,8 +33,10 @@ REPORT_SECONDS = 1.0
 SEARCH_SHARE = 0.5
 #: The share of a budget in seconds that a report's passes over all rows may take (counted seconds).
 REPORT_PASSES_SHARE = 0.25
-#: The same share if passes of nets are expensive: the run leaves this share to the report.
+#: The same share if passes of nets are expensive.
 EXPENSIVE_NETS_SHARE = 0.15
+#: The share of the budget that a run then leaves for its last look and the report.
+LEFT_BY_EXPENSIVE_NETS = 0.22
 #: What a report may take beyond a budget in seconds: a share of it ...
 REPORT_BEYOND_SHARE = 0.3
 #: ... and so many counted seconds. With the start of a command (some 3 s) and the budget itself this
@@ -61,7 +63,9 @@ class Deadlines:
     def seconds_for(self, least: float) -> float | None:
         """Seconds until the run's deadline, but at least so many; None without a deadline."""
         left = self.run - time.perf_counter()
-        return None if math.isinf(left) else max(left, least)
+        if math.isinf(left):
+            return None
+        return max(left, least)
 
     def for_report(self) -> float:
         """When the report's search ends, which has some time in any case."""
@@ -92,7 +96,7 @@ def run_room(planned: Planned) -> float | None:
     seconds = planned.budget.seconds
     if seconds is None or not planned.plan.thrifty:
         return seconds
-    return seconds * (1.0 - EXPENSIVE_NETS_SHARE)
+    return seconds * (1.0 - LEFT_BY_EXPENSIVE_NETS)
 
 
 def run_seconds(planned: Planned, until: float) -> float | None:

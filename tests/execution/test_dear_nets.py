@@ -51,7 +51,7 @@ def test_passes_are_thrifty(problem: Any) -> None:
     assert "net_in_blocks(net_s, w, data.D_x, PRECISION)" in text
     assert "epochs('n', " in text
     assert "def whole(" not in text
-    assert "looking: float = 0.1" in text
+    assert "looking: float = 0.25" in text
 
 
 def test_values_are_those_of_the_problem(problem: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.quoting import comment, docstring, shorten
@@ -159,7 +160,11 @@ class Gradient:
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
         return Form(
-            record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values
+            record=BlockSolver,
+            run=BlockRun,
+            settings=BlockSettings,
+            defined=("gradient", "buffers"),
+            values=values,
         )
 
     def oracles(self) -> int:

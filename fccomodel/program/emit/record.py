@@ -8,9 +8,13 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from fccomodel.algorithms.runtime.finish import ending, finish, restore
+from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
+from fccomodel.algorithms.runtime.loops.progress import Work
+from fccomodel.algorithms.runtime.loops.residual import Watch
 from fccomodel.algorithms.runtime.loops.schedules import SCHEDULES
 from fccomodel.algorithms.runtime.loops.settings import LoopSettings
 from fccomodel.algorithms.runtime.loops.solver import Solver
+from fccomodel.algorithms.runtime.loops.vector_loop import VectorRun
 from fccomodel.core.quoting import literal
 from fccomodel.library.kinks import kinked
 from fccomodel.plan import Plan, sizes
@@ -34,11 +38,12 @@ DEFINED = (
 
 @dataclass(frozen=True, kw_only=True)
 class Form:
-    """The form that a loop works on: the class of its record and of its settings, the names of the
-    functions that the program defines for it, and its other fields."""
+    """The form that a loop works on: the classes of its record, its settings and its run's state, the
+    names of the functions that the program defines for it, and its other fields."""
 
     record: type[Solver]
     settings: type[LoopSettings]
+    run: type[BlockRun] | type[VectorRun]
     defined: tuple[str, ...]
     values: Mapping[str, Any]
 
@@ -79,7 +84,9 @@ class Record:
     def loop(self) -> list[Carried]:
         """The loop, what comes after it, and all that they call."""
         roots = [self.plan.algorithm_record.solve, *self.after.values()]
-        return carried([*roots, *([ending.solve_then_finish] if self.plan.polish else [])], self.classes())
+        if self.plan.polish:
+            roots.append(ending.solve_then_finish)
+        return carried([*roots, self.form.run, Watch, Work], self.classes())
 
     def text(self) -> str:
         """The section that makes it; fields that have their default value do not show."""

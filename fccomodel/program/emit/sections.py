@@ -25,8 +25,10 @@ from fccomodel.program.emit.template import AS_NAMESPACE, IMPORTS, MAPPED, PASSI
 from fccomodel.program.lower import BlockSteps, Lowered, VectorSteps
 from fccomodel.structure.exchange import exchangeable
 
-#: the share of the steps' work that looks at all rows take at most, where these are dear
+#: the share of the steps' work that looks at all rows take at most, where these are dear; and where
+#: multipliers move only after looks
 LOOKING = 0.1
+LOOKING_AT_CONSTRAINTS = 0.25
 #: the array of the first iterate, where it is given, and the beginning of the names of centres and
 #: estimates; no net is called 0
 START = "net_0"
@@ -98,7 +100,7 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
         **({"steady": True} if lowered.plan.steady else {}),
         **({"annealed": True} if lowered.plan.annealed else {}),
         **({"once": True} if lowered.plan.once else {}),
-        **({"looking": LOOKING} if lowered.plan.thrifty else {}),
+        **({"looking": looking(lowered)} if lowered.plan.thrifty else {}),
         **lowered.plan.hyper,
         **lowered.plan.algorithm_record.own,
         **{f"lam_{s.name}": lowered.plan.smoothing for s in lowered.normal.smoothed},
@@ -108,6 +110,13 @@ def settings(lowered: Lowered, base: type[LoopSettings]) -> str:
     lines = [f"    {name}: {type(value).__name__} = {literal(value)}" for name, value in values.items()]
     about = '    """What steps go by, to begin with."""'
     return "\n".join(["@dataclass(kw_only=True)", f"class Settings({base.__name__}):", about, "", *lines])
+
+
+def looking(lowered: Lowered) -> float:
+    """The share of the steps' work that looks take at most."""
+    if lowered.centred:
+        return LOOKING_AT_CONSTRAINTS
+    return LOOKING
 
 
 def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fccomodel.algorithms.runtime.loops.settings import VectorSettings
 from fccomodel.algorithms.runtime.loops.solver import VectorSolver
+from fccomodel.algorithms.runtime.loops.vector_loop import VectorRun
 from fccomodel.core import ir
 from fccomodel.core.quoting import comment
 from fccomodel.library.proximal import Entropic
@@ -85,7 +86,9 @@ class Composition:
         values: dict[str, Any] = {"components": length, "squares": self.squares}
         values |= {"samples": self.cost(self.steps.samples), "rows": self.cost(self.steps.values)}
         defined = ("inner", "inner_full", "outer", *(["outer_part"] if self.part else []))
-        return Form(record=VectorSolver, settings=VectorSettings, defined=defined, values=values)
+        return Form(
+            record=VectorSolver, run=VectorRun, settings=VectorSettings, defined=defined, values=values
+        )
 
     @property
     def squares(self) -> bool:

@@ -10,6 +10,7 @@ from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
 from fccomodel.data.bound import Bound
+from fccomodel.data.nets import refuse_train_mode
 from fccomodel.data.nets.cost import dear
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
@@ -60,6 +61,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     exact = on_all_rows(
         lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres]
     )
+    refuse_train_mode(problem, bound.nets)
     thrifty = dear(bound)
     if plan.whole and not thrifty:
         whole = smoothed_problem(lowering, plan)
