@@ -269,8 +269,11 @@ class Cones:
     def used(self) -> np.ndarray:
         """A mask of the variables that occur in a condition."""
         used = np.zeros(self.columns, dtype=bool)
-        for part in (*self.blocks, *self.squares_, *self.powers_):
-            used[part.rows.indices] = True
+        matrices = [block.rows for block in self.blocks]
+        matrices += [squares.rows for squares in self.squares_]
+        matrices += [powers.rows for powers in self.powers_]
+        for matrix in matrices:
+            used[matrix.indices] = True
         return used
 
     # -------------------------------------------------------------------------------------- helpers
