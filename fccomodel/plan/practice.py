@@ -91,6 +91,13 @@ def _smooth_proxes(chosen: Candidate) -> list[str]:
     return []
 
 
+def looks(share: float) -> tuple[str, ...]:
+    """That the best point is kept by a sample of the rows, if it is."""
+    if share >= 1.0:
+        return ()
+    return (f"looks: the best point is kept by its values on a fixed sample of {share:.0%} of the rows",)
+
+
 def _together(strata: Strata) -> str:
     """One batch of rows for several expectations: each is unbiased, but they depend on one another."""
     if len(strata.sizes) > 1:
