@@ -32,6 +32,7 @@ def quoted(stage: Callable[Concatenate[Record, P], Result]) -> Callable[Concaten
 
     @wraps(stage)
     def quoting_stage(record: Record, /, *arguments: P.args, **named: P.kwargs) -> Result:
+        """Run the stage, and give errors the model's text."""
         problem = record if isinstance(record, ir.Problem) else record.problem
         with quoting(problem.source):
             return stage(record, *arguments, **named)

@@ -63,7 +63,9 @@ class Deadlines:
     def seconds_for(self, least: float) -> float | None:
         """Seconds until the run's deadline, but at least so many; None without a deadline."""
         left = self.run - time.perf_counter()
-        return None if math.isinf(left) else max(left, least)
+        if math.isinf(left):
+            return None
+        return max(left, least)
 
     def for_report(self) -> float:
         """When the report's search ends, which has some time in any case."""

@@ -35,7 +35,9 @@ def keeper(planned: Planned, alone: Program, part: str) -> Keeper:
 
     assert planned.checkpoints is not None
     folder, known = planned.checkpoints.part(part), identity(planned, alone)
-    return ranks.Keeper(folder, known) if planned.ranks else Keeper(folder, known)
+    if planned.ranks:
+        return ranks.Keeper(folder, known)
+    return Keeper(folder, known)
 
 
 def identity(planned: Planned, program: Program) -> dict[str, Any]:
@@ -72,4 +74,6 @@ def _program_hash(text: str) -> str:
 def _name(assignment: ast.Assign) -> str:
     """The name that is assigned to, or an empty text."""
     target = assignment.targets[0]
-    return target.id if isinstance(target, ast.Name) else ""
+    if isinstance(target, ast.Name):
+        return target.id
+    return ""

@@ -21,7 +21,9 @@ def conic_form(analysis: Analysis, seconds: float | None) -> Conic | None:
     if seconds is None or analysis.bound is None or not convex(analysis):
         return None
     form = conic.of(analysis.bound, lambda expr: analysis.see(expr).interval.value)
-    return form if form is not None and conic.cost(form) <= seconds else None
+    if form is not None and conic.cost(form) <= seconds:
+        return form
+    return None
 
 
 def planned_form(planned: Planned) -> Conic | None:

@@ -36,7 +36,9 @@ def _last_method(solution: Solution) -> str:
     """What came last: ``interior`` for the interior-point method, ``passes`` or ``steps``."""
     if solution.interior:
         return "interior"
-    return "passes" if solution.way == "finish" else "steps"
+    if solution.way == "finish":
+        return "passes"
+    return "steps"
 
 
 def _sampled(planned: Planned) -> bool:

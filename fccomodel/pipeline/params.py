@@ -64,4 +64,6 @@ def _origin(name: str, value: Any, declared: ir.Expr | None, default: float | No
     if name in binding.params:
         return binding.given_as
     own = declared is not None and (default is None or bool(np.all(value == default)))
-    return MODEL if own else FILE
+    if own:
+        return MODEL
+    return FILE

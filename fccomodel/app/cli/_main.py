@@ -102,15 +102,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone: `fccomodel ... | head`
         _end_output()
         return DONE
-    except Exception as error:  # noqa: BLE001  the last resort: a defect of the compiler
-        if isinstance(error, OSError) and error.filename is None:  # the disk behind a stream is full
-            _end_output()
-            show([errors.output_not_written(error)], None)
-            return BAD_INPUT
-        if os.environ.get(DEBUG):
-            traceback.print_exc()
-        show([errors.defect(error, DEBUG)], None)
+    except Exception as error:  # noqa: BLE001  the last resort
+        return _unexpected(error)
+
+
+def _unexpected(error: Exception) -> int:
+    """Show an error that nobody foresaw: a full disk, or a defect of the compiler."""
+    if isinstance(error, OSError) and error.filename is None:  # the disk behind a stream is full
+        _end_output()
+        show([errors.output_not_written(error)], None)
         return BAD_INPUT
+    if os.environ.get(DEBUG):
+        traceback.print_exc()
+    show([errors.defect(error, DEBUG)], None)
+    return BAD_INPUT
 
 
 def _aside() -> tuple[Any, Any]:

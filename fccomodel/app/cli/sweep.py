@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     bound = pipeline.bind(compiled, whole)
 
     def told(point: sweeps.Point, done: int, count: int) -> None:
+        """Print a line for a solve that has ended."""
         if not args.quiet and point.outcome is not None:
             at = ", ".join(f"{name} = {value:g}" for name, value in point.values.items())
             say(f"{done}/{count}  {at}: objective {point.outcome.report.objective:.6g}", sys.stderr)

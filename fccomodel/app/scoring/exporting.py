@@ -26,7 +26,7 @@ LINEARITY_TOLERANCE = 1e-9
 
 
 class Score(torch.nn.Module):
-    """The scores of rows as they appear in the data, (rows, columns): scaling, intercept, net or linear map."""
+    """The scores of rows as in the data, (rows, columns): scaling, intercept, net or linear map."""
 
     mean: torch.Tensor
     divisor: torch.Tensor

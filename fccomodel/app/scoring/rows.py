@@ -100,7 +100,9 @@ def _definitions(compiled: pipeline.Compiled) -> dict[str, DefDecl]:
 
 def _table_of(binder: ir.Binder) -> str:
     """The table that a binder runs over; an empty text if it is none."""
-    return binder.domain.table if isinstance(binder.domain, ir.RowSet) else ""
+    if isinstance(binder.domain, ir.RowSet):
+        return binder.domain.table
+    return ""
 
 
 def _of_let(problem: ir.Problem, let: ir.Let) -> Quantity:

@@ -214,7 +214,9 @@ def judged(
 
 def limit(wanted: Quantity) -> float:
     """The threshold between two classes: 1/2 for a probability, else 0."""
-    return 0.5 if _outermost(wanted) in PROBABILITIES else 0.0
+    if _outermost(wanted) in PROBABILITIES:
+        return 0.5
+    return 0.0
 
 
 def probable(wanted: Quantity) -> bool:
@@ -224,7 +226,9 @@ def probable(wanted: Quantity) -> bool:
 
 def _outermost(wanted: Quantity) -> str:
     top = wanted.outermost
-    return top.op if isinstance(top, ir.Apply) else ""
+    if isinstance(top, ir.Apply):
+        return top.op
+    return ""
 
 
 def _target(known: Fitted, wanted: Quantity, target: str | None) -> str | None:

@@ -59,7 +59,9 @@ def missing(device: str) -> str:
     """Why the backend does not run: on a GPU, or without a C compiler."""
     if device != "cpu":
         return "it compiles for the processor; on a GPU it is cuda-graph"
-    return "" if compiler() else "there is no C compiler (gcc)"
+    if compiler():
+        return ""
+    return "there is no C compiler (gcc)"
 
 
 class Text:
@@ -173,7 +175,8 @@ class Texts:
 PRODUCT({number})
 #define DRAWN {len(self.several.batches[0])}
 long steps(
-    long phase, long count, void **fixed, void **moving, void **kept, {number} *rows, {number} *weights, void **drawn, char *room
+    long phase, long count, void **fixed, void **moving, void **kept,
+    {number} *rows, {number} *weights, void **drawn, char *room
 ) {{
     static const long following[] = {{{", ".join(map(str, self.following))}}};
     for (long step = 0; step < count; step++) {{
@@ -300,7 +303,8 @@ def leap(several: Several) -> tuple[Leap, str]:
 
 backend = Backend(
     name="compiled",
-    meaning=f"up to {LARGEST_CALL} steps in a call of a function of C that the system's compiler makes, kept on disk",
+    meaning=f"up to {LARGEST_CALL} steps in a call of a function of C that the system's compiler makes, "
+    "kept on disk",
     leap=leap,
     missing=missing,
     share=0.9,

@@ -19,7 +19,9 @@ def missing(device: str) -> str:
     """Why the backend does not run on a device that is not a GPU, or is not there."""
     if not device.startswith("cuda"):
         return "its steps run on the processor, not on a GPU (--device cuda)"
-    return "" if torch.cuda.is_available() else "there is no GPU here"
+    if torch.cuda.is_available():
+        return ""
+    return "there is no GPU here"
 
 
 class Graph:

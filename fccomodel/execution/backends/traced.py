@@ -26,7 +26,9 @@ def missing(device: str) -> str:
     """Why the backend does not run on a device: on a GPU the start of the kernels is what costs."""
     if device != "cpu":
         return "it saves calls of the processor; on a GPU it is cuda-graph"
-    return "" if hasattr(torch.jit, "trace") else "this torch has no torch.jit.trace"
+    if hasattr(torch.jit, "trace"):
+        return ""
+    return "this torch has no torch.jit.trace"
 
 
 class Graphs:

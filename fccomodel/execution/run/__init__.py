@@ -106,12 +106,16 @@ class Solution:
     def status(self) -> str:
         """``infeasible``, ``unbounded`` or ``unattained``; otherwise ``converged``, ``interrupted`` or
         ``stopped``."""
-        return self.ended if self.failure is None else self.failure.kind
+        if self.failure is None:
+            return self.ended
+        return self.failure.kind
 
     @property
     def oracles(self) -> float:
         """The number of oracle calls: values g_i(w; xi) that its steps asked for."""
-        return float(self.history[-1]["oracles"]) if self.history else 0.0
+        if self.history:
+            return float(self.history[-1]["oracles"])
+        return 0.0
 
     @property
     def interrupted(self) -> bool:

@@ -89,6 +89,7 @@ def interruptible() -> Iterator[threading.Event]:
         return
 
     def on_interrupt(number: int, frame: Any) -> None:
+        """Set the event; at the second Ctrl-C raise KeyboardInterrupt."""
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()

@@ -459,4 +459,6 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _number(value: torch.Tensor) -> Any:
-    return float(value) if value.dim() == 0 else value.detach().cpu().numpy().copy()
+    if value.dim() == 0:
+        return float(value)
+    return value.detach().cpu().numpy().copy()

@@ -53,7 +53,9 @@ def without_steps(request: Request, form: conic.Conic) -> Answer | None:
     planned = planned.with_option("device", options.pick_device(planned.options["device"][0]))
     answer = judged(request, planned, emit(planned), as_solution(found, None))
     enough = settled(answer) or planned.plan.interior and answer.report.solved
-    return answer if enough or answer.solution.interrupted else None
+    if enough or answer.solution.interrupted:
+        return answer
+    return None
 
 
 def solved(form: conic.Conic, deadlines: Deadlines) -> tuple[conic.Answer | str, bool]:

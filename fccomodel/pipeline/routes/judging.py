@@ -64,7 +64,9 @@ def _conflict(planned: Planned, kkt: KKTReport) -> Failure | None:
     proof = conic.disproved(
         planned.bound, lambda expr: see(expr).interval.value, sides, PROOF_SHARE * seconds
     )
-    return proof if proof is not None and math.isinf(proof.radius) else None
+    if proof is not None and math.isinf(proof.radius):
+        return proof
+    return None
 
 
 def better(new: Answer, old: Answer, *, convex: bool) -> bool:

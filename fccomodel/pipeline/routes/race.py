@@ -48,6 +48,7 @@ def hold(planned: Planned, progress: Callable[[Progress], None] | None) -> Won:
         """One algorithm's run with its share of the budget, and the report on where it ended."""
 
         def told(now: Progress) -> None:
+            """Tell the progress with the name of the algorithm."""
             if progress is not None:
                 progress(replace(now, message=f"race: {name}"))
 

@@ -48,7 +48,9 @@ class Request:
         start = self.planned.plan.start
         if start is not None and start.patience is not None:
             return start.patience
-        return patience.SHORTEST if patience.light(self.planned) else None
+        if patience.light(self.planned):
+            return patience.SHORTEST
+        return None
 
     @cached_property
     def patience(self) -> float | None:
@@ -56,7 +58,9 @@ class Request:
         known = self.early_patience
         if known is None and self.form is not None:
             known = patience.of_form(self.form)
-        return known if known is not None and may_take_over(self.planned) else None
+        if known is not None and may_take_over(self.planned):
+            return known
+        return None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def of_ranks(request: Request) -> Answer | None:
     """The run of several ranks, whose steps are all that they do together. None in one process."""
-    return judged(request, *ran(request, request.planned)) if request.planned.ranks else None
+    if request.planned.ranks:
+        return judged(request, *ran(request, request.planned))
+    return None
 
 
 def alone(request: Request) -> Answer | None:

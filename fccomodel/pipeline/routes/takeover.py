@@ -160,7 +160,9 @@ def _better_of(steps: _Steps, found: conic.Answer) -> Answer:
     by_patience = ending(steps.planned, solution).how == "budget"  # not by the budget itself
     if by_patience and not first.report.solved and not better(second, first, convex=True):
         first = steps.again()
-    return second if better(second, first, convex=True) else first
+    if better(second, first, convex=True):
+        return second
+    return first
 
 
 def _attained(answer: Answer) -> bool:

@@ -228,7 +228,7 @@ class Loops:
         return Entry(text, parts, tuple(like.shape), dtype)
 
     def operand(self, arg: Any, dtype: torch.dtype, guarded: bool = False) -> Any:
-        """An argument inside a loop. ``guarded``: it stands behind a condition, where no function is called."""
+        """An argument inside a loop. ``guarded``: behind a condition, where no function is called."""
         if isinstance(arg, Scaled):
             inside = self.operand(arg.node, dtype)
             return Entry(f"({literal(arg.by, dtype)} * {{a}})", (inside,), shape_of(arg.node), dtype)

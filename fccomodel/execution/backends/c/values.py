@@ -93,7 +93,9 @@ def _printed(arg: Any, at: Callable[[View], str], shape: tuple[int, ...]) -> str
     """An argument of an expression in C."""
     if isinstance(arg, Entry):
         return arg.printed(at, shape)
-    return at(arg.spread(shape)) if isinstance(arg, View) else str(arg)
+    if isinstance(arg, View):
+        return at(arg.spread(shape))
+    return str(arg)
 
 
 def literal(value: Any, dtype: torch.dtype) -> str:
