@@ -1,4 +1,4 @@
-"""How many blocks and samples a step takes, and of how many."""
+"""Batch sizes: the numbers of blocks and samples in a step, and in all."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def batches(
 
 
 def depth(roots: Iterable[ir.Expr]) -> int:
-    """The most binders of rows that go over their elements together, in one reduction or in those
-    around it."""
+    """The largest number of binders of rows whose elements are combined, in one reduction or in nested
+    ones."""
     known: dict[int, int] = {}
 
     def of(root: ir.Expr) -> int:
@@ -103,10 +103,8 @@ def depth(roots: Iterable[ir.Expr]) -> int:
             if missing := [child for child in node.children if id(child) not in known]:
                 stack += missing
                 continue
-            if isinstance(node, ir.Reduce):
-                rows = [b for b in node.binders if isinstance(b.domain, ir.RowSet)]
-            else:
-                rows = []
+            binders = node.binders if isinstance(node, ir.Reduce) else ()
+            rows = [binder for binder in binders if isinstance(binder.domain, ir.RowSet)]
             known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
         return known[id(root)]
 
@@ -116,8 +114,11 @@ def depth(roots: Iterable[ir.Expr]) -> int:
 def counted(
     normal: NormalForm, bound: Bound, batch: Batch, drawn: Mapping[ir.Binder, int] | None = None
 ) -> dict[str, Any]:
-    """n blocks, B1 of them and B2 samples of each in a step, rows of the largest expectation (inf of one
-    over a distribution): the largest of each. ``drawn``: samples of binders that share them."""
+    """The largest numbers of the problem: n blocks, B1 of them in a step, B2 samples of each, and rows of
+    an expectation (inf over a distribution).
+
+    drawn   samples of binders that share them
+    """
     together = drawn or {}
 
     def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[float, int]:
@@ -140,19 +141,19 @@ def counted(
 
 
 def sampled(normal: NormalForm, bound: Bound, batch: Batch) -> bool:
-    """Steps take some of the rows, or draws, of an expectation."""
+    """Whether steps take only some of the rows of an expectation, or draws of a distribution."""
     numbers = counted(normal, bound, batch)
     return draws(normal) or numbers["B2"] < numbers["rows"]
 
 
 def draws(normal: NormalForm) -> bool:
-    """Whether an expectation is over a distribution, which no step and no pass sees the whole of."""
+    """Whether an expectation is over a distribution, which no step and no pass sees as a whole."""
     means = (n for e in normal.reformed.roots for n in ir.walk(e) if isinstance(n, ir.Reduce))
     return any(isinstance(b.domain, ir.Distribution) for mean in means for b in mean.binders)
 
 
 def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Binder, int]:
-    """How many blocks of a step draw samples of their own, by the binders of these: blocks that the
+    """For binders of samples, the number of blocks of a step that draw their own: blocks that the
     samples' condition names."""
     if bound is None:
         return {}
@@ -175,8 +176,8 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
 
 
 def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
-    """n / B1, the steps between two visits of a block, of the outer reduction where they are most;
-    infinite before binding."""
+    """The largest n / B1 of the outer reductions: the steps between two visits of a block. Infinite
+    before binding."""
     if bound is None:
         return inf
     most = 1.0
@@ -186,18 +187,18 @@ def rounds(normal: NormalForm, bound: Bound | None, batch: Batch) -> float:
 
 
 def taken(node: ir.Reduce | ir.Constraint, bound: Bound) -> Iterator[tuple[ir.Binder, int]]:
-    """The binders over sets that can be listed, and how many elements each takes by itself, one at least."""
+    """The binders over sets that can be listed, and the number of elements of each, at least one."""
     for part in selections.split(node.binders, node.condition):
         if isinstance(part.binder.domain, LISTED):
             yield part.binder, max(1, len(selections.index(bound, members.alone(part)).rows))
 
 
 def _outer(root: ir.Expr) -> list[ir.Reduce]:
-    """The reductions whose elements tell blocks apart: some reduction inside depends on them. Samples
-    of f alone tell none."""
+    """The reductions over blocks: a reduction inside depends on their elements."""
     return [node for node in ir.walk(root) if isinstance(node, ir.Reduce) and _indexes(node)]
 
 
 def _indexes(node: ir.Reduce) -> bool:
+    """Whether a reduction inside depends on this one's elements."""
     inside = (n for n in ir.walk(node.body) if isinstance(n, ir.Reduce))
     return any(b in node.binders for n in inside for b in ir.free_binders(n))

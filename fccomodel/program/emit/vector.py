@@ -42,10 +42,7 @@ class Composition:
         phi = self.printer(steps.phi)
         phi.print([steps.root])
         self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
-        if steps.part is not None:
-            self.part = self.sampled(steps.state, steps.part, samples)
-        else:
-            self.part = []
+        self.part = [] if steps.part is None else self.sampled(steps.state, steps.part, samples)
 
     def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
         """The lines of phi by samples."""
@@ -55,7 +52,7 @@ class Composition:
         return [*samples.unpacked, *printer.lines, f"return torch.as_tensor({printer.ref(part)})"]
 
     def printer(self, state: State) -> Printer:
-        """One beside the others, that autograd goes through."""
+        """A printer for one of the functions, all of which autograd goes through."""
         return printer_of(self.lowered, state, self.prepared, autograd=True, smoother=self.smoothing.call)
 
     @property
