@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fccomodel.app import errors
+from fccomodel.app.errors import folder_in_use
+from fccomodel.app.stored import errors
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.errors import file_not_writable, no_lasting_file
 from fccomodel.core.files import digest, flush, make_folder, read_text
@@ -56,7 +57,7 @@ def claim(folder: Path) -> Iterator[Claimed]:
         return
     try:
         if not _lock(held):
-            refuse(errors.folder_in_use(folder))
+            refuse(folder_in_use(folder))
         yield Claimed(folder)
     finally:
         os.close(held)

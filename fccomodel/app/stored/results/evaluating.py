@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
 from fccomodel.app.shown.notebook.shown import Shown
+from fccomodel.app.stored import errors
 from fccomodel.app.stored.results.reading import Stored
 from fccomodel.app.stored.results.record import VARIABLES, plain, report_json, without_encoding
 from fccomodel.core import ir

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from fccomodel import pipeline
-from fccomodel.app import errors
 from fccomodel.app.scoring import scoring
 from fccomodel.app.scoring.answers import Answer
 from fccomodel.app.shown import labelled
 from fccomodel.app.shown.history import History
-from fccomodel.app.stored import store
+from fccomodel.app.stored import errors, store
 from fccomodel.app.stored.results.record import ARRAYS, FORMAT, RESULT, VARIABLES, to_json
 from fccomodel.app.stored.results.schema import ENTRIES, LATER
 from fccomodel.core import arrays, ir
