@@ -10,7 +10,7 @@ from functools import cached_property
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
-from fccomodel.data.nets.cost import dear, looked_at
+from fccomodel.data.net_costs import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus

@@ -25,7 +25,7 @@ import numpy as np
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import Meter
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.net_costs import dear
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.interpret import Evaluator
 from fccomodel.evaluation.interpret.reductions import one_thread

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import fccomodel
-from fccomodel.data.nets import cost
+from fccomodel.data import net_costs
 
 TEXT = (
     "model m; dim c; dim a; dim b; data D : table(x: real[c, a, b], y: {0, 1});"
@@ -30,7 +30,7 @@ def net() -> torch.nn.Module:
 
 @pytest.fixture
 def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(cost, "DEAR", 1e5)
+    monkeypatch.setattr(net_costs, "THRIFTY_PASS", 1e5)
     rng = np.random.default_rng(0)
     y = (rng.random(600) < 0.4).astype(int)
     x = rng.normal(size=(600, 1, 8, 8)).astype(np.float32)
@@ -40,7 +40,7 @@ def problem(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_what_a_pass_costs() -> None:
     """A convolution of 4 x 9 weights at 64 places, and a layer of 16 weights."""
-    assert cost.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
+    assert net_costs.multiply_adds(net(), (1, 8, 8)) == 4 * 9 * 64 + 16
 
 
 def test_passes_are_thrifty(problem: Any) -> None:
@@ -85,9 +85,9 @@ def test_looks_are_at_a_sample_where_a_pass_is_too_dear(
     problem: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A quarter of the rows decides between points; the report is of all rows."""
-    whole = cost.pass_cost(problem.bound)
-    monkeypatch.setattr(cost, "TOO_DEAR", whole / 2)
-    monkeypatch.setattr(cost, "OF_A_LOOK", whole / 4)
+    whole = net_costs.pass_cost(problem.bound)
+    monkeypatch.setattr(net_costs, "SAMPLED_PASS", whole / 2)
+    monkeypatch.setattr(net_costs, "SAMPLE_PASS", whole / 4)
     planned = problem.plan(unverified=True)
     assert any("sample of 25% of the rows" in line for line in planned.plan.practice)
     result = problem.solve(unverified=True, budget="400it", seed=0)

@@ -11,8 +11,8 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
+from fccomodel.data.net_costs import dear, looked_at, part_of
 from fccomodel.data.nets import refuse_train_mode
-from fccomodel.data.nets.cost import dear, looked_at, part_of
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails

@@ -20,7 +20,7 @@ from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.work import priced
 from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets.cost import dear, part_of
+from fccomodel.data.net_costs import dear, part_of
 from fccomodel.evaluation import memory
 from fccomodel.evaluation.errors import TOO_LARGE
 from fccomodel.evaluation.sets import elements, members, selections
