@@ -10,7 +10,7 @@ from functools import cached_property
 from fccomodel.algorithms import Algorithm, Constants, Theorem
 from fccomodel.algorithms.estimators import plug_in
 from fccomodel.core.options import AUTOMATIC, Budget, Origins, Unused
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.nets.cost import dear, looked_at
 from fccomodel.normal_form import NormalForm
 from fccomodel.plan import interior, practice, rates, settings, sizes, used
 from fccomodel.plan.assumptions import Finding, Setting, coercive, modulus
@@ -270,7 +270,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         findings=chosen.findings,
         unverified=unverified,
         promise=chosen.promise,
-        practice=practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
+        practice=(
+            *practice.added(chosen, settled, step, counts, shared, convex=choice.analysis.convex),
+            *practice.looks(looked_at(bound) if thrifty else 1.0),
+        ),
         rate=rate,
         schedule=schedule,
         budget=settings.budget(settled),

@@ -94,6 +94,13 @@ def _smooth_proxes(chosen: Candidate) -> list[str]:
     return []
 
 
+def looks(share: float) -> tuple[str, ...]:
+    """That the best point is kept by a sample of the rows, if it is."""
+    if share >= 1.0:
+        return ()
+    return (f"looks: the best point is kept by its values on a fixed sample of {share:.0%} of the rows",)
+
+
 def _together(strata: Strata) -> str:
     """Several expectations share one batch of rows: each is unbiased, but they are dependent."""
     kinds = f" in {len(strata.sizes)} strata" if len(strata.sizes) > 1 else ""

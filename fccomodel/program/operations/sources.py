@@ -204,7 +204,10 @@ class Take(Op):
         return ""
 
     def stem(self, val: Val) -> str:
-        stem = val.attrs["key"].split("_", 1)[-1]
+        key = val.attrs["key"]
+        stem = key.split("_", 1)[-1]
+        if not stem.isidentifier():  # the second array of a set of one letter
+            stem = key
         return stem + (along(val.axes) if val.event else along(val.axes) or "_")
 
 

@@ -49,6 +49,8 @@ ROOM_FOR_LARGE_PARTS = 10.0
 MOST_POWER = 1.1
 #: Share of the rows on which a pass of expensive nets is priced, and that a report has at least.
 SMALL_SHARE = 0.1
+#: Rows that are enough for this price, whatever their share.
+FEW_ROWS = 2000
 #: Counted seconds for the errors of the values, at most.
 ERRORS_S = 2.0
 #: Share of a report's time that the errors take, at most.
@@ -145,12 +147,13 @@ def _part_of_dear_nets(
 ) -> Part | None:
     """``part_for`` where the rows of nets cost most: what passes take grows with their number."""
     kinds = subsets.kinds(bound)
-    small = part_of(subsets.part(bound, subsets.held(bound, SMALL_SHARE, seed, kinds)), bound)
-    once = priced(partial(values, small, point, seed))[1] / SMALL_SHARE
+    least = min(SMALL_SHARE, FEW_ROWS / max(table.n for table in bound.tables.values()))
+    small = part_of(subsets.part(bound, subsets.held(bound, least, seed, kinds)), bound)
+    once = priced(partial(values, small, point, seed))[1] / least
     share = afford / (PASSES * once)
     if share >= 1.0:
         return None
-    thin = subsets.part(bound, subsets.held(bound, max(share, SMALL_SHARE), seed, kinds))
+    thin = subsets.part(bound, subsets.held(bound, max(share, least), seed, kinds))
     part_of(thin, bound)
     part = _described(bound, thin, whole)
     if NEEDED_PASSES * once > afford:

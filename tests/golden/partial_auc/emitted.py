@@ -394,7 +394,8 @@ def project(w, step):
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
-#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
+#   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
     """The y that attains the envelope of cvar(tail = a)[p in P] (E[n ~ N] sqhinge(1 + dot(w, n.x) - dot(w, p.x)))."""
     lam = h.lam_y1

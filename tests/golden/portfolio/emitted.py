@@ -282,7 +282,8 @@ def project(w, step):
 
 
 # ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
-#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
+#   its gradient slope(t) is the y that attains the maximum
 def slope_y1(t, c, h):
     """The y that attains the envelope of the penalty for income: E[z ~ R] dot(z.r, x) >= target."""
     lam = h.lam_y1
