@@ -252,15 +252,15 @@ def test_programs_that_grow_too_large_are_not_built(monkeypatch):
     assert program_of(text, D={"x": rows})
     with monkeypatch.context() as patched, pytest.raises(NotConic, match="larger program"):
         patched.setattr(cones, "stacked", lambda parts: pytest.fail("no rows are made"))
-        patched.setattr(cones, "MOST_CURVED", 49)
+        patched.setattr(cones, "MAX_CURVED", 49)
         program_of(text, D={"x": rows})
-    monkeypatch.setattr(cones, "MOST_CURVED", 49)
+    monkeypatch.setattr(cones, "MAX_CURVED", 49)
     monkeypatch.setattr(Walk, "dot", lambda *_: pytest.fail("no scores are made"))
     for body in ("E[z ~ D] exp(dot(w, z.x))", "log(E[z ~ D] exp(dot(w, z.x)))"):
         with pytest.raises(NotConic, match="larger program"):
             program_of(f"data D : table(x: real[1]); var w[1]; minimize {body};", D={"x": rows[:, None]})
     monkeypatch.undo()
-    monkeypatch.setattr(cones, "MOST_NUMBERS", 99)
+    monkeypatch.setattr(cones, "MAX_NUMBERS", 99)
     with pytest.raises(NotConic, match="larger program"):
         program_of(text.replace("exp(w * z.x)", "abs(w - z.x)"), D={"x": rows})
 

@@ -79,3 +79,21 @@ def test_a_budget_in_seconds_is_kept(problem: Any) -> None:
     assert time.process_time() - began < 1.3 * 4 + 5
     assert result.outcome.solution.iterations > 200
     assert max(result.constraints.values()) < 0.02
+
+
+def test_looks_are_at_a_sample_where_a_pass_is_too_dear(
+    problem: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter of the rows decides between points; the report is of all rows."""
+    whole = cost.pass_cost(problem.bound)
+    monkeypatch.setattr(cost, "TOO_DEAR", whole / 2)
+    monkeypatch.setattr(cost, "OF_A_LOOK", whole / 4)
+    planned = problem.plan(unverified=True)
+    assert any("sample of 25% of the rows" in line for line in planned.plan.practice)
+    result = problem.solve(unverified=True, budget="400it", seed=0)
+    assert "data.D_x_2" in result.solver
+    table = problem.bound.tables["D"].columns
+    x, y = torch.from_numpy(np.asarray(table["x"], dtype=np.float64)), np.asarray(table["y"])
+    s = result.module("s").double()(x).detach().numpy()
+    assert result.constraints["rate"] == pytest.approx((1 / (1 + np.exp(s[y == 1]))).mean() - 0.2, abs=1e-5)
+    assert result.objective < 0.6

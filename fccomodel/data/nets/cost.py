@@ -12,6 +12,10 @@ from fccomodel.data.bound import Bound
 #: multiply-adds of one pass of the nets over all rows, from which on passes are thrifty: in the
 #: precision of the steps, in small blocks, and few of them
 DEAR = 1e9
+#: multiply-adds of a pass from which on looks between stages are at a sample of the rows, and those of a
+#: pass over the sample
+TOO_DEAR = 1e10
+OF_A_LOOK = 5e9
 #: a layer uses each of its weights at no more places of one input than this, as a first guess
 PLACES = 1000
 #: rows that a net sees at once in a thrifty pass: what they become fits a processor's cache
@@ -23,6 +27,13 @@ _known: weakref.WeakKeyDictionary[Bound, float] = weakref.WeakKeyDictionary()
 def dear(bound: Bound | None) -> bool:
     """Whether a pass of a model's nets over all rows takes a noticeable part of a second."""
     return bound is not None and bool(bound.nets) and pass_cost(bound) > DEAR
+
+
+def looked_at(bound: Bound | None) -> float:
+    """The share of the rows that looks between stages are at."""
+    if bound is None or not bound.nets or pass_cost(bound) <= TOO_DEAR:
+        return 1.0
+    return OF_A_LOOK / pass_cost(bound)
 
 
 def pass_cost(bound: Bound) -> float:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from fccomodel.app.python.solved import Result
 
-TABLE, RECORD = "sweep.csv", "sweep.json"
+# Files of a saved sweep.
+TABLE = "sweep.csv"
+RECORD = "sweep.json"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
