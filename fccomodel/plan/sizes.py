@@ -12,22 +12,31 @@ from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import elements, members, selections
 from fccomodel.normal_form import NormalForm
 
-#: (binder, its elements, inner) -> how many of them a step takes, None for all
+#: (binder, number of its elements, inner) -> the number that a step takes, or None for all.
 Batch = Callable[[ir.Binder, int, bool], int | None]
-#: sets whose elements can be listed
+#: Sets whose elements can be listed.
 LISTED = ir.RowSet | ir.ValueSet | ir.LabelSet
-#: draws of a distribution in a step, where no batch size says how many; the number of elements that
-#: a distribution is asked with
+#: Draws of a distribution in a step if no batch size is set.
 DRAWN = 256
+#: Number that stands for the elements of a distribution.
 ENDLESS = 1 << 30
-
-#: samples that a step of nets takes for all blocks that draw their own together, and for each at least
-TOGETHER, LEAST = 512, 16
-#: rows of each set in a step of nets whose passes are dear, those of all its groups together, and of
-#: each group at least
+#: Samples, or blocks, in a step.
+USUAL = 512
+#: Samples of an expectation in a step of nets.
+NET_SAMPLES = 128
+#: Blocks in a step of nets.
+NET_BLOCKS = 64
+#: Samples of a step of nets for all blocks together that draw their own.
+SAMPLES_OF_BLOCKS = 512
+#: Samples of each such block, at least.
+LEAST_SAMPLES = 16
+#: Elements of a listed set up to which a step takes all of them.
+SMALL_SET = 4096
+#: Rows of each set in a step of nets whose passes are expensive, and of all its groups together.
 OF_DEAR_NETS = 32
+#: Rows of each group in such a step, at least.
 LEAST_OF_DEAR_NETS = 8
-#: combinations of rows that a step forms of triples and the like
+#: Combinations of rows (triples and larger tuples) in a step, at most.
 TUPLES = 1 << 18
 
 
@@ -38,54 +47,40 @@ def batches(
     deep: int = 0,
     thrifty: bool = False,
 ) -> tuple[Batch, dict[str, int]]:
-    """Sample sizes: all elements where they are few, otherwise as many as cost little beside the step
-    itself; of nets, whose samples cost more, fewer where so many blocks draw ``apart``, by binder;
-    fewer of triples and the like, in which so many binders of rows are ``deep``; of nets whose every
-    row is dear (``thrifty``), as many as people take by hand."""
-    if "inner_batch" in settled:
-        inner = settled["inner_batch"][0]
-    elif thrifty:
-        inner = OF_DEAR_NETS
-    elif nets:
-        inner = 128
-    else:
-        inner = 512
-    if "outer_batch" in settled:
-        outer = settled["outer_batch"][0]
-    elif thrifty:
-        outer = OF_DEAR_NETS
-    elif nets:
-        outer = 64
-    else:
-        outer = 512
+    """The batch sizes of a step. Few elements are all taken; of more, as many as cost little compared
+    with the step itself.
+
+    nets      samples of nets cost more, so that there are fewer
+    apart     binder -> the number of blocks that draw their own samples: fewer each
+    deep      the number of binders of rows in one combination: fewer of triples and larger tuples
+    thrifty   every row of the nets is expensive: as many as people take by hand
+    """
+    fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
+    inner: Any = NET_SAMPLES if nets else USUAL
+    outer: Any = NET_BLOCKS if nets else USUAL
+    if thrifty:
+        inner = outer = OF_DEAR_NETS
     if deep >= 3:
         most = round(TUPLES ** (1 / deep))
-        if "inner_batch" in settled:
-            inner = inner
-        else:
-            inner = min(inner, most)
-        if "outer_batch" in settled:
-            outer = outer
-        else:
-            outer = min(outer, most)
-    fixed_inner, fixed_outer = "inner_batch" in settled, "outer_batch" in settled
+        inner, outer = min(inner, most), min(outer, most)
+    if fixed_inner:
+        inner = settled["inner_batch"][0]
+    if fixed_outer:
+        outer = settled["outer_batch"][0]
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
         if drawn and not fixed_inner and apart and binder in apart:
-            together, least = (OF_DEAR_NETS, LEAST_OF_DEAR_NETS) if thrifty else (TOGETHER, LEAST)
+            together, least = SAMPLES_OF_BLOCKS, LEAST_SAMPLES
+            if thrifty:
+                together, least = OF_DEAR_NETS, LEAST_OF_DEAR_NETS
             size = min(size, max(together // apart[binder], least))
-        if fixed_inner if drawn else fixed_outer:
-            whole = size
-        else:
-            whole = 2 * size
-        if (
-            isinstance(binder.domain, ir.ValueSet | ir.LabelSet)
-            and n <= 4096
-            and not (fixed_outer and not drawn)
-        ):
+        small = isinstance(binder.domain, ir.ValueSet | ir.LabelSet) and n <= SMALL_SET
+        if small and (drawn or not fixed_outer):
             return None
+        fixed = fixed_inner if drawn else fixed_outer
+        whole = size if fixed else 2 * size
         return None if n <= whole else size
 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
