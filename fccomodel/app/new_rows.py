@@ -24,7 +24,7 @@ from fccomodel.data.bound import Bound
 from fccomodel.execution import errors
 from fccomodel.execution.run import Progress
 from fccomodel.execution.run.machine import interruptible
-from fccomodel.pipeline import routes
+from fccomodel.pipeline import conic_form
 from fccomodel.report.new_rows import margins, population
 from fccomodel.report.new_rows.intervals import FEWEST, deviations, difference, student, values
 from fccomodel.report.new_rows.intervals import GROUPS as REPLICATED
@@ -128,7 +128,7 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
     """The variables that solve a problem on other rows; None where there are none, or not in time."""
     from fccomodel import conic
 
-    route = routes.interior(pipeline.on(planned, bound))
+    route = conic_form.planned_form(pipeline.on(planned, bound))
     if route is not None:
         found = conic.solve(route, seconds=seconds)
         return None if isinstance(found, str) else found.variables

@@ -1,8 +1,8 @@
-"""NumPy files whose headers are believed only as far as the files bear them out.
+"""Reading NumPy files safely.
 
-A header says how large its array is, and NumPy takes that much memory before it reads a number.
-Here the size that a header claims is that of what follows it, objects are never unpickled, and an
-array that exceeds the free memory is refused.
+A header says how large its array is, and NumPy allocates that much memory before it reads a number.
+Here the claimed size must not exceed the bytes that follow the header, Python objects are never
+unpickled, and an array that exceeds the free memory is refused.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from fccomodel.core import memory
 LONGEST_HEADER = 10_000
 #: The first bytes of an archive, with members and without.
 ARCHIVES = (b"PK\x03\x04", b"PK\x05\x06")
-#: What reading a file raises that is no NumPy file, or a damaged one.
-DAMAGES = (
+#: The errors that NumPy raises for a damaged file, or for a file of another format.
+DAMAGE_ERRORS = (
     OSError,
     ValueError,
     TypeError,
@@ -42,19 +42,22 @@ DAMAGES = (
 
 
 class NotArrays(ValueError):
-    """A file that is no NumPy file, or not as it says; the message says how, in words for the user."""
+    """A file that is not a NumPy file, or contradicts its own header. The message is for the user."""
 
 
 class Objects(NotArrays):
-    """A file with Python objects."""
+    """A file that holds Python objects."""
 
 
 class TooLarge(NotArrays):
-    """An array for which memory does not suffice."""
+    """An array that does not fit into the free memory."""
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz file by name; of an .npy file one, named by the file. Raises NotArrays."""
+    """The arrays of an .npz file by name, or the array of an .npy file under the file's name.
+
+    Raises NotArrays.
+    """
     try:
         with open(path, "rb") as file:
             if file.read(len(ARCHIVES[0])) not in ARCHIVES:
@@ -63,19 +66,19 @@ def read(path: Path) -> dict[str, np.ndarray]:
         return _members(path)
     except NotArrays:
         raise
-    except DAMAGES as error:
+    except DAMAGE_ERRORS as error:
         raise NotArrays(_words(error)) from None
 
 
 def mapped(path: Path) -> np.ndarray:
-    """The array of an .npy file where it lies: what is written to it stays in memory. Raises NotArrays."""
+    """The array of an .npy file, memory-mapped; writes to it do not reach the file. Raises NotArrays."""
     try:
         with open(path, "rb") as file:
             _header(file, path.stat().st_size, path.name)
         return np.load(path, mmap_mode="c", allow_pickle=False)
     except NotArrays:
         raise
-    except DAMAGES as error:
+    except DAMAGE_ERRORS as error:
         raise NotArrays(_words(error)) from None
 
 
@@ -84,7 +87,7 @@ def _words(error: Exception) -> str:
 
 
 def _members(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an archive, one after another, as long as there is memory."""
+    """The arrays of an archive, read one after another; each must fit into the memory that is left."""
     arrays: dict[str, np.ndarray] = {}
     left = memory.available()
     with zipfile.ZipFile(path) as archive:
@@ -99,7 +102,7 @@ def _members(path: Path) -> dict[str, np.ndarray]:
 
 
 def _read(file: IO[bytes], size: int, name: str, left: int) -> np.ndarray:
-    """An array of a file with so many bytes."""
+    """The array of an open file of ``size`` bytes; ``left`` bytes of memory are free."""
     nbytes = _header(file, size, name)
     if nbytes > left:
         raise TooLarge(
@@ -110,7 +113,7 @@ def _read(file: IO[bytes], size: int, name: str, left: int) -> np.ndarray:
 
 
 def _header(file: IO[bytes], size: int, name: str) -> int:
-    """The bytes of an array, by its header; NotArrays where what follows is of another size."""
+    """The bytes of an array, by its header. Raises NotArrays if fewer bytes follow."""
     version = np.lib.format.read_magic(file)
     readers: dict[tuple[int, int], Any] = {
         (1, 0): np.lib.format.read_array_header_1_0,
@@ -122,7 +125,8 @@ def _header(file: IO[bytes], size: int, name: str) -> int:
     shape, _, dtype = readers[version](file, max_header_size=LONGEST_HEADER)
     if dtype.hasobject:
         raise Objects(f"{name[:60]} holds Python objects")
-    claimed, there = math.prod(shape) * dtype.itemsize, size - file.tell()
-    if min(shape, default=0) < 0 or claimed > there:
-        raise NotArrays(f"{name[:60]} says that it has {claimed:,} bytes of numbers, and has {there:,}")
+    claimed = math.prod(shape) * dtype.itemsize
+    present = size - file.tell()
+    if min(shape, default=0) < 0 or claimed > present:
+        raise NotArrays(f"{name[:60]} says that it has {claimed:,} bytes of numbers, and has {present:,}")
     return claimed

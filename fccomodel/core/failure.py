@@ -1,4 +1,4 @@
-"""That a problem has no solution, with the evidence: the solver concludes it, the report states it."""
+"""The finding that a problem has no solution, with its evidence. The solver makes it, the report states it."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from dataclasses import dataclass, field
 class Failure:
     """Why a problem has no solution, as the finish concludes.
 
-    kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls for ever;
-               ``unattained``: it falls towards
-               an infimum that no point attains
-    conflict   infeasible: v_k > 0, the violations whose squares' sum cannot be lowered, by label,
-               and 0 for sets of variables
-               that hold the point
-    proved     by numbers of ours that were checked: multipliers of the constraints, ``conflict``,
-               that no feasible point allows
-               (within ``radius``); or a direction along which every feasible point stays feasible
-               and the objective falls
-    fixed      infeasible: the constraints ``conflict`` have no variable, so that no point changes
-               what they are violated by
-    nearest    infeasible: where constraints are convex, no feasible point is nearer to the one returned
-    radius     infeasible: where constraints are convex, no feasible point has a smaller Euclidean
-               norm of all variables
-    along      otherwise: the entry of a variable that grows the most, and whether it rises
-    far        otherwise: the largest norm of all variables at which the objective was still seen to fall
+    kind       ``infeasible``: constraints conflict; ``unbounded``: the objective falls without
+               bound; ``unattained``: it falls towards an infimum that no point attains
+    proved     whether checked numbers prove it: multipliers (``conflict``) that no feasible point
+               within ``radius`` allows; or a direction along which every feasible point stays
+               feasible and the objective falls
+
+    If ``infeasible``:
+
+    conflict   by label, the violation v_k > 0 of each conflicting constraint at a point where the sum
+               of squared violations cannot be lowered; 0 for sets of variables that hold the point
+    fixed      whether the constraints in ``conflict`` contain no variable, so that no point helps
+    nearest    for convex constraints: no feasible point is nearer than this to the returned one
+    radius     for convex constraints: no feasible point has a smaller Euclidean norm than this
+
+    Otherwise:
+
+    along      the entry of a variable that grows the most, and whether it rises
+    far        the largest Euclidean norm of all variables at which the objective still fell
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Reading what the user names, and making the folder that results go into; every failure has a code."""
+"""Reading files that the user names, and writing results. Every failure has an error code."""
 
 from __future__ import annotations
 
@@ -18,19 +18,24 @@ from fccomodel.core import errors
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.source import Source
 
-#: A model is written by a person: more than this is another kind of file, and would only exhaust the parser.
+#: Bytes of the longest model. People write models by hand, so a longer file is something else.
 LONGEST_MODEL = 1 << 20
-#: Bytes of a pipe or a device that are read.
+#: Bytes that are read from a pipe or a device.
 LONGEST_STREAM = 1 << 26
+#: The suffix of model files.
 SUFFIX = ".fcco"
+#: Model files of a folder that a message lists.
+LISTED_CANDIDATES = 5
 
 
 def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool = False) -> str:
-    """The text of a file that the user named; ``kind`` says what it is in the messages (``model``,
-    ``binding``...).
+    """The text of a file that the user named.
 
-    ``lasting``: no pipe or device, which may have no end, or wait for ever; where one may be read,
-    it is up to a limit.
+    kind     what the file is, for the messages: ``model``, ``binding``, ...
+    limit    bytes that it may have; for pipes and devices LONGEST_STREAM if None
+    lasting  whether pipes and devices are refused (they may have no end, or wait for ever)
+
+    Raises FccoError with F0801 - F0804.
     """
     try:
         if path.is_dir():
@@ -38,14 +43,12 @@ def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool 
         size, regular = path.stat().st_size, path.is_file()
         if lasting and not regular:
             refuse(errors.no_lasting_file(path, kind))
-        most = limit or (None if regular else LONGEST_STREAM)
+        if not limit and not regular:
+            limit = LONGEST_STREAM
         with open(path, "rb") as file:
-            if most is None:
-                content = file.read()
-            else:
-                content = file.read(most + 1)
-        if most is not None and len(content) > most:
-            refuse(errors.file_too_long(path, max(size, len(content)), kind, most))
+            content = file.read(limit + 1) if limit else file.read()
+        if limit and len(content) > limit:
+            refuse(errors.file_too_long(path, max(size, len(content)), kind, limit))
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except FileNotFoundError:
         raise FccoError([errors.no_file(path, kind, _neighbours(path))]) from None
@@ -56,7 +59,7 @@ def read_text(path: Path, *, kind: str, limit: int | None = None, lasting: bool 
 
 
 def _neighbours(path: Path) -> list[str] | None:
-    """The files of the same folder, None where there is no such folder."""
+    """The files of the same folder, or None if there is no such folder."""
     if not path.parent.exists():
         return None
     try:
@@ -68,14 +71,14 @@ def _neighbours(path: Path) -> list[str] | None:
 
 
 def _candidates(path: Path, kind: str) -> list[str]:
-    """The model files of a folder that was named in place of one."""
+    """The model files of a folder, if the folder was named in place of a model."""
     if kind == "model":
-        return sorted(p.name for p in path.glob("*" + SUFFIX))[:5]
+        return sorted(p.name for p in path.glob("*" + SUFFIX))[:LISTED_CANDIDATES]
     return []
 
 
 def read_model(path: str | Path) -> Source:
-    """The text of a model file, ``-`` for standard input."""
+    """The source of a model file; ``-`` is standard input."""
     if str(path) == "-":
         text = sys.stdin.read(LONGEST_MODEL + 1)
         if len(text) > LONGEST_MODEL:
@@ -85,7 +88,7 @@ def read_model(path: str | Path) -> Source:
 
 
 def model_source(text_or_path: str | Path) -> Source:
-    """Model text where the string has a line break or a ``;``, and otherwise the file of that name."""
+    """The source of a model: the text itself if it has a line break or a ``;``, else the file so named."""
     if isinstance(text_or_path, str) and ("\n" in text_or_path or ";" in text_or_path):
         if len(text_or_path) > LONGEST_MODEL:
             refuse(errors.text_too_long(len(text_or_path), LONGEST_MODEL))
@@ -94,36 +97,38 @@ def model_source(text_or_path: str | Path) -> Source:
 
 
 def digest(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits. OSError where it is no file, but a pipe,
-    say, which may never end."""
+    """The SHA-256 of a file's bytes, in hexadecimal digits. Raises OSError for pipes and devices."""
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """A file, open for reading; OSError where it is none: a pipe or a device may have no end, or wait
-    for ever."""
+    """A file, opened for reading. Raises OSError for pipes and devices, which may have no end."""
     if not path.is_file():
         raise FileNotFoundError(errno.ENOENT, "there is no such file", str(path))
     return open(path, "rb")
 
 
 def regular_text(path: Path) -> str:
-    """The text of a file that this program wrote; OSError where it is no file, ValueError where it is
-    no text."""
+    """The text of a file that this program wrote. Raises OSError (no file) or ValueError (no text)."""
     with open_regular(path) as file:
         return file.read().decode()
 
 
 def seal(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest with the hash of its other entries, ``sha256``: what was written is equal to its own
-    seal."""
+    """A manifest with the hash of its other entries under ``sha256``.
+
+    An unchanged manifest equals its own seal.
+    """
     text = json.dumps({name: entry for name, entry in manifest.items() if name != "sha256"}, sort_keys=True)
     return {**manifest, "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
 def pairs(items: Iterable[str], option: str) -> dict[str, str]:
-    """``NAME=VALUE`` arguments of a repeated option as a dictionary; F0805 where a name has two values."""
+    """``NAME=VALUE`` arguments of a repeated option, as a dictionary.
+
+    Raises FccoError (F0805) if a name has two values.
+    """
     values: dict[str, str] = {}
     for item in items:
         name, equals, value = item.partition("=")
@@ -136,18 +141,21 @@ def pairs(items: Iterable[str], option: str) -> dict[str, str]:
 
 
 def merged(*parts: tuple[str, Mapping[str, Any] | None]) -> dict[str, Any]:
-    """What several mappings give by name, each with the place that it is; F0805 where two give the
-    same name."""
+    """The union of several mappings, each with the name of the place that it comes from.
+
+    Raises FccoError (F0805) if two have the same key.
+    """
     places: dict[str, str] = {}
     values: dict[str, Any] = {}
-    for called, part in parts:
+    for place, part in parts:
         for name, value in (part or {}).items():
             if name in places:
-                refuse(errors.given_twice(str(name), [places[name], called]))
-            places[name], values[name] = called, value
+                refuse(errors.given_twice(str(name), [places[name], place]))
+            places[name], values[name] = place, value
     return values
 
 
+#: Of each repeated option, a value for its error message.
 EXAMPLES = {
     "--data": "D=train.parquet",
     "--param": "mu=0.01",
@@ -157,7 +165,7 @@ EXAMPLES = {
 
 
 def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
-    """``NAME=NUMBER`` arguments; a bracketed list gives a vector parameter."""
+    """``NAME=NUMBER`` arguments, as a dictionary; a bracketed list gives a vector parameter."""
     values: dict[str, Any] = {}
     for name, text in pairs(items, option).items():
         try:
@@ -171,7 +179,7 @@ def numbers(items: Iterable[str], option: str = "--param") -> dict[str, Any]:
 
 
 def lists(items: Iterable[str], option: str = "--param") -> dict[str, list[float]]:
-    """``NAME=NUMBER,NUMBER,..`` arguments; others, of one number or a bracketed list, as one value."""
+    """``NAME=NUMBER,NUMBER,..`` arguments, as lists; a bracketed list is one value."""
     values: dict[str, list[float]] = {}
     for name, text in pairs(items, option).items():
         if text.startswith("["):
@@ -183,7 +191,10 @@ def lists(items: Iterable[str], option: str = "--param") -> dict[str, list[float
 
 
 def make_folder(path: Path) -> Path:
-    """The folder, made where it is not there; writing a file into it is tried."""
+    """Make a folder unless it exists, and check that it can be written into.
+
+    Raises FccoError (F0806).
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -196,16 +207,17 @@ def make_folder(path: Path) -> Path:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all; halves of surrogate pairs, which names of files may hold, by
-    their escapes."""
+    """Write a file completely or not at all; halves of surrogate pairs are written as escapes."""
     with whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Another name to write a file by, which then takes the file's place: an interruption leaves the
-    old one."""
+    """A temporary path to write to, which is renamed to ``path`` at the end.
+
+    After an interruption the old file is unchanged. Raises FccoError (F0806).
+    """
     make_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -215,11 +227,11 @@ def whole(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise FccoError([errors.file_not_writable(path, error)]) from None
     finally:
-        with suppress(OSError):  # it was put in place, or never made
+        with suppress(OSError):  # it was renamed, or never made
             temporary.unlink()
 
 
 def flush(path: Path) -> None:
-    """A file's bytes, not in the system's memory alone."""
-    with open(path, "rb") as file, suppress(OSError):  # not every file system has it
+    """Wait until a file's bytes are on the disk."""
+    with open(path, "rb") as file, suppress(OSError):  # some file systems cannot do this
         os.fsync(file.fileno())

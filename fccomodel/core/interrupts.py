@@ -1,5 +1,4 @@
-"""Ctrl-C while the command is still being imported, when nothing can be lost: one line and exit
-status 130, no traceback."""
+"""Ctrl-C while the command is still being imported: one line and exit status 130, no traceback."""
 
 from __future__ import annotations
 
@@ -10,24 +9,26 @@ from types import FrameType
 
 #: Exit status of a command that was interrupted.
 INTERRUPTED = 130
-#: Names of the file that a process of the command runs, and how Python is told to run it as a module.
+#: Names of the script of the command ``fccomodel``.
 COMMANDS = ("fccomodel", "fccomodel.exe", "fccomodel-script.py")
+#: Python's arguments that run the command as a module.
 AS_MODULE = ["-m", "fccomodel"]
 
 
 def is_command() -> bool:
     """Whether this process is the command ``fccomodel``, not a program that imports the package."""
-    return os.path.basename(sys.argv[0] if sys.argv else "") in COMMANDS or sys.orig_argv[1:3] == AS_MODULE
+    script = sys.argv[0] if sys.argv else ""
+    return os.path.basename(script) in COMMANDS or sys.orig_argv[1:3] == AS_MODULE
 
 
 def end_at_once() -> None:
-    """From here on Ctrl-C ends the process, where it would raise KeyboardInterrupt."""
+    """From now on, let Ctrl-C end the process instead of raising KeyboardInterrupt."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
 
 
 def raise_again() -> None:
-    """From here on Ctrl-C raises KeyboardInterrupt again."""
+    """From now on, let Ctrl-C raise KeyboardInterrupt again."""
     if signal.getsignal(signal.SIGINT) is _end:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,7 +1,7 @@
-"""torch and sympy, imported where they are first used: a text is checked and explained without the
-one, solved without the other.
+"""torch and sympy, imported when they are first used.
 
-``from fccomodel.core.lazy import torch`` stands for ``import torch`` in rooms that such commands go through.
+Checking and explaining a model needs no torch, and solving needs no sympy. Modules that such commands
+import write ``from fccomodel.core.lazy import torch`` in place of ``import torch``.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 
 class Lazy:
-    """Stands for a module; what is read of it is kept."""
+    """Stands for a module; an attribute that was read once is kept."""
 
     def __init__(self, name: str):
         self._name = name

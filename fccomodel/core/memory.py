@@ -1,5 +1,4 @@
-"""How much memory this process may still take: of the machine, of its control group, and by its own
-limits."""
+"""How much memory this process may still take, by the machine, its control groups and its own limits."""
 
 from __future__ import annotations
 
@@ -7,33 +6,38 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Where the kernel says what memory there is and what this process uses of it (Linux).
+#: Linux: the machine's memory.
 MEMORY_OF_MACHINE = Path("/proc/meminfo")
+#: Linux: the memory that this process uses, in pages.
 MEMORY_OF_PROCESS = Path("/proc/self/statm")
+#: Linux: the control groups that this process is in.
 GROUPS_OF_PROCESS = Path("/proc/self/cgroup")
-#: The control groups of both versions of the kernel's interface, and their files: the limit, and
-#: what is used of it.
+#: The root of all control groups.
 GROUPS = Path("/sys/fs/cgroup")
+#: A group's files for its limit and its use, in versions 2 and 1 of the kernel's interface.
 LIMITS_AND_USES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
-#: In a group's statistics what it keeps of files, and gives back where memory is wanted.
+#: A group's file of statistics.
 STATISTICS = "memory.stat"
+#: Its entries for cached file contents, which the kernel frees when memory is needed (versions 2, 1).
 KEPT_OF_FILES = ("inactive_file", "total_inactive_file")
-#: Limits from this on are none (version 1 writes the largest multiple of a page for none).
+#: Bytes from which a limit counts as none (version 1 writes the largest multiple of a page).
 NO_LIMIT = 1 << 60
-#: Bytes that are taken without asking what there is.
+#: Bytes that are allocated without asking what is available.
 SMALL = 1 << 26
 #: A kibibyte, the unit of ``MEMORY_OF_MACHINE``, in bytes.
 KIB = 1024
 
 
 def available() -> int:
-    """Bytes that this process may still take; ``NO_LIMIT`` where the system does not say."""
+    """Bytes that this process may still take; ``NO_LIMIT`` if the system does not say."""
     return max(int(min([NO_LIMIT, *_of_machine(), *_of_groups(), *_of_process()])), 0)
 
 
 def lacking(size: float) -> float | None:
-    """The bytes that are available, where an array of so many is more; None where it fits. Small ones
-    are not asked about."""
+    """The bytes that are available if ``size`` bytes do not fit, or None if they do.
+
+    Sizes up to SMALL always fit.
+    """
     if size <= SMALL:
         return None
     left = available()
@@ -49,7 +53,7 @@ def in_words(size: float) -> str:
 
 
 def _of_machine() -> Iterator[float]:
-    """What the machine has left without taking it from others."""
+    """Bytes that the machine has available."""
     try:
         lines = MEMORY_OF_MACHINE.read_text(encoding="ascii").splitlines()
         yield from (float(line.split()[1]) * KIB for line in lines if line.startswith("MemAvailable:"))
@@ -59,7 +63,7 @@ def _of_machine() -> Iterator[float]:
 
 
 def _of_groups() -> Iterator[float]:
-    """What the control groups that this process is in, and those around them, leave it."""
+    """Bytes that each control group of this process leaves it, with the groups around them."""
     try:
         lines = GROUPS_OF_PROCESS.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -68,10 +72,7 @@ def _of_groups() -> Iterator[float]:
         _, controllers, path = line.split(":", 2)
         if controllers and "memory" not in controllers.split(","):
             continue
-        if controllers:
-            root = GROUPS / "memory"
-        else:
-            root = GROUPS
+        root = GROUPS / "memory" if controllers else GROUPS
         inner = root / path.lstrip("/")
         for folder in [inner, *inner.parents]:
             if folder == root.parent:
@@ -80,18 +81,18 @@ def _of_groups() -> Iterator[float]:
 
 
 def _of_group(folder: Path) -> Iterator[float]:
-    """What one control group leaves, where it has a limit."""
+    """Bytes that one control group leaves, if it has a limit."""
     for limit, used in LIMITS_AND_USES:
         try:
-            most, now = (float((folder / name).read_text(encoding="ascii")) for name in (limit, used))
-        except (OSError, ValueError):  # there is none, or it is "max"
+            allowed, now = (float((folder / name).read_text(encoding="ascii")) for name in (limit, used))
+        except (OSError, ValueError):  # there is no limit, or it is "max"
             continue
-        if most < NO_LIMIT:
-            yield most - now + _kept_of_files(folder)
+        if allowed < NO_LIMIT:
+            yield allowed - now + _kept_of_files(folder)
 
 
 def _kept_of_files(folder: Path) -> float:
-    """What a control group keeps of files that it can give back."""
+    """Bytes of cached file contents in a control group, which the kernel can free."""
     try:
         lines = (folder / STATISTICS).read_text(encoding="ascii").splitlines()
     except OSError:
@@ -101,7 +102,7 @@ def _kept_of_files(folder: Path) -> float:
 
 
 def _of_process() -> Iterator[float]:
-    """What the limits of this process leave it (``ulimit -v``, ``ulimit -d``)."""
+    """Bytes that the limits of this process leave it (``ulimit -v``, ``ulimit -d``)."""
     try:
         import resource
 
@@ -110,6 +111,6 @@ def _of_process() -> Iterator[float]:
         return
     size = resource.getpagesize()
     for kind, used in ((resource.RLIMIT_AS, pages[0]), (resource.RLIMIT_DATA, pages[5])):
-        most = resource.getrlimit(kind)[0]
-        if most != resource.RLIM_INFINITY:
-            yield most - float(used) * size
+        allowed = resource.getrlimit(kind)[0]
+        if allowed != resource.RLIM_INFINITY:
+            yield allowed - float(used) * size

@@ -1,7 +1,7 @@
-"""How a problem is to be solved: every value with where it came from.
+"""The options of a solve, each with its value and its origin.
 
-A value given on the command line (or as a keyword argument) wins over the model's ``options``
-block, that over the user's configuration file, and what nobody gave is chosen automatically.
+A value given on the command line (or as a keyword argument) wins over the model's ``options`` block,
+which wins over the user's configuration file. Options that nobody gave are chosen automatically.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from fccomodel.core import errors
 from fccomodel.core.diagnostics import FccoError, refuse
 from fccomodel.core.files import read_text
 
+#: Options by name: the value, and where it was given (COMMAND, KEYWORD, BLOCK, USER or AUTOMATIC).
 Origins = dict[str, tuple[Any, str]]
 
 
 class Budget(NamedTuple):
-    """What a run may use; None: as much as it likes. An oracle call is one g_i(w; xi) at one point for
-    one inner sample."""
+    """What a run may use: seconds, iterations or oracle calls; None means no limit.
+
+    An oracle call is one g_i(w; xi) at one point for one inner sample.
+    """
 
     seconds: float | None = None
     iterations: int | None = None
@@ -54,23 +57,25 @@ class Unused(NamedTuple):
         )
 
 
-COMMAND, KEYWORD, BLOCK, USER, AUTOMATIC = (
-    "command line",
-    "keyword argument",
-    "options block",
-    "user configuration",
-    "automatic",
-)
+#: The origins of a value.
+COMMAND = "command line"
+KEYWORD = "keyword argument"
+BLOCK = "options block"
+USER = "user configuration"
+AUTOMATIC = "automatic"
+#: The origins of a value that somebody gave.
 GIVEN = (COMMAND, KEYWORD, BLOCK, USER)
-#: options of solves about other rows than those solved on
+#: Options about rows that the problem is not solved on.
 ABOUT_NEW_ROWS = ("holdout", "margin", "population")
-#: seconds for solves on resampled rows (``population``), if nobody gives their number
+#: Seconds for solves on resampled rows (``population``), if nobody gives a time.
 POPULATION_SECONDS = 60.0
-#: Bits of the longest integer that an option may have: a float has 1,024.
+#: Bits of the longest integer that an option may have (the largest float has 1,024).
 LONGEST_INTEGER = 1_000
+#: Values of ``device``, beside ``cuda:NUMBER``.
 DEVICES = ("auto", "cpu", "cuda")
+#: Values of ``precision``.
 PRECISIONS = ("float32", "float64")
-#: options that take one of a few words
+#: Options that take one of a few words, with these words.
 WORDS: dict[str, tuple[Any, ...]] = {
     "schedule": ("practical", "theory", "decay"),
     "unverified": (True, False),
@@ -81,8 +86,9 @@ WORDS: dict[str, tuple[Any, ...]] = {
     "draws": ("shared", "separate"),
     "gradient_batch": ("fresh", "same"),
 }
-ABOVE_ZERO = math.ulp(0.0)  # the least number above 0
-#: what an algorithm's number may be: whole or not, from, to
+#: The least number above 0.
+ABOVE_ZERO = math.ulp(0.0)
+#: Options that take a number: whether it is whole, its smallest and its largest value.
 NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(
         ("outer_batch", "inner_batch", "inner_steps", "epochs", "stage", "longest", "patience"),
@@ -102,17 +108,21 @@ NUMBERS: dict[str, tuple[bool, float, float]] = {
     **dict.fromkeys(("eps", "rho", "tau", "epsilon", "warm", "tol"), (False, ABOVE_ZERO, math.inf)),
     "growth": (False, 1, math.inf),
 }
+#: Seconds of each unit of time that a budget may have.
 UNITS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def configuration_file() -> Path:
-    """``$XDG_CONFIG_HOME/fccomodel/config.toml``, by default under ``~/.config``."""
+    """The user's configuration: ``$XDG_CONFIG_HOME/fccomodel/config.toml``, by default in ``~/.config``."""
     base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     return Path(base).expanduser() / "fccomodel" / "config.toml"
 
 
 def configuration(path: Path | None = None) -> dict[str, Any]:
-    """The user's own defaults, ``name = value`` lines of a TOML file; empty where there is none."""
+    """The user's own defaults, from ``name = value`` lines of a TOML file; empty if there is no file.
+
+    Raises FccoError (F0807) for a file that is not TOML, or has tables.
+    """
     path = path or configuration_file()
     if not path.is_file():
         return {}
@@ -132,7 +142,10 @@ def resolve(
     *,
     given_as: str = COMMAND,
 ) -> Origins:
-    """Merge the three places that a value can be given in; a value of None counts as not given."""
+    """Merge the three places where a value can be given; None counts as not given.
+
+    Raises FccoError (F0808) for a value that its option does not take.
+    """
     merged: Origins = {}
     for origin, values in ((USER, user), (BLOCK, block), (given_as, arguments)):
         for name, value in values.items():
@@ -142,15 +155,17 @@ def resolve(
 
 
 def writable(value: Any) -> Any:
-    """An integer that no float holds, in words, since Python refuses to write its digits; anything
-    else as it is."""
+    """A value that can be printed: a huge integer in words, any other value as it is.
+
+    Python refuses to write the digits of very long integers.
+    """
     if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
         return f"an integer of {value.bit_length():,} bits"
     return value
 
 
 def value_of(text: str) -> Any:
-    """An option's value as JSON reads it (numbers, true, false), and otherwise the text itself."""
+    """An option's value: what JSON reads (numbers, true, false), or else the text itself."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -158,45 +173,48 @@ def value_of(text: str) -> Any:
 
 
 def check_value(name: str, value: Any, origin: str) -> Any:
-    """The value in its own type, for the options that do not belong to an algorithm; others pass
-    unchanged."""
+    """The value in its own type, for options that do not belong to an algorithm; others pass unchanged.
+
+    Raises FccoError (F0808) for a value that the option does not take.
+    """
     if name == "seed":
         return _seed(value, origin)
-    if name == "device" and not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value)):
-        refuse(errors.not_a_word(name, value, origin, DEVICES))
-    if name == "precision" and value not in PRECISIONS:
-        refuse(errors.not_a_word(name, value, origin, PRECISIONS))
-    if name in WORDS and value not in WORDS[name]:
-        refuse(errors.not_a_word(name, value, origin, tuple(str(word).lower() for word in WORDS[name])))
-    if name == "budget":
-        parse_budget(value, origin)
     if name == "holdout" and not isinstance(value, str):
         return _share(
             name, value, origin, f"{name} is a condition on rows, or a share of them between 0 and 1"
         )
     if name == "margin":
         return _share(name, value, origin, f"{name} is a confidence between 0 and 1: 0.95")
-    if name == "population" and not isinstance(value, bool) and parse_budget(value, origin).seconds is None:
-        refuse(
-            errors.not_in_range(name, value, origin, f"{name} is the time for answers on resampled rows: 60s")
-        )
     if name in NUMBERS:
         return _number(name, value, origin)
+    if name == "budget":
+        parse_budget(value, origin)
+    if name == "population" and not isinstance(value, bool) and parse_budget(value, origin).seconds is None:
+        kind = f"{name} is the time for answers on resampled rows: 60s"
+        refuse(errors.not_in_range(name, value, origin, kind))
+    _check_word(name, value, origin)
     return value
 
 
+def _check_word(name: str, value: Any, origin: str) -> None:
+    """Refuse a value of an option that takes other words."""
+    if name == "device" and not (isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value)):
+        refuse(errors.not_a_word(name, value, origin, DEVICES))
+    if name == "precision" and value not in PRECISIONS:
+        refuse(errors.not_a_word(name, value, origin, PRECISIONS))
+    if name in WORDS and value not in WORDS[name]:
+        refuse(errors.not_a_word(name, value, origin, tuple(str(word).lower() for word in WORDS[name])))
+
+
 def _number(name: str, value: Any, origin: str) -> float:
-    """A number of the kind and in the range that the option has."""
+    """The number of an option, if it is whole or not and in the range that NUMBERS says."""
     whole, low, high = NUMBERS[name]
     number = _as_float(value)
-    if not math.isfinite(number) or not low <= number <= high or whole and not number.is_integer():
-        if low == ABOVE_ZERO:
-            least = "above 0"
-        else:
-            least = f"of at least {low:g}"
-        kind = f"{name} is a {'whole ' if whole else ''}number {least}" + (
-            f" and at most {high:g}" if math.isfinite(high) else ""
-        )
+    if not math.isfinite(number) or not low <= number <= high or (whole and not number.is_integer()):
+        kind = f"{name} is a whole number" if whole else f"{name} is a number"
+        kind += " above 0" if low == ABOVE_ZERO else f" of at least {low:g}"
+        if math.isfinite(high):
+            kind += f" and at most {high:g}"
         refuse(errors.not_in_range(name, value, origin, kind))
     if whole:
         return int(number)
@@ -204,7 +222,7 @@ def _number(name: str, value: Any, origin: str) -> float:
 
 
 def _as_float(value: Any) -> float:
-    """A number of any type; NaN for anything else, and for what 64 bits do not hold."""
+    """A number of any type as a float; NaN for anything else, and for a number too large for a float."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -221,7 +239,7 @@ def _share(name: str, value: Any, origin: str, kind: str) -> float:
 
 
 def _seed(value: Any, origin: str) -> int:
-    """A seed that every random generator used takes: 0 .. 2^63 - 1."""
+    """A seed that every random generator takes: 0 .. 2^63 - 1."""
     whole = isinstance(value, Integral | float) and not isinstance(value, bool) and value == value // 1
     if not whole or not 0 <= value < 2**63:
         refuse(errors.not_a_seed(value, origin))
@@ -229,36 +247,34 @@ def _seed(value: Any, origin: str) -> int:
 
 
 def parse_budget(value: Any, origin: str = KEYWORD) -> Budget:
-    """``60s``, ``2m``, ``1h``; ``5000it`` iterations; ``1e6oracles``; None is no limit."""
+    """The budget that a text states: ``60s``, ``2m``, ``1h``, ``5000it``, ``1e6oracles``; None is no limit.
+
+    Raises FccoError (F0808) for any other text.
+    """
     if value is None:
         return Budget()
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?(?:e\+?\d+)?)\s*(ms|s|m|min|h|it|oracles)\s*", str(value))
     if match:
-        amount = float(match[1])
-    else:
-        amount = 0.0
-    amount = amount if math.isfinite(amount) else 0.0
-    if match and match[2] in ("it", "oracles") and amount == int(amount) and amount >= 1:
-        if match[2] == "it":
-            return Budget(iterations=int(amount))
-        return Budget(oracles=amount)
-    if match and match[2] in UNITS and amount > 0:
-        return Budget(seconds=amount * UNITS[match[2]])
+        amount, unit = float(match[1]), match[2]
+        if unit in UNITS and 0 < amount < math.inf:
+            return Budget(seconds=amount * UNITS[unit])
+        if unit not in UNITS and 1 <= amount < math.inf and amount == int(amount):
+            return Budget(iterations=int(amount)) if unit == "it" else Budget(oracles=amount)
     refuse(errors.not_a_budget(value, origin))
 
 
 def pick_device(name: str) -> str:
-    """``auto`` as ``cuda`` where there is one; a GPU asked for by name must be there."""
+    """A device of torch: ``auto`` becomes ``cuda`` if there is a GPU, else ``cpu``.
+
+    Raises FccoError (F0809) for a GPU that does not exist.
+    """
     import torch
 
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda"):
         number = int(name.partition(":")[2] or 0)
-        if not torch.cuda.is_available() or number >= torch.cuda.device_count():
-            if torch.cuda.is_available():
-                count = torch.cuda.device_count()
-            else:
-                count = 0
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if number >= count:
             refuse(errors.no_device(name, count))
     return name

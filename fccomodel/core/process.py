@@ -1,5 +1,4 @@
-"""State that all threads of the process share, changed for a time: threads that do so at once do not
-disturb one another; and how a process ends that is asked to."""
+"""Temporary changes of state that all threads share, safe for threads, and the end of a process."""
 
 from __future__ import annotations
 
@@ -13,35 +12,41 @@ from contextlib import contextmanager
 
 from fccomodel.core.lazy import torch
 
-#: Held while torch's own random numbers, the filters of warnings, or the way in which modules are
-#: called are changed.
+#: Held while torch's random state, the warning filters, or the way in which modules are called change.
 ALONE = threading.RLock()
 
-#: The exit status of a process that SIGTERM ended, as shells give it.
+#: The exit status of a process that SIGTERM ended, as shells report it.
 TERMINATED = 143
 
-#: Bytes of freed memory that a process may hold while it works, and the largest array that these
-#: are for, by the numbers that glibc's ``mallopt`` knows them by (M_TRIM_THRESHOLD,
-#: M_MMAP_THRESHOLD).
-HELD = {-1: 64 << 20, -3: 32 << 20}
+#: glibc's option for the bytes of freed memory that a process keeps.
+M_TRIM_THRESHOLD = -1
+#: glibc's option for the bytes of the largest array that comes from that memory.
+M_MMAP_THRESHOLD = -3
+#: Settings of ``mallopt`` while memory is held, in bytes.
+HELD = {M_TRIM_THRESHOLD: 64 << 20, M_MMAP_THRESHOLD: 32 << 20}
 
+#: Held while the two variables below and Python's recursion limit change.
 _COUNTING = threading.Lock()
-_deep: list[int] = []
+#: The recursion limits that running threads need.
+_needed: list[int] = []
+#: The recursion limit before the first of them asked.
 _before = 0
 
 
 @contextmanager
 def own_randomness() -> Iterator[None]:
-    """Modules are made inside: torch's random numbers go on afterwards as if none had been drawn."""
+    """Restore torch's random state afterwards, so that draws inside (of new modules) do not show."""
     with ALONE, torch.random.fork_rng(devices=[]):
         yield
 
 
 @contextmanager
 def holding_memory() -> Iterator[None]:
-    """Freed memory is held inside, up to a bound (``HELD``): passes over pairs take the same for each
-    slice, and to fault every page in again is a third of what they cost. Afterwards it is given
-    back. Without glibc nothing changes."""
+    """Keep freed memory inside, up to a bound (``HELD``), and give it back afterwards.
+
+    Passes over pairs need the same memory for each slice, and page faults are a third of their cost.
+    Without glibc this does nothing.
+    """
     try:
         libc = ctypes.CDLL(None)
         held = all([libc.mallopt(number, bound) for number, bound in HELD.items()])
@@ -56,32 +61,30 @@ def holding_memory() -> Iterator[None]:
 
 @contextmanager
 def frames(count: int) -> Iterator[None]:
-    """Room for recursion down so many Python frames; the limit of before is back once no thread needs
-    more."""
+    """Raise Python's recursion limit to ``count`` frames; it is lowered once no thread needs more."""
     global _before
     with _COUNTING:
-        if not _deep:
+        if not _needed:
             _before = sys.getrecursionlimit()
-        _deep.append(count)
-        sys.setrecursionlimit(max([_before, *_deep]))
+        _needed.append(count)
+        sys.setrecursionlimit(max([_before, *_needed]))
     try:
         yield
     finally:
         with _COUNTING:
-            _deep.remove(count)
-            sys.setrecursionlimit(max([_before, *_deep]))
+            _needed.remove(count)
+            sys.setrecursionlimit(max([_before, *_needed]))
 
 
 def launched() -> bool:
-    """torchrun, or another launcher of torch programs, started this process as one of several (or
-    alone: torchrun)."""
+    """Whether a launcher of torch programs started this process (torchrun even as the only one)."""
     return "RANK" in os.environ and (
         "TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("WORLD_SIZE", 1)) > 1
     )
 
 
 def rank() -> int:
-    """Which of the launched processes this is; 0 without a launcher."""
+    """The number of this process among the launched ones; 0 without a launcher."""
     if launched():
         return int(os.environ["RANK"])
     return 0
@@ -93,7 +96,10 @@ def _end() -> None:
 
 @contextmanager
 def killable() -> Iterator[None]:
-    """SIGTERM ends the process at once: it waits inside a library, where Python does not hear of signals."""
+    """Let SIGTERM end the process at once, also while it waits inside a library.
+
+    There Python would not handle signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -106,8 +112,10 @@ def killable() -> Iterator[None]:
 
 @contextmanager
 def terminable(asked: Callable[[], None] = _end) -> Iterator[None]:
-    """SIGTERM calls ``asked``; by default it ends the block as an exception does, so that other
-    processes are ended too. Only in the main thread, where Python hears of signals."""
+    """Let SIGTERM call ``asked``; by default it raises SystemExit, so that other processes end too.
+
+    Only in the main thread, where Python handles signals.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

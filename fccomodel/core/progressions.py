@@ -6,27 +6,29 @@ import math
 
 import numpy as np
 
-#: Steps so small that a power of ten with their digits is no number of 64 bits are not rounded to.
-MOST_DIGITS = 300
+#: Decimal digits up to which numbers are rounded to those of their step.
+#: Beyond it, a power of ten overflows a float.
+LARGEST_EXPONENT = 300
+#: Share of a step by which rounding may put the last number beyond the end.
+ROUNDING = 1e-9
 
 
 def count(low: float, high: float, step: float) -> float:
-    """How many there are: a whole number, or inf where no number of 64 bits counts them; ``step`` is
-    not 0."""
+    """How many numbers there are: whole, or inf if they are too many to count; ``step`` is not 0."""
     if math.isinf(high - low):
         steps = high / step - low / step
     else:
         steps = (high - low) / step
     if math.isfinite(steps):
-        return max(0, math.floor(steps + 1e-9) + 1)
-    if steps < 0:
-        return 0
-    return math.inf
+        return max(0, math.floor(steps + ROUNDING) + 1)
+    return 0 if steps < 0 else math.inf
 
 
 def numbers(low: float, high: float, step: float) -> np.ndarray:
-    """They themselves, finitely many, float64: 0.1 * 3 is 0.3, and there is no -0."""
+    """The numbers as float64, if they are finitely many; 0.1 * 3 gives 0.3, and -0 is never returned."""
     scale = 2.0 if math.isinf(high - low) else 1.0
     values = scale * (low / scale + step / scale * np.arange(count(low, high, step)))
     digits = 12 - math.floor(math.log10(abs(step)))
-    return (np.round(values, digits) if abs(digits) <= MOST_DIGITS else values) + 0.0
+    if abs(digits) <= LARGEST_EXPONENT:
+        values = np.round(values, digits)
+    return values + 0.0

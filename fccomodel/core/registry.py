@@ -1,4 +1,4 @@
-"""Registries without a list: a concept is a record in a file of its package, and is found there."""
+"""Registries without a list: each concept is a record in a module of its package, and is found there."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from typing import Protocol, TypeVar
 
 
 class _Named(Protocol):
+    """Anything with a name."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name under which the record is found."""
+        ...
 
 
 Record = TypeVar("Record", bound=_Named)
 
 
 def records(package: str, kind: type[Record]) -> Mapping[str, Record]:
-    """The records of a kind that the public modules of a package hold, by their names, in alphabetical
-    order."""
-    files = pkgutil.iter_modules(importlib.import_module(package).__path__)
-    modules = [file.name for file in files if not file.ispkg and not file.name.startswith("_")]
-    values = [
-        value for name in modules for value in vars(importlib.import_module(f"{package}.{name}")).values()
-    ]
-    by_name = {value.name: value for value in values if isinstance(value, kind)}
+    """The records of a class in the public modules of a package, by name in alphabetical order."""
+    by_name: dict[str, Record] = {}
+    for file in pkgutil.iter_modules(importlib.import_module(package).__path__):
+        if file.ispkg or file.name.startswith("_"):
+            continue
+        module = importlib.import_module(f"{package}.{file.name}")
+        by_name |= {value.name: value for value in vars(module).values() if isinstance(value, kind)}
     return MappingProxyType(dict(sorted(by_name.items())))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fccomodel.core import ir
 from fccomodel.core.source import Span
 
+#: A function of a node, which returns its replacement, or None to keep it.
 Rule = Callable[[ir.Expr], ir.Expr | None]
 
 
@@ -26,10 +27,7 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(node, args=children)
         case ir.Reduce():
             rest = list(children[1:])
-            if node.condition is None:
-                condition = None
-            else:
-                condition = rest.pop(0)
+            condition = rest.pop(0) if node.condition is not None else None
             return dataclasses.replace(
                 node,
                 body=children[0],
@@ -42,7 +40,7 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
 
 
 class Rewriter:
-    """Applies a rule bottom-up; ``rule(node)`` sees rewritten children and returns a replacement or None."""
+    """Applies a rule bottom-up: ``rule(node)`` sees rewritten children, and returns a replacement or None."""
 
     def __init__(self, rule: Rule):
         self.rule = rule
@@ -93,7 +91,7 @@ def substitute(expr: ir.Expr, binders: Mapping[ir.Binder, ir.Expr]) -> ir.Expr:
 
 
 def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:
-    """The rule applied to the objective and to every constraint."""
+    """The problem with a rule applied to its objective and to every constraint."""
     rewriter = Rewriter(rule)
     objective = dataclasses.replace(problem.objective, expr=rewriter(problem.objective.expr))
     constraints = tuple(dataclasses.replace(c, body=rewriter(c.body)) for c in problem.constraints)
@@ -101,7 +99,7 @@ def rewrite_problem(problem: ir.Problem, rule: Rule) -> ir.Problem:
 
 
 def shared(problem: ir.Problem) -> ir.Problem:
-    """Equal subexpressions become one node; every reduction stays a separate draw."""
+    """The problem with equal subexpressions merged; every reduction stays a separate draw."""
     canonical: dict[tuple, ir.Expr] = {}
 
     def rule(node: ir.Expr) -> ir.Expr | None:
@@ -114,8 +112,7 @@ def shared(problem: ir.Problem) -> ir.Problem:
 
 
 def _content(node: ir.Expr) -> tuple | None:
-    """What makes two nodes equal, their children being shared already; None for nodes that are never
-    merged."""
+    """A key that equal nodes share, given that their children are merged; None for nodes never merged."""
     key: tuple
     match node:
         case ir.Const(value=value):
@@ -143,17 +140,18 @@ def _content(node: ir.Expr) -> tuple | None:
 
 # ------------------------------------------------------------------------- small constructors of IR
 def const(value: float) -> ir.Const:
+    """A number as an expression."""
     return ir.Const(value=float(value))
 
 
 def apply(op: str, *args: ir.Expr, span: Span = ir.NOWHERE) -> ir.Expr:
-    """An entrywise atom; the shape is that of the argument with the most dimensions."""
+    """An atom applied entry by entry; its shape is that of the argument with the most dimensions."""
     shape = max((a.shape for a in args), key=len)
     return ir.Apply(op=op, args=args, shape=shape, span=span)
 
 
 def operands(expr: ir.Expr, op: str) -> list[ir.Expr]:
-    """What an associative atom joins, however it is nested: a, b, c of ``(a + b) + c``; not recursive."""
+    """The operands of an associative atom, however nested: a, b, c for ``(a + b) + c``. Not recursive."""
     joined: list[ir.Expr] = []
     stack = [expr]
     while stack:
@@ -166,27 +164,27 @@ def operands(expr: ir.Expr, op: str) -> list[ir.Expr]:
 
 
 def conjuncts(condition: ir.Expr | None) -> list[ir.Expr]:
-    """``a and b and c`` as a list."""
+    """The conditions that ``and`` joins: a, b, c for ``a and b and c``."""
     if condition is None:
         return []
     return operands(condition, "and")
 
 
 def conjunction(parts: Iterable[ir.Expr | None]) -> ir.Expr | None:
-    """All of the conditions that are there, joined by ``and``; None for none."""
+    """The conditions joined by ``and``, leaving out None; None if there are none."""
     joined: ir.Expr | None = None
     for part in parts:
-        if part is not None:
-            if joined is None:
-                joined = part
-            else:
-                joined = apply("and", joined, part, span=joined.span | part.span)
+        if part is None:
+            continue
+        if joined is None:
+            joined = part
+        else:
+            joined = apply("and", joined, part, span=joined.span | part.span)
     return joined
 
 
 def exists(node: ir.Reduce) -> ir.Expr | None:
-    """That a reduction has elements, as a condition on the binders around it; None where it has no
-    condition."""
+    """The condition on outer binders that a reduction has elements; None if it has no condition."""
     conditions = conjuncts(node.condition)
     for binder in reversed(node.binders):
         own = conjunction(c for c in conditions if binder in ir.free_binders(c))

@@ -17,7 +17,7 @@ class Span:
         return Span(start=min(self.start, other.start), end=max(self.end, other.end))
 
 
-#: The place of what no text says.
+#: The place of things that stand in no text.
 NOWHERE = Span(start=0, end=0)
 
 
@@ -31,10 +31,11 @@ class Source:
     def place(self, span: Span) -> tuple[int, int]:
         """Line and column of the span's start, both from 1."""
         line = self.text.count("\n", 0, span.start) + 1
-        return line, span.start - (self.text.rfind("\n", 0, span.start) + 1) + 1
+        first = self.text.rfind("\n", 0, span.start) + 1
+        return line, span.start - first + 1
 
     def at(self, span: Span) -> tuple[Source, Span]:
-        """The file that a place is in, and the place there: itself, unless the text joins several files."""
+        """The file that a place is in, and the place in it; it differs if the text joins several files."""
         return self, span
 
     def line(self, number: int) -> str:

@@ -1,9 +1,8 @@
-"""What work costs, counted: the operations that a calculation asks for, turned into seconds by one
-table of rates.
+"""Counted seconds: the operations of a calculation, turned into seconds by one table of rates.
 
-Stages follow each other by counted seconds, so that the same seed takes the same way on a busy
-machine and on an idle one; the clock only ends what has run out of time, and then says so. Programs
-carry ``Rates`` and ``priced``.
+Stages follow each other by counted seconds, so the same seed takes the same way on a busy machine and
+on an idle one. The clock only ends work that has run out of time, and the result then says so.
+Emitted programs carry ``Rates`` and ``priced``.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from fccomodel.core.lazy import torch
 class Rates:
     """Seconds that one thread takes, as measured once by ``tests/bench/rates.py``.
 
-    call     an operation of torch, its part in differentiation and the Python around it
-    byte     read or written            product  a multiplication and addition, in products of
-             matrices and convolutions
-    curved   an entry of exp, log and the like        moved    an entry by its index       drawn
-             a random number
-    ordered  an entry that is sorted or searched; to find the largest, without an order, costs what
-             moving does
+    call     one operation of torch, with its part in differentiation and the Python around it
+    byte     one byte read or written
+    product  one multiplication and addition, in products of matrices and convolutions
+    curved   one entry of exp, log and the like
+    moved    one entry read or written by its index, or searched for the largest ones
+    drawn    one random number
+    ordered  one entry that is sorted, or looked up in a sorted list
     """
 
     call: float = 5e-6
@@ -40,79 +39,64 @@ class Rates:
 
 
 def operation_price(operation, shapes, sizes, rates):
-    """Counted seconds of one operation of torch, by its name, the shapes of its tensors (the result's
-    last), and their bytes."""
-    name, each = operation.partition(".")[0].strip("_"), 0.0
-    if name in (
-        "index",
-        "index_select",
-        "gather",
-        "take",
-        "embedding",
-        "masked_select",
-    ):  # not all of where they take from
+    """Counted seconds of one operation of torch.
+
+    operation  its name
+    shapes     shapes of its tensors, the result's last
+    sizes      bytes of the same tensors
+    """
+    name = operation.partition(".")[0].strip("_")
+    # these do not read all of their first tensor
+    if name in ("index", "index_select", "gather", "take", "embedding", "masked_select"):
         shapes, sizes = shapes[1:], sizes[1:]
-    most = max((math.prod(shape) for shape in shapes), default=0)
-    if name in (
-        "mm",
-        "mv",
-        "bmm",
-        "addmm",
-        "addmv",
-        "baddbmm",
-        "dot",
-        "vdot",
-        "matmul",
-        "linear",
-        "linalg_vecdot",
-        "addbmm",
-    ):
+    cost = rates.call + rates.byte * sum(sizes)
+    products = "mm mv bmm addmm addmv baddbmm dot vdot matmul linear linalg_vecdot addbmm"
+    if name in products.split():
         length = next((shape[-1] for shape in shapes[name.startswith(("add", "badd")) :] if shape), 1)
-        return rates.call + rates.byte * sum(sizes) + rates.product * length * math.prod(shapes[-1])
+        return cost + rates.product * length * math.prod(shapes[-1])
     if name.startswith("conv"):
         inner = [math.prod(shape[1:]) for shape in shapes[1:2]]
-        return rates.call + rates.byte * sum(sizes) + rates.product * sum(inner) * math.prod(shapes[-1])
-    if name.startswith(
-        ("exp", "log", "sigmoid", "tanh", "softplus", "pow", "erf", "sin", "cos", "softmax", "elu", "gelu")
-    ):
-        each = rates.curved
-    elif name.startswith(
-        ("index", "gather", "scatter", "take", "embedding", "masked_s", "nonzero", "put", "topk", "kthvalue")
-    ):
-        each = rates.moved
-    elif name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
-        each = rates.drawn
-    elif name.startswith(("sort", "argsort", "searchsorted", "bucketize", "unique", "cum")):
-        each = rates.ordered
-    return rates.call + rates.byte * sum(sizes) + each * most
+        return cost + rates.product * sum(inner) * math.prod(shapes[-1])
+    entries = max((math.prod(shape) for shape in shapes), default=0)
+    curved = "exp log sigmoid tanh softplus pow erf sin cos softmax elu gelu"
+    if name.startswith(tuple(curved.split())):
+        return cost + rates.curved * entries
+    moved = "index gather scatter take embedding masked_s nonzero put topk kthvalue"
+    if name.startswith(tuple(moved.split())):
+        return cost + rates.moved * entries
+    if name.startswith(("rand", "normal", "uniform", "bernoulli", "exponential", "multinomial")):
+        return cost + rates.drawn * entries
+    if name.startswith(("sort", "argsort", "searchsorted", "bucketize", "unique", "cum")):
+        return cost + rates.ordered * entries
+    return cost
 
 
 def priced(work, rates=None):
-    """What ``work()`` returns, and the counted seconds of its operations of torch, of their
-    differentiation too."""
+    """What ``work()`` returns, and the counted seconds of its operations of torch.
+
+    They include the operations of automatic differentiation.
+    """
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    rates, spent = rates or Rates(), [0.0]
+    rates = rates or Rates()
+    spent = [0.0]
 
     class Counting(TorchDispatchMode):
         @classmethod
-        def _should_skip_dynamo(cls):  # else torch loads its compiler, which takes a second
+        def _should_skip_dynamo(cls):  # otherwise torch loads its compiler, which takes a second
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             result = func(*args, **(kwargs or {}))
-            held = [
-                *args,
-                *(kwargs or {}).values(),
-                *(result if isinstance(result, list | tuple) else [result]),
-            ]
-            held = [x for part in held for x in (part if isinstance(part, list | tuple) else [part])]
-            held = [x for x in held if isinstance(x, torch.Tensor)]
+            results = result if isinstance(result, list | tuple) else [result]
+            values = [*args, *(kwargs or {}).values(), *results]
+            values = [x for part in values for x in (part if isinstance(part, list | tuple) else [part])]
+            tensors = [x for x in values if isinstance(x, torch.Tensor)]
             if func.is_view:
                 spent[0] += 0.3 * rates.call
             else:
-                sizes = [x.numel() * x.element_size() for x in held]
-                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in held], sizes, rates)
+                sizes = [x.numel() * x.element_size() for x in tensors]
+                spent[0] += operation_price(func.__name__, [tuple(x.shape) for x in tensors], sizes, rates)
             return result
 
     with Counting():
@@ -121,50 +105,56 @@ def priced(work, rates=None):
 
 
 def multiplied(times: float, calls: int = 0) -> float:
-    """Counted seconds of so many multiplications in products of matrices, and of calls."""
+    """Counted seconds of ``times`` multiplications in products of matrices, and of ``calls`` calls."""
     rates = Rates()
     return rates.product * times + rates.call * calls
 
 
 class Meter:
-    """Work that may be done: so many counted seconds, or until the clock (``time.perf_counter``) says
-    ``until`` or somebody asks for its end (``stop``).
+    """A limit on work, and the work that was done.
 
-    ``timed``: it was the clock that ended some of it, or who asked for that.
+    allowed  counted seconds that may be spent
+    until    the time of the clock (``time.perf_counter``) at which the work ends
+    stop     whether somebody asks for the end
+    spent    counted seconds spent so far
+    timed    whether the clock, or a request, ended some of the work
     """
 
     def __init__(self, allowed: float = math.inf, until: float = math.inf, stop: Callable[[], bool] = bool):
-        self.allowed, self.until, self.stop = allowed, until, stop
-        self.spent, self.timed = 0.0, False
+        self.allowed = allowed
+        self.until = until
+        self.stop = stop
+        self.spent = 0.0
+        self.timed = False
 
     @property
     def left(self) -> float:
-        """Counted seconds; none once the clock has ended the work."""
+        """Counted seconds that are left; 0 once the clock has ended the work."""
         if self.late:
             return 0.0
         return max(self.allowed - self.spent, 0.0)
 
     @property
     def late(self) -> bool:
-        """The clock has ended the work, or somebody did."""
+        """Whether the clock, or a request, has ended the work."""
         self.timed |= time.perf_counter() > self.until or self.stop()
         return self.timed
 
     @property
     def over(self) -> bool:
+        """Whether no work is left."""
         return self.left <= 0.0
 
     def spend(self, seconds: float) -> None:
-        """Work of so many counted seconds is done, or about to be."""
+        """Record work of so many counted seconds, done or about to be done."""
         self.spent += seconds
 
     def part(self, seconds: float) -> Meter:
-        """One for a part of the work, of no more than so many of the counted seconds left, which it
-        does not spend."""
+        """A meter for a part of the work: at most ``seconds`` of those left. This meter spends nothing."""
         return Meter(min(seconds, self.left), self.until, self.stop)
 
     def count(self, work: Callable[[], Any]) -> tuple[Any, float]:
-        """What ``work()`` returns, and its counted seconds, which are spent."""
+        """Do ``work()`` and spend its counted seconds. Returns its result and these seconds."""
         result, seconds = priced(work)
         self.spend(seconds)
         return result, seconds

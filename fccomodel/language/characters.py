@@ -70,7 +70,7 @@ def all_junk(words: Sequence[Token], limit: int) -> list[Diagnostic]:
 
 
 def _junk(words: Sequence[Token], k: int, times: int) -> Diagnostic:
-    """The error about word ``k``, which the file has so many times."""
+    """The error about word ``k``; ``times``: how often the file has it."""
     word, at = words[k], lexer.span(words[k])
     text = str(word)
     often = f" ({times} times in this file)" if times > 1 else ""

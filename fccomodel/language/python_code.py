@@ -259,7 +259,10 @@ class PythonWriter:
         return f"{self.word(node.kind)}({over})"
 
     def over(self, indexing: syntax.Indexing, kind: str, body: Callable[[], str]) -> str:
-        """``body for i in I for z in D.where(condition)``; ``kind`` is the binders' kind without a word."""
+        """``body for i in I for z in D.where(condition)``.
+
+        Binders that are not of this kind are written with ``draw`` or ``iterate``.
+        """
         loops = []
         outside = len(self.local)
         for k, binder in enumerate(indexing.binders):

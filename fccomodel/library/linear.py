@@ -156,10 +156,10 @@ def same_factors(a: Sequence[Factor], b: Sequence[Factor]) -> bool:
     """Whether two products are the same, in any order."""
     rest = list(b)
     for f in a:
-        found = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
-        if found is None:
+        place = next((k for k, g in enumerate(rest) if f.op == g.op and ir.same(f.by, g.by)), None)
+        if place is None:
             return False
-        rest.pop(found)
+        rest.pop(place)
     return not rest
 
 

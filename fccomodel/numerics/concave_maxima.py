@@ -12,13 +12,16 @@ from collections.abc import Callable
 
 import torch
 
-STEPS, TOLERANCE = 20_000, 1e-12
-#: a step shorter than any smooth function asks for: there is a kink
-KINKED = 1e-9
-#: the dimension up to which a cut through the middle of an ellipsoid shrinks it fast enough
-MOST = 16
-#: more than the distance of any two points of a simplex
-RADIUS = 1.5
+#: Largest number of steps of the gradient ascent.
+ASCENT_STEPS = 20_000
+#: Accuracy at which a maximum is accepted, relative to 1 + |value|.
+TOLERANCE = 1e-12
+#: A shorter step than this is no smooth function's: the point lies at a kink.
+SHORTEST_SMOOTH_STEP = 1e-9
+#: Largest dimension for the ellipsoid method: beyond it a cut shrinks the ellipsoid too slowly.
+ELLIPSOID_DIMENSION = 16
+#: Radius of the first ball: more than the distance of any two points of a simplex.
+SIMPLEX_RADIUS = 1.5
 
 Slope = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 Project = Callable[[torch.Tensor], torch.Tensor]
@@ -31,7 +34,7 @@ def gap(slope: Slope, furthest: Project, q: torch.Tensor) -> torch.Tensor:
     return (s * (furthest(s) - q)).sum(-1)
 
 
-def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) -> torch.Tensor:
+def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = ASCENT_STEPS) -> torch.Tensor:
     """argmax of a smooth concave function: FISTA with backtracking and restarts; at a kink it stops."""
     step = torch.ones((*q.shape[:-1], 1), dtype=torch.float64)
     ahead, momentum = q, 1.0
@@ -45,7 +48,7 @@ def ascent(slope: Slope, project: Project, q: torch.Tensor, steps: int = STEPS) 
             if not bool(bad.any()):
                 break
             step = torch.where(bad.unsqueeze(-1), step / 2, step)
-        if float(step.min()) < KINKED:
+        if float(step.min()) < SHORTEST_SMOOTH_STEP:
             return q
         if float((move.abs() / step).max() if move.numel() else 0.0) < TOLERANCE * (
             1 + float(gradient.abs().max())
@@ -113,7 +116,11 @@ def ellipsoid(slope: Slope, project: Project, q: torch.Tensor) -> torch.Tensor:
     m = basis.shape[-1]
     if not m:
         return q
-    spread, centre, best = torch.eye(m, dtype=torch.float64).expand(*q.shape[:-1], m, m) * RADIUS**2, q, q
+    spread, centre, best = (
+        torch.eye(m, dtype=torch.float64).expand(*q.shape[:-1], m, m) * SIMPLEX_RADIUS**2,
+        q,
+        q,
+    )
     most, bound = slope(q)[0], torch.full(q.shape[:-1], math.inf, dtype=torch.float64)
     for _ in range(200 * m * (m + 1)):
         near = project(centre)

@@ -17,8 +17,12 @@ import numpy as np
 from fccomodel.core.work import Meter, multiplied
 
 Array = np.ndarray
-#: Vertices and rays held at most; rounds at most; the relative gap at which the point counts as nearest.
-MOST_HELD, ROUNDS, GAP = 400, 5000, 1e-7
+#: Largest number of vertices and rays held at once.
+LARGEST_HELD = 400
+#: Largest number of rounds.
+ROUNDS = 5000
+#: Relative gap at which the point counts as nearest.
+NEAREST_GAP = 1e-7
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,7 +48,7 @@ def nearest(
     for _ in range(ROUNDS):
         slope, size = matrix.T @ x, float(x @ x)
         scale = max(float(np.abs(image).max()) for image in images)
-        best_gain, best = GAP * size + 1e-15 * scale * np.sqrt(size), None
+        best_gain, best = NEAREST_GAP * size + 1e-15 * scale * np.sqrt(size), None
         point = generators.vertex(slope)
         image = matrix @ point + offset
         if (gain := float(x @ (x - image))) > best_gain:
@@ -57,7 +61,7 @@ def nearest(
         if best is None:
             return _combined(corral, weights), True
         meter.spend(multiplied(3 * matrix.size + 4 * len(x) * len(corral) ** 2, calls=20))
-        if len(corral) >= MOST_HELD or meter.over:
+        if len(corral) >= LARGEST_HELD or meter.over:
             break
         corral.append(best[0])
         images.append(best[1])

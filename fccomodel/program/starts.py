@@ -29,7 +29,7 @@ def kept(layout: Layout, final: Any, inside: Collection[str] = ()) -> Kept:
     """What a run ended with; estimates only where no passes came after the steps, since they belong to
     the last of these. Centres ``inside`` expectations, of each row, are found again."""
     w, h = final.w.double().numpy(), final.h
-    if hasattr(final, "u") and getattr(final, "way", "") != "finish":
+    if getattr(final, "u", None) is not None and getattr(final, "way", "") != "finish":
         estimates = vars(final.u)
     else:
         estimates = {}

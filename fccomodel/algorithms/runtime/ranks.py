@@ -44,12 +44,14 @@ class Ranks:
 
     @property
     def count(self):
+        """The number of processes."""
         if self.there:
             return torch.distributed.get_world_size()
         return 1
 
     @property
     def rank(self):
+        """The number of this process, from 0."""
         if self.there:
             return torch.distributed.get_rank()
         return 0
@@ -84,18 +86,22 @@ class Added(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
+        """The sum over ranks."""
         return RANKS.add(x.clone())
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Nothing is kept for the derivative."""
         pass
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The adjoint as it is."""
         return adjoint
 
     @staticmethod
     def vmap(info, dims, x):
+        """The sum of the batched values."""
         return Added.apply(x), dims[0]
 
 
@@ -104,18 +110,22 @@ class Apart(torch.autograd.Function):
 
     @staticmethod
     def forward(x):
+        """The value as it is."""
         return x.view_as(x)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        """Nothing is kept for the derivative."""
         pass
 
     @staticmethod
     def backward(ctx, adjoint):
+        """The sum of the adjoints over ranks."""
         return Added.apply(adjoint)
 
     @staticmethod
     def vmap(info, dims, x):
+        """The batched value as it is."""
         return Apart.apply(x), dims[0]
 
 

@@ -426,7 +426,7 @@ class BoundModel(latex.Typeset):
             "population": population,
         }
         from fccomodel.app import new_rows
-        from fccomodel.pipeline import tracing
+        from fccomodel.pipeline import solving
 
         if trace:
             given = {"polish": False, **given}
@@ -442,7 +442,7 @@ class BoundModel(latex.Typeset):
             live.progress() if progress is None else nullcontext(progress) as shown,
         ):
             if trace:
-                return Result(outcome=tracing.traced(planned, trace, trace_at, shown, show=show))
+                return Result(outcome=solving.traced(planned, trace, trace_at, shown, show=show))
             planned = replace(planned, checkpoints=checkpoints)
             return Result(outcome=new_rows.solve(planned, shown, show=show, sensitive=sensitivity))
 

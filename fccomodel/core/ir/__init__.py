@@ -1,9 +1,8 @@
-"""The typed problem: an expression DAG with resolved names and shapes, independent of data and of any
-algorithm.
+"""The typed problem: an expression DAG with resolved names and shapes.
 
-Expressions are compared by identity, so that a quantity used twice is one node. Sizes are numbers
-or names: a declared ``dim``, or a set's name standing for its number of elements; binding resolves
-them.
+It is independent of data and of any algorithm. Expressions are compared by identity, so a quantity
+used twice is one node. A size is a number or a name: a declared ``dim``, or a set, for its number of
+elements. Binding replaces names by numbers.
 """
 
 from fccomodel.core.ir._expressions import (

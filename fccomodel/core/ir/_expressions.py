@@ -7,21 +7,23 @@ from dataclasses import dataclass, field
 
 from fccomodel.core.source import NOWHERE, Span
 
+#: A size: a number, or the name of a ``dim`` or of a set.
 Dim = int | str
+#: The sizes of an array; () is a scalar.
 Shape = tuple[Dim, ...]
 
 
 # --------------------------------------------------------------------------------------- index sets
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Set:
-    """A set that a binder ranges over; ``name`` is how the user calls it (or its text, for a literal)."""
+    """A set that a binder ranges over; ``name`` is the user's name for it (for a literal, its text)."""
 
     name: str
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowSet(Set):
-    """Rows of a table: all of them, or those where ``where`` (about ``row`` alone) holds."""
+    """Rows of a table: all of them, or those for which ``where`` (a condition on ``row``) holds."""
 
     table: str
     row: Binder | None = None
@@ -30,8 +32,7 @@ class RowSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValueSet(Set):
-    """Numbers: listed in ``items``, or ``low .. high by step`` (expressions of constants, params and
-    dims)."""
+    """Numbers: a list (``items``), or ``low .. high by step``, of constants, params and dims."""
 
     items: tuple[Expr, ...] | None = None
     low: Expr | None = None
@@ -41,16 +42,14 @@ class ValueSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LabelSet(Set):
-    """Labels: listed in the model (``labels``), or coming with the data (None). Elements are numbered
-    by position."""
+    """Labels, listed in the model, or None if the data bring them. An element is its position, from 0."""
 
     labels: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Distribution(Set):
-    """``family(args)[shape]``: one of ``fccomodel.library.distributions``, or a ``sampler`` that is
-    bound from Python."""
+    """``family(args)[shape]``: one of ``library/distributions``, or a ``sampler`` bound from Python."""
 
     family: str
     args: tuple[Expr, ...] = ()
@@ -62,8 +61,8 @@ class Distribution(Set):
 class VectorSet(Set):
     """A simple set of vectors: ``box simplex capped_simplex ball ball1 nonneg affine``.
 
-    It is a variable's domain, or what ``max[q in ..]`` ranges over. ``centre`` moves it (a
-    constraint's set alone has one).
+    It is a variable's domain, or the set of ``max[q in ..]``. ``centre`` moves the set; only the sets
+    of constraints have one.
     """
 
     family: str
@@ -74,7 +73,7 @@ class VectorSet(Set):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Binder:
-    """``name in domain`` or ``name ~ domain``; one binder is one draw."""
+    """``name in domain`` or ``name ~ domain``. One binder is one draw."""
 
     name: str
     kind: str
@@ -98,7 +97,7 @@ class Expr:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Const(Expr):
-    """A number that the text fixes (literals, ``const``, folded constants)."""
+    """A number that the text fixes: a literal, a ``const``, or a folded constant."""
 
     value: float
 
@@ -119,8 +118,10 @@ class Size(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Param(Expr):
-    """A declared ``param``, or a data array without rows (``data c : real[A]``); see
-    ``Problem.params``, ``Problem.arrays``."""
+    """A declared ``param``, or a data array without rows (``data c : real[A]``).
+
+    See ``Problem.params`` and ``Problem.arrays``.
+    """
 
     name: str
 
@@ -134,8 +135,7 @@ class Var(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Column(Expr):
-    """``z.x``: a column at the row drawn or iterated by ``binder``; ``name`` None is the draw of a
-    distribution itself."""
+    """``z.x``: a column at the binder's row; for a distribution ``name`` is None, and it is the draw."""
 
     binder: Binder
     name: str | None
@@ -143,42 +143,47 @@ class Column(Expr):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Element(Expr):
-    """The binder itself: a number (value set), a label's position (label set), a row's identity (row
-    set), or a vector."""
+    """The binder itself: a number (value set), a label's position, a row's identity, or a vector."""
 
     binder: Binder
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Item(Expr):
-    """``base[indices]``: each index is an Element (used by position in its set) or a Const (counted
-    from 1 for dims, matched by value or label for sets; ``check`` has turned those into positions
-    counted from 0)."""
+    """``base[indices]``: each index is an Element (its position in its set) or a Const.
+
+    In the text, a constant index of a dim counts from 1, and one of a set is a value or a label.
+    ``check`` has turned both into positions from 0.
+    """
 
     base: Expr
     indices: tuple[Expr, ...]
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The base, then the indices."""
         return (self.base, *self.indices)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Apply(Expr):
-    """An atom applied: ``add sub mul div neg pow matmul``, ``le lt ge gt eq ne and or not``, or any
-    atom by its name."""
+    """An atom applied to arguments.
+
+    ``op`` is ``add sub mul div neg pow matmul``, ``le lt ge gt eq ne and or not``, or an atom's name.
+    """
 
     op: str
     args: tuple[Expr, ...]
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The arguments."""
         return self.args
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NetCall(Expr):
-    """``s(w; arg)``."""
+    """``s(w; arg)``: a network with parameters w, applied to an argument."""
 
     net: str
     params: Var
@@ -186,12 +191,13 @@ class NetCall(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The parameters, then the argument."""
         return (self.params, self.arg)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Reduce(Expr):
-    """``kind(options)[binders | condition] body``; ``fccomodel.library.reductions`` has the kinds."""
+    """``kind(options)[binders | condition] body``; the kinds are in ``library/reductions``."""
 
     kind: str
     binders: tuple[Binder, ...]
@@ -201,26 +207,30 @@ class Reduce(Expr):
 
     @property
     def children(self) -> tuple[Expr, ...]:
-        return (self.body, *([] if self.condition is None else [self.condition]), *self.options.values())
+        """The body, the condition if there is one, then the options' values."""
+        condition = () if self.condition is None else (self.condition,)
+        return (self.body, *condition, *self.options.values())
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exists(Expr):
-    """Some element of ``binder`` satisfies the condition: a condition on the binders around it (made
-    by ``check``)."""
+    """Whether some element of ``binder`` satisfies the condition; it depends on the binders around it.
+
+    ``check`` makes it, never the user.
+    """
 
     binder: Binder
     condition: Expr
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The condition."""
         return (self.condition,)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Let:
-    """A named quantity, or a family of them over ``binders``: its members are those that ``condition``
-    accepts."""
+    """A named quantity, or a family of them over ``binders``, with the members that ``condition`` accepts."""
 
     name: str
     binders: tuple[Binder, ...]
@@ -231,24 +241,28 @@ class Let:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LetRef(Expr):
-    """A use of a ``let``; ``args`` (Element or Const, one per binder) say which member."""
+    """A use of a ``let``; ``args`` (an Element or Const per binder) select the member."""
 
     let: Let
     args: tuple[Expr, ...] = ()
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The arguments; the body of the ``let`` is not among them."""
         return self.args
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Hole(Expr):
-    """An argument u of an outer function f(u): where a normal form cut an inner expectation out (never
-    made by ``check``)."""
+    """The argument u of an outer function f(u): the place where a normal form cut an expectation out.
+
+    ``check`` never makes one.
+    """
 
     name: str
     args: tuple[Expr, ...] = ()
 
     @property
     def children(self) -> tuple[Expr, ...]:
+        """The arguments."""
         return self.args

@@ -1,4 +1,4 @@
-"""What a model declares, its objective and its constraints."""
+"""The problem that a model states: its declarations, objective and constraints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ Node = TypeVar("Node", bound=Expr)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ColumnType:
-    """``kind``: ``real``, ``int``, ``values`` (one of ``domain``, a ValueSet or LabelSet)."""
+    """The type of a column or an array.
+
+    kind    ``real``, ``int``, or ``values``: elements of ``domain``
+    domain  a ValueSet or a LabelSet
+    """
 
     kind: str
     shape: Shape = ()
@@ -23,14 +27,17 @@ class ColumnType:
     span: Span = NOWHERE
 
 
-#: the hidden column of a family of tables
+#: The hidden column of a family of tables.
 FAMILY = "__family"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Table:
-    """``data D[family] : table(columns)``. A family is stored as one table with a hidden column ``FAMILY``,
-    the element of the family's set that a row belongs to: a number, or a label's 0-based position."""
+    """``data D[family] : table(columns)``.
+
+    A family is stored as one table with a hidden column ``FAMILY``. It holds the element of the
+    family's set that a row belongs to: a number, or a label's position from 0.
+    """
 
     name: str
     columns: Mapping[str, ColumnType]
@@ -40,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Array:
-    """``data c : real[A, B];``: an array without rows."""
+    """``data c : real[A, B]``: an array without rows."""
 
     name: str
     type: ColumnType
@@ -49,7 +56,7 @@ class Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Parameter:
-    """``param``: its bounds are part of its type. ``strict_*`` mark ``>`` and ``<``."""
+    """``param``: bounds are part of the type. ``strict_lower`` is ``>``, ``strict_upper`` is ``<``."""
 
     name: str
     shape: Shape = ()
@@ -63,7 +70,7 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Net:
-    """``net s : real[d] -> real assume ...``; an assumption is (name, arguments)."""
+    """``net s : real[d] -> real assume ...``. An assumption is (name, arguments)."""
 
     name: str
     input: Shape
@@ -74,8 +81,10 @@ class Net:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Variable:
-    """``var``: its simple sets are projected on. Bounds arrive as a ``box`` (args: lower, upper;
-    infinite where absent)."""
+    """``var``, with the simple sets that it is projected on.
+
+    Bounds are a ``box`` with the arguments lower and upper; a missing bound is infinite.
+    """
 
     name: str
     shape: Shape = ()
@@ -96,12 +105,11 @@ class Objective:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Constraint:
-    """``label[binders | condition]: body <= 0`` (``kind`` ``le``) or ``== 0`` (``eq``), left minus
-    right side.
+    """``label[binders | condition]: body <= 0`` (``kind`` is ``le``) or ``body == 0`` (``eq``).
 
-    A two-sided ``lo <= e <= hi`` arrives as two, labelled ``label.lower`` and ``label.upper``.
-    ``written`` is the relation as it stands in the text: left side, ``<=``, ``>=`` or ``==``, right
-    side.
+    The body is the left minus the right side. A two-sided ``lo <= e <= hi`` becomes two constraints,
+    labelled ``label.lower`` and ``label.upper``. ``written`` is the relation in the text: left side,
+    ``<=``, ``>=`` or ``==``, right side.
     """
 
     label: str
@@ -116,7 +124,7 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A checked model; ``sizes`` are those of dims that are given before any data."""
+    """A checked model; ``sizes`` are the dims whose size is known before any data."""
 
     name: str
     source: Source
@@ -136,7 +144,7 @@ class Problem:
 
     @property
     def roots(self) -> tuple[Expr, ...]:
-        """The objective, and the left side minus the right side of each constraint."""
+        """The expression of the objective, then the body of each constraint."""
         return (self.objective.expr, *(c.body for c in self.constraints))
 
     @overload
@@ -144,8 +152,10 @@ class Problem:
     @overload
     def expressions(self, kind: type[Node]) -> Iterator[Node]: ...
     def expressions(self, kind: type[Expr] = Expr) -> Iterator[Expr]:
-        """Every node of the objective and the constraints once, children before parents; those of a
-        kind alone if one is given."""
+        """Every node of the objective and the constraints once, children before parents.
+
+        Only nodes of the class ``kind``, if one is given.
+        """
         return (node for node in walk(*self.roots) if isinstance(node, kind))
 
     def text(self, expr: Expr) -> str:

@@ -1,4 +1,4 @@
-"""What expressions consist of and depend on."""
+"""Walking over expressions, and the binders and variables that they depend on."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from fccomodel.core.ir._expressions import (
 
 
 def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
-    """Every node of some expressions once, children before parents; through ``let`` bodies unless
-    ``lets`` is False.
+    """Every node of some expressions once, children before parents. Not recursive.
 
-    Not recursive.
+    It enters the bodies of ``let`` unless ``lets`` is False.
     """
     seen: set[int] = set()
     stack = [(root, False) for root in reversed(roots)]
@@ -42,46 +41,41 @@ def walk(*roots: Expr, lets: bool = True) -> Iterator[Expr]:
             continue
         seen.add(id(node))
         stack.append((node, True))
-        if lets and isinstance(node, LetRef):
-            inner = (*node.children, node.let.body)
-        else:
-            inner = node.children
-        stack.extend((child, False) for child in reversed(inner))
+        stack.extend((child, False) for child in reversed(_inner(node, lets)))
+
+
+def _inner(node: Expr, lets: bool) -> tuple[Expr, ...]:
+    """The children of a node and, if ``lets``, the body of the ``let`` that it refers to."""
+    if lets and isinstance(node, LetRef):
+        return (*node.children, node.let.body)
+    return node.children
 
 
 def free_binders(expr: Expr, *, lets: bool = True) -> tuple[Binder, ...]:
-    """The binders that an expression's value depends on and that it does not bind itself, in order of
-    first use; each node knows its own, once asked.
+    """The binders that an expression depends on but does not bind, in order of first use.
 
-    ``lets=False``: every ``let`` in it binds all that its body uses, and is not walked through.
+    With ``lets=False``, every ``let`` in it counts as binding all that its body uses, and is not
+    entered. Each node remembers its own binders. Not recursive.
     """
-    known = "_free" if lets else "_free_here"
+    memo = "_free" if lets else "_free_here"
     stack = [expr]
     while stack:
         node = stack[-1]
-        if lets and isinstance(node, LetRef):
-            inner = (*node.children, node.let.body)
-        else:
-            inner = node.children
-        if known in vars(node):
+        if memo in vars(node):
             stack.pop()
-        elif unknown := [child for child in inner if known not in vars(child)]:
+        elif unknown := [child for child in _inner(node, lets) if memo not in vars(child)]:
             stack.extend(reversed(unknown))
         else:
-            vars(node)[known] = _free(node, known)
+            vars(node)[memo] = _free(node, memo)
             stack.pop()
-    return vars(expr)[known]
+    return vars(expr)[memo]
 
 
-def _free(node: Expr, known: str) -> tuple[Binder, ...]:
-    """Those of a node whose children know theirs."""
-    free: list[Binder]
-    if isinstance(node, Column | Element):
-        free = [node.binder]
-    else:
-        free = []
+def _free(node: Expr, memo: str) -> tuple[Binder, ...]:
+    """The free binders of a node whose children remember theirs under ``memo``."""
+    free: list[Binder] = [node.binder] if isinstance(node, Column | Element) else []
     for child in node.children:
-        free.extend(vars(child)[known])
+        free.extend(vars(child)[memo])
     if isinstance(node, Reduce):
         for binder in node.binders:
             if isinstance(binder.domain, Distribution | VectorSet):
@@ -90,41 +84,42 @@ def _free(node: Expr, known: str) -> tuple[Binder, ...]:
         free = [b for b in free if all(b is not bound for bound in node.binders)]
     elif isinstance(node, Exists):
         free = [b for b in free if b is not node.binder]
-    elif known == "_free" and isinstance(node, LetRef):
-        free.extend(
-            b for b in vars(node.let.body)[known] if all(b is not bound for bound in node.let.binders)
-        )
+    elif memo == "_free" and isinstance(node, LetRef):
+        in_body = vars(node.let.body)[memo]
+        free.extend(b for b in in_body if all(b is not bound for bound in node.let.binders))
     return tuple({id(b): b for b in free}.values())
 
 
 def variables_of(expr: Expr) -> frozenset[str]:
-    """Names of the decision variables that an expression uses; each node knows its own, once asked."""
+    """The names of the decision variables in an expression. Each node remembers its own."""
+    memo = "_variables"
     stack = [expr]
     while stack:
         node = stack[-1]
-        if isinstance(node, LetRef):
-            inner = (*node.children, node.let.body)
-        else:
-            inner = node.children
-        if "_variables" in vars(node):
+        if memo in vars(node):
             stack.pop()
-        elif unknown := [child for child in inner if "_variables" not in vars(child)]:
+        elif unknown := [child for child in _inner(node, True) if memo not in vars(child)]:
             stack.extend(unknown)
         else:
-            names = {vars(child)["_variables"] for child in inner} | {
-                frozenset({node.name} if isinstance(node, Var) else ())
-            }
-            if len(names) > 2:
-                vars(node)["_variables"] = frozenset().union(*names)
-            else:
-                vars(node)["_variables"] = max(names, key=len)
+            vars(node)[memo] = _variables(node, memo)
             stack.pop()
-    return vars(expr)["_variables"]
+    return vars(expr)[memo]
+
+
+def _variables(node: Expr, memo: str) -> frozenset[str]:
+    """The variables of a node whose children remember theirs; equal sets are shared, to save memory."""
+    own = frozenset({node.name} if isinstance(node, Var) else ())
+    sets = {vars(child)[memo] for child in _inner(node, True)} | {own}
+    if len(sets) > 2:
+        return frozenset().union(*sets)
+    return max(sets, key=len)
 
 
 def same(a: Expr, b: Expr) -> bool:
-    """Equal as written (the same nodes over the same binders); False for anything but atoms, items,
-    columns and numbers."""
+    """Whether two expressions are equal as written: the same nodes over the same binders.
+
+    Always False for reductions and other nodes that draw or name something of their own.
+    """
     if a is b:
         return True
     if type(a) is not type(b) or len(a.children) != len(b.children):

@@ -23,7 +23,12 @@ from torch.nn import functional as F
 
 from fccomodel.core import process
 
-CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN = "constant", "affine", "smooth", "weakly convex", "unknown"
+# How a module's output depends on its weights.
+CONSTANT = "constant"
+AFFINE = "affine"
+SMOOTH = "smooth"
+WEAK = "weakly convex"
+UNKNOWN = "unknown"
 ORDER = (CONSTANT, AFFINE, SMOOTH, WEAK, UNKNOWN)
 
 

@@ -149,8 +149,10 @@ class DataSource:
     stream: Callable[[Any, Request, frozenset[str]], Generator[RawTable]] | None = None
 
 
-#: Numbers of a part of a source that is read in parts, and the fewest rows.
-PART, LEAST = 1 << 21, 1 << 10
+#: Numbers in a part of a source that is read in parts.
+PART_NUMBERS = 1 << 21
+#: Smallest number of rows in such a part.
+SMALLEST_PART_ROWS = 1 << 10
 #: Units of times, from the coarsest.
 UNITS = ("D", "s", "ms", "us", "ns")
 SPANS = "spans of time are neither numbers nor text; give, say, their seconds"
@@ -158,7 +160,7 @@ SPANS = "spans of time are neither numbers nor text; give, say, their seconds"
 
 def rows_of_part(width: int) -> int:
     """Rows that are read at once, of so many numbers each."""
-    return max(LEAST, PART // max(1, width))
+    return max(SMALLEST_PART_ROWS, PART_NUMBERS // max(1, width))
 
 
 def demand_distinct(names: Sequence[str], what: str) -> None:

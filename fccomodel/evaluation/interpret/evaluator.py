@@ -18,8 +18,8 @@ import torch
 from fccomodel.core import ir, memory
 from fccomodel.core.diagnostics import refuse
 from fccomodel.core.rewrite import conjuncts, exists
+from fccomodel.data import net_costs
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets import cost
 from fccomodel.evaluation import distributed, errors, logarithms
 from fccomodel.evaluation.interpret import inner_maximum, pairs, ranging
 from fccomodel.evaluation.interpret.reductions import Block, Streamed, collapse, stream
@@ -278,7 +278,7 @@ class Evaluator(Conditions):
     # ----------------------------------------------------------------------------------------- nets
     def net(self, node: ir.NetCall, env: Env) -> Named:
         """The outputs of a net, some rows at a time if they are many."""
-        thrifty = cost.dear(self.bound)
+        thrifty = net_costs.dear(self.bound)
         working = torch.float32 if thrifty else torch.float64
         module = remember(
             self.bound, ("net", node.net), lambda: copy.deepcopy(self.bound.nets[node.net]).to(working).eval()
@@ -288,7 +288,8 @@ class Evaluator(Conditions):
         rows = arg.data.reshape(-1, *arg.event) if arg.axes else arg.data.unsqueeze(0)
         widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
         if thrifty:
-            value = NetRows.apply(module, cost.BLOCK, weights.to(working), rows.to(working)).to(weights.dtype)
+            value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
+            value = value.to(weights.dtype)
         elif len(rows) * max(widths, 1) <= self.chunk:
             value = net_apply(module, weights, rows)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 #: weight of a new value in the running means of ``values()``
-WATCHED = 0.05
+WATCHED = 0.1
 WATCHING = SimpleNamespace(gamma=WATCHED)
 
 

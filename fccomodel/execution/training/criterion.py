@@ -36,6 +36,8 @@ FEASIBLE = 1e-4
 FALLS = 0.5
 SHARPER = 0.5
 LEAST_SMOOTHING = 1e-3
+#: steps from one of the batches that running values are taken of to the next
+WATCHED_EVERY = 4
 #: rows of a batch that a program is made for, at least
 LEAST_ROWS = 8
 
@@ -125,6 +127,8 @@ class Criterion(torch.nn.Module):
         for name in lowered.estimated:
             shape = lowered.state.centres[name]
             self._buffer("u", name, torch.full(shape, full, dtype=self.dtype))
+        if "" not in lowered.watched:
+            self._buffer("value", "objective", torch.tensor(full, dtype=self.dtype))
         for label, (_, value) in lowered.watched.items():
             self._buffer("value", label or "objective", torch.full(_shape(value), full, dtype=self.dtype))
 
@@ -195,19 +199,25 @@ class Criterion(torch.nn.Module):
             value, adjoints, gradients = made.functions["step"](
                 data, w, w, *groups, noise, self.settings, given
             )
-            if self.training:
+            if self.training and self.steps % WATCHED_EVERY == 0:
                 found = made.functions["watch"](data, w, self._group("v"), watched, given)
                 for label, values in found.items():
                     kept = self.get_buffer(f"value_{label or 'objective'}")
                     kept.copy_(torch.as_tensor(values, dtype=self.dtype, device=device).expand(kept.shape))
-                self.steps += 1
+            if self.training and "" not in made.lowered.watched:
+                kept = self.get_buffer("value_objective")
+                sign = -1.0 if self.bound.problem.objective.sense == "maximize" else 1.0
+                now = torch.as_tensor(value, dtype=self.dtype, device=device) * sign
+                kept.copy_(torch.where(kept.isnan(), now, kept + blocks.WATCHED * (now - kept)))
+        self.steps += self.training
         return value, adjoints, gradients
 
     def _drawn(self, made: Made, data: SimpleNamespace, name: str) -> Any:
         """The noise of one step."""
         if not made.program.noise[name == "draw_watched"]:
             return ()
-        return [part[0] for part in made.functions[name](data, self.noise, 1)]
+        here = SimpleNamespace(device=self.noise.device, dtype=self.dtype, waiting={})
+        return [part[0].to(data.device) for part in made.functions[name](here, self.noise, 1)]
 
     def _loss(
         self,
@@ -337,7 +347,12 @@ class Criterion(torch.nn.Module):
 
     def values(self) -> dict[str, Any]:
         """Running values of the problem as written: ``objective``, ``constraints`` (left minus right
-        side, by label), ``multipliers`` and the largest ``violation``. They lag behind by some 20 steps."""
+        side, by label), ``multipliers`` and the largest ``violation``. They are means over some 40
+        steps, of every fourth batch.
+
+        Where the objective as written needs all rows (``cvar`` over them), ``objective`` is the mean of
+        the loss, penalties included; a constraint that does is left out.
+        """
         watched = self.made[self.batch].lowered.watched
         constraints = {k: _number(self.get_buffer(f"value_{k}")) for k in watched if k}
         violation = 0.0
@@ -444,4 +459,6 @@ def _shape(value: Any) -> tuple[int, ...]:
 
 
 def _number(value: torch.Tensor) -> Any:
-    return float(value) if value.dim() == 0 else value.detach().cpu().numpy().copy()
+    if value.dim() == 0:
+        return float(value)
+    return value.detach().cpu().numpy().copy()

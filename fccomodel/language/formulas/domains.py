@@ -95,8 +95,8 @@ def _named(ctx: Context, scope: Scope, node: syntax.Name, kind: str) -> Domain |
             _needs_index(ctx, name, span)
             return None
     if symbol.what == "a dim":
-        one = syntax.Number(value=1.0, text="1", span=span)
-        return domain_of(ctx, scope, syntax.Range(low=one, high=node, span=span), kind)  # its indices
+        first = syntax.Number(value=1.0, text="1", span=span)
+        return domain_of(ctx, scope, syntax.Range(low=first, high=node, span=span), kind)  # its indices
     _not_a_set(ctx, span, symbol.what, kind)
     return None
 

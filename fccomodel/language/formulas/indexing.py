@@ -241,13 +241,13 @@ def members(ctx: Context, axis: ir.Set | ir.Dim, span: Span) -> ir.Set | None:
     """The set that an axis is indexed by, or the numbers from 1 to its size; None after an error."""
     if isinstance(axis, ir.Set):
         return axis
-    one = syntax.Number(value=1.0, text="1", span=span)
+    first = syntax.Number(value=1.0, text="1", span=span)
     size: syntax.Expr
     if isinstance(axis, str):
         size = syntax.Name(id=axis, span=span)
     else:
         size = syntax.Number(value=float(axis), text=str(axis), span=span)
-    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=one, high=size, span=span))
+    numbers = literals.range_set(ctx, Scope(), syntax.Range(low=first, high=size, span=span))
     if numbers is None:
         return None
     return replace(numbers, name=str(axis))

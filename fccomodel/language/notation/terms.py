@@ -362,7 +362,7 @@ class Formula(Part):
     def __invert__(self) -> Term:
         return made(lambda a, at: syntax.Unary(op="not", arg=a, span=at), self)
 
-    # ---------------------------------------------------------------------------- what there is not
+    # -------------------------------------------------------------- operations that formulas lack
     def __bool__(self) -> bool:
         at = places.here()
         node = places.construct(at)
@@ -427,8 +427,7 @@ class Term(Formula):
 
 
 def literal(value: float | str) -> Term:
-    """A number or a text as a formula by itself: ``literal(2) * 3`` is written ``2 * 3``, where Python
-    would say 6.
+    """A number or a text as a formula: ``literal(2) * 3`` is written ``2 * 3``, but ``2 * 3`` is 6 in Python.
 
     >>> literal(0.5) <= w  # doctest: +SKIP
     """

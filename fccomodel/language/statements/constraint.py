@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from fccomodel.core import ir
 from fccomodel.core.rewrite import conjunction
 from fccomodel.core.source import Span
-from fccomodel.language import errors, syntax
+from fccomodel.language import errors, latex, syntax
 from fccomodel.language.formulas import expressions, families, indexing, literals, reductions, shapes, signs
 from fccomodel.language.formulas.context import Context, Scope
+from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
@@ -278,6 +279,10 @@ def _python(writer: PythonWriter, node: Constraint, doc: str) -> str:
     return writer.method("subject_to", arguments, doc)
 
 
+def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+    return [latex.constraint(printer, family, first=k == 0) for k, family in enumerate(problem.constraints)]
+
+
 constraint = StatementKind(
     name="constraint",
     order=160,
@@ -292,4 +297,5 @@ constraint = StatementKind(
     keys=_keys,
     write=_write,
     python=_python,
+    latex=_latex,
 )

@@ -9,6 +9,7 @@ from fccomodel.core.source import Span
 from fccomodel.language import errors, syntax
 from fccomodel.language.formulas import expressions, families
 from fccomodel.language.formulas.context import Context
+from fccomodel.language.latex import Printer, Row
 from fccomodel.language.printing import Writer
 from fccomodel.language.python_code import PythonWriter, labelled
 from fccomodel.language.statements import Key, StatementKind, no_names
@@ -66,6 +67,14 @@ def _python(writer: PythonWriter, node: Objective, doc: str) -> str:
     return writer.method(node.sense, [labelled(node.label, writer.formula(node.body))], doc)
 
 
+def _latex(printer: Printer, problem: ir.Problem) -> list[Row]:
+    """The sense over the variables, and the function."""
+    variables = [printer.variable(variable) for variable in problem.variables.values()]
+    over = r",\; ".join(filter(None, variables))
+    sense = r"\min" if problem.objective.sense == "minimize" else r"\max"
+    return [(rf"{sense}_{{{over}}} \quad", printer(problem.objective.expr), "")]
+
+
 objective = StatementKind(
     name="objective",
     order=130,
@@ -87,4 +96,5 @@ objective = StatementKind(
     keys=_keys,
     write=_write,
     python=_python,
+    latex=_latex,
 )

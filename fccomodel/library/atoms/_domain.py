@@ -153,7 +153,7 @@ class Domain:
     def broken(self, values: Sequence[np.ndarray | None], names: Sequence[str]) -> Broken | None:
         """The first value that violates a condition.
 
-        values of each argument an array with one row per case, or None if they are not known
+        values  for each argument an array with one row per case, or None if they are not known
         """
         known = [REALS if v is None else enclosing(v) for v in values]
         for k, value in enumerate(values):
@@ -216,7 +216,8 @@ class Domain:
             yield cases, [u if v is None else enclosing(v[cases]) for u, v in zip(known, values, strict=True)]
 
 
-NONZERO, WHOLE = "a value other than 0", "a whole number"
+NONZERO = "a value other than 0"
+WHOLE = "a whole number"
 
 
 def within(wanted: Interval) -> str:

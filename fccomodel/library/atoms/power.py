@@ -221,6 +221,14 @@ square = ScalarAtom(
         "for [u]_+ squared."
     },
 )
+
+
+def _inv_curvature(u: Interval) -> str:
+    if u.lo >= 0:
+        return "convex"
+    return "concave" if u.hi <= 0 else "none"
+
+
 inv = ScalarAtom(
     name="inv",
     meaning="1/u",
@@ -232,7 +240,7 @@ inv = ScalarAtom(
     nonzero=(0,),
     cone=_reciprocal,
     properties=Properties(
-        curvature=lambda u: "convex" if u.lo >= 0 else "concave" if u.hi <= 0 else "none",
+        curvature=_inv_curvature,
         monotone=lambda u: "none" if u.lo < 0 < u.hi else "decreasing",
         lipschitz=lambda u: u.mig**-2 if u.mig else inf,
         gradient_lipschitz=lambda u: 2 * u.mig**-3 if u.mig else inf,

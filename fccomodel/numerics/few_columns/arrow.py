@@ -26,19 +26,32 @@ from scipy import sparse
 
 from fccomodel.numerics.cone_programs import ConeProgram
 
-#: The most entries of a t_c, and of different ones in a row, before that row becomes an equation
-#: with a variable of its own.
-MOST_OWN, MOST_LONG = 3, 8
-#: The most vectors u of a t_c.
-MOST_TURNS = 3
-#: The most equations, and the most entries of x.
-MOST_EQUATIONS, MOST_SHARED = 200, 600
+#: Largest number of entries of a t_c.
+LARGEST_OWN = 3
+#: Largest number of entries of different t_c in one row. A longer row becomes an equation with a
+#: variable of its own.
+LARGEST_ROW = 8
+#: Largest number of vectors u of a t_c.
+LARGEST_DIRECTIONS = 3
+#: Largest number of equations.
+LARGEST_EQUATIONS = 200
+#: Largest number of entries of x.
+LARGEST_SHARED = 600
 #: How far two rows may be from multiples of one another, relative to the larger.
 ALIKE = 1e-13
-#: Seconds of an iteration: for each number of u, and for it and each entry of x; for each row; for
-#: a cube of entries of x; and in any case. Of one core at 2.5 GHz.
-NUMBER_S, PRODUCT_S, ROW_S, CUBE_S, ONCE_S = 4e-9, 1.2e-10, 1.2e-7, 2e-10, 4e-4
-ITERATIONS = 20
+# Seconds of an iteration, on one core at 2.5 GHz.
+#: For each number of the vectors u.
+NUMBER_S = 4e-9
+#: For each number of the vectors u and each entry of x.
+PRODUCT_S = 1.2e-10
+#: For each row.
+ROW_S = 1.2e-7
+#: For each cube of entries of x.
+CUBE_S = 2e-10
+#: In any case.
+ONCE_S = 4e-4
+#: Iterations that a solve is expected to take.
+EXPECTED_ITERATIONS = 20
 
 
 class Local(NamedTuple):
@@ -99,7 +112,7 @@ class Arrow:
     width: int
 
     #: seconds that none is foreseen to take less than
-    LEAST: ClassVar[float] = ITERATIONS * ONCE_S
+    LEAST: ClassVar[float] = EXPECTED_ITERATIONS * ONCE_S
 
     def along(self, x: np.ndarray) -> np.ndarray:
         """Ux."""
@@ -162,7 +175,7 @@ class Arrow:
             + ROW_S * (len(self.b) + self.own.size)
             + CUBE_S * (p + len(self.e)) ** 3
         )
-        return ITERATIONS * (each + ONCE_S)
+        return EXPECTED_ITERATIONS * (each + ONCE_S)
 
 
 def arrow(program: ConeProgram) -> Arrow | None:
@@ -184,7 +197,7 @@ def _with(
     """With these columns as the t; rows of many of them as equations."""
     long, n = _long(A, few) & ~kinds, A.shape[1]
     slack, equal = np.flatnonzero(long), kinds | long
-    if equal.sum() > MOST_EQUATIONS:
+    if equal.sum() > LARGEST_EQUATIONS:
         return None
     count = len(slack)
     extra = sparse.csr_matrix((np.ones(count), (slack, np.arange(count))), shape=(len(kinds), count))
@@ -206,7 +219,7 @@ def _with(
 
 def _long(A: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
     """Rows with entries of many t."""
-    return (_pattern(A) @ few.astype(float)) > MOST_LONG
+    return (_pattern(A) @ few.astype(float)) > LARGEST_ROW
 
 
 def _pattern(A: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -221,10 +234,10 @@ def _few(A: sparse.csr_matrix, P: sparse.csr_matrix) -> Iterator[np.ndarray]:
         few = counts <= most
         long = _long(A, few)
         which = _together(_pattern(A[~long])[:, np.flatnonzero(few)], P, few)
-        if np.count_nonzero(long) > MOST_EQUATIONS or np.bincount(which).max(initial=0) > MOST_OWN:
+        if np.count_nonzero(long) > LARGEST_EQUATIONS or np.bincount(which).max(initial=0) > LARGEST_OWN:
             break
         found.append(few)
-    return (few for few in reversed(found) if np.count_nonzero(~few) <= MOST_SHARED)
+    return (few for few in reversed(found) if np.count_nonzero(~few) <= LARGEST_SHARED)
 
 
 def _together(A: sparse.csr_matrix, P: sparse.csr_matrix, few: np.ndarray) -> np.ndarray:
@@ -385,7 +398,7 @@ def _multiples(
     row[alone], g[alone] = np.arange(len(alone)), 1.0
     places: list[np.ndarray] = []
     while len(left):
-        if len(places) == MOST_TURNS:
+        if len(places) == LARGEST_DIRECTIONS:
             return None
         heads, first = np.unique(of[left], return_index=True)
         U, start = AX[left[first]].toarray(), sum(map(len, arrays))

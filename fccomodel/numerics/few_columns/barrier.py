@@ -12,9 +12,16 @@ import torch
 
 from fccomodel.numerics.few_columns.arrow import Arrow
 
-#: Iterations at most; times that a step is refined, and what may be off; what is added to the
-#: pivots, of theirs; the share of the way to the boundary.
-MOST, REFINED, ENOUGH, ADDED, SHARE = 60, 2, 1e-12, 1e-13, 0.995
+#: Largest number of iterations.
+ITERATIONS = 60
+#: How often a step is refined.
+REFINEMENTS = 2
+#: Residual of a step's equations below which it is not refined.
+REFINED_RESIDUAL = 1e-12
+#: What is added to the pivots, relative to them.
+PIVOT_REGULARISATION = 1e-13
+#: Share of the way to the boundary that a step goes.
+BOUNDARY_SHARE = 0.995
 #: Iterations that gain nothing, after which it ends: where less would do, where not.
 IDLE = (2, 4)
 
@@ -47,9 +54,11 @@ class Step:
             )
         above = np.arange(p + ne) < p
         sizes = np.abs(K.diagonal())
-        self.scale = 1 / np.sqrt(np.where(sizes > ADDED, sizes, np.where(above, ADDED, 1.0)))
+        self.scale = 1 / np.sqrt(
+            np.where(sizes > PIVOT_REGULARISATION, sizes, np.where(above, PIVOT_REGULARISATION, 1.0))
+        )
         K *= self.scale[:, None] * self.scale
-        K[np.diag_indices(p + ne)] += np.where(above, ADDED, -ADDED)
+        K[np.diag_indices(p + ne)] += np.where(above, PIVOT_REGULARISATION, -PIVOT_REGULARISATION)
         self.factor = torch.linalg.lu_factor_ex(torch.from_numpy(K))[:2]
 
     def _of_x(self) -> np.ndarray:
@@ -64,7 +73,7 @@ class Step:
             for j in range(i + 1):
                 B[i, j] += np.bincount(of, weighted * a[j], count)
                 B[j, i] = B[i, j]
-        B[diagonal, diagonal] *= 1 + ADDED
+        B[diagonal, diagonal] *= 1 + PIVOT_REGULARISATION
         self.inverse = _inverse(B)
         self.v = -np.einsum("ijc,jkc->ikc", self.inverse, C)
         ahead = g + np.einsum("im,ijm->jm", a, self.v[..., of])
@@ -114,7 +123,7 @@ class Step:
         return np.concatenate([dx, dt.ravel()]), dy, parts.T @ np.concatenate([along, dt.ravel()])
 
     def refined(
-        self, f: np.ndarray, r: np.ndarray, times: int = REFINED
+        self, f: np.ndarray, r: np.ndarray, times: int = REFINEMENTS
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same to the accuracy that the equations themselves have."""
         parts = self.parts
@@ -124,7 +133,7 @@ class Step:
             left = f - parts.P @ dz - parts.back(self.d * Adz) - parts.E.T @ dy
             under = r - parts.E @ dz
             now = max(np.abs(left).max(initial=0.0), np.abs(under).max(initial=0.0))
-            if not ENOUGH < now < 0.5 * off:
+            if not REFINED_RESIDUAL < now < 0.5 * off:
                 break
             off = now
             more = self(left, under)
@@ -167,7 +176,7 @@ def minimised(parts: Arrow, accuracy: tuple[float, float], seconds: float | None
     now = best = _begin(parts)
     done, stalled, least, product = 0, 0, now.off, math.inf
     with np.errstate(all="ignore"):
-        while max(best.off) > wanted and done < MOST and stalled < IDLE[int(max(best.off) > taken)]:
+        while max(best.off) > wanted and done < ITERATIONS and stalled < IDLE[int(max(best.off) > taken)]:
             if seconds is not None and time.perf_counter() - began > seconds:
                 break
             try:
@@ -222,14 +231,14 @@ def _next(parts: Arrow, now: Point) -> Point:
     mean, reach = float(s @ u) / m, min(_reach(s, ds), _reach(u, du))
     after = float((s + reach * ds) @ (u + reach * du)) / m
     centred = min(max(after / mean, 0.0), 1.0) ** 3 * mean
-    dz, ds, du, dy = towards(s * u + ds * du - centred, REFINED)
-    length = min(1.0, SHARE * _reach(s, ds), SHARE * _reach(u, du))
+    dz, ds, du, dy = towards(s * u + ds * du - centred, REFINEMENTS)
+    length = min(1.0, BOUNDARY_SHARE * _reach(s, ds), BOUNDARY_SHARE * _reach(u, du))
     return _point(parts, z + length * dz, s + length * ds, u + length * du, y + length * dy)
 
 
 def _reach(s: np.ndarray, ds: np.ndarray) -> float:
-    """How far s + a ds is positive, at most 1 / SHARE."""
-    return 1 / max(SHARE, float((-ds / s).max(initial=0.0)))
+    """How far s + a ds is positive, at most 1 / BOUNDARY_SHARE."""
+    return 1 / max(BOUNDARY_SHARE, float((-ds / s).max(initial=0.0)))
 
 
 def _point(parts: Arrow, z: np.ndarray, s: np.ndarray, u: np.ndarray, y: np.ndarray) -> Point:

@@ -23,15 +23,19 @@ from fccomodel.structure import Analysis
 from fccomodel.structure import why as derivation
 from fccomodel.structure.facts import DECREASING, Fact, Facts, Standing, combine
 
-#: words of findings that take it on trust that the iterates stay bounded
-RANGE, WEIGHTS = "on the range seen", "on bounded sets"
+#: Words of findings that assume bounded values of the expectations.
+RANGE = "on the range seen"
+#: Words of findings that assume bounded iterates.
+WEIGHTS = "on bounded sets"
 TRUST = (
     f"'{RANGE}' and '{WEIGHTS}' mean that the iterates are taken to stay bounded, and what is below a "
     "root, a logarithm or a "
     "fraction's bar to stay away from 0"
 )
-#: what a bounded range is tested on: ends that are infinite, and the distance from ends that are open
-FAR, NEAR = 100.0, 1e-3
+#: End of a bounded range in place of an infinite one.
+FAR = 100.0
+#: Distance of a bounded range from an open end.
+NEAR = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +137,7 @@ class Block:
 
     @property
     def curved(self) -> bool:
-        """f is not affine."""
+        """Whether f is not affine."""
         return not self.f.affine
 
 
@@ -159,6 +163,7 @@ class Setting:
 
     @property
     def problem(self) -> ir.Problem:
+        """The problem as the user wrote it."""
         return self.normal.problem
 
     @property
@@ -211,11 +216,7 @@ class Setting:
                 and self.penalty is not None
                 and not (term.label == "objective" and term.d1)
             ):
-                f: ir.Expr
-                if term.d1:
-                    f = term.f
-                else:
-                    f = ir.Hole(name="u1")
+                f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
                 blocks.append(
                     self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term)
@@ -300,7 +301,7 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
 
 
 def tame(facts: Facts) -> bool:
-    """Defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
+    """Whether a function is defined, Lipschitz with a Lipschitz gradient, and weakly convex."""
     return facts.gradient.value.finite and facts.is_lipschitz and facts.weakly_convex and not facts.domain
 
 
@@ -320,14 +321,8 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
 
 def compact(where: Interval) -> Interval:
     """A compact part of an interval: infinite and open ends moved inwards."""
-    if where.lo == -inf:
-        low = -FAR
-    else:
-        low = where.lo + NEAR * where.lo_open
-    if where.hi == inf:
-        high = FAR
-    else:
-        high = where.hi - NEAR * where.hi_open
+    low = -FAR if where.lo == -inf else where.lo + NEAR * where.lo_open
+    high = FAR if where.hi == inf else where.hi - NEAR * where.hi_open
     return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
 
 
@@ -388,8 +383,5 @@ def every(findings: Iterable[Finding], otherwise: str) -> Finding:
         return next((one for one in failed if not one.practice), failed[0])
     worst = max(findings, key=lambda one: one.standing)
     others = sum(one.standing == worst.standing for one in findings) - 1
-    if others:
-        more = f" ({others} more alike)"
-    else:
-        more = ""
+    more = f" ({others} more alike)" if others else ""
     return dataclasses.replace(worst, why=worst.why + more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from fccomodel.algorithms.runtime.loops.block_loop import BlockRun
 from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.quoting import comment, docstring, shorten
@@ -63,10 +64,7 @@ class Gradient:
     def statements(self) -> list[str]:
         """From the scores up to the gradient."""
         pulls, slopes = self.steps.pulls, self.slopes()
-        if self.steps.state.dual:
-            moved = slopes
-        else:
-            moved = []
+        moved = slopes if self.steps.state.dual else []
         met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         self.printer.print([*met, *moved])
         contributions = self.printer.contributions(pulls)
@@ -100,10 +98,7 @@ class Gradient:
         estimator, before = self.lowered.plan.algorithm_record.estimator, self.steps.before.get(val.id)
         value, *positions = val.args
         text = self.printer.expanded(value, val.axes, val.event)
-        if before:
-            earlier = self.printer.expanded(before, val.axes, val.event)
-        else:
-            earlier = ""
+        earlier = self.printer.expanded(before, val.axes, val.event) if before else ""
         if not val.attrs["name"]:
             if before:
                 return f"extrapolate({text}, {earlier}, h)"
@@ -159,7 +154,11 @@ class Gradient:
         surrogate, inequalities = bool(self.lowered.plan.surrogates), self.lowered.inequalities
         values = {"oracles": self.oracles(), "surrogate": surrogate, "inequalities": inequalities}
         return Form(
-            record=BlockSolver, settings=BlockSettings, defined=("gradient", "buffers"), values=values
+            record=BlockSolver,
+            run=BlockRun,
+            settings=BlockSettings,
+            defined=("gradient", "buffers"),
+            values=values,
         )
 
     def oracles(self) -> int:

@@ -117,10 +117,7 @@ class Printer:
                         if other.id in asked
                         for a in other.args
                     ]
-                    if val.id in self.before:
-                        before = [self.before[val.id]]
-                    else:
-                        before = []
+                    before = [self.before[val.id]] if val.id in self.before else []
                     stack.append((val, True))
                     stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
         return list(ordered.values())
@@ -149,7 +146,7 @@ class Printer:
                 self.named(val, text)
 
     def inline(self, val: Val) -> bool:
-        """It prints inside the one expression that uses it."""
+        """Whether a value prints inside the one expression that uses it."""
         if not val.op.inline or self.uses.get(val.id, 0) != 1:
             return False
         depth = 1 + max((self.depths.get(a.id, 0) for a in val.args), default=0)
@@ -214,18 +211,12 @@ class Printer:
             (math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1
         )
         key = next((v.attrs["key"] for v in here if v.op is chunk and v.attrs["axis"] is axis), None)
-        if key is None:
-            length = axis.size
-        else:
-            length = f"len(data.{key})"
+        length = axis.size if key is None else f"len(data.{key})"
         parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
         if val.op is swept:
             return f"swept({', '.join([function, parts, *given])}) / {length}"
         again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
-        if self.autograd:
-            call = again
-        else:
-            call = f"{function}(part)"
+        call = again if self.autograd else f"{function}(part)"
         return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
 
     # ----------------------------------------------------------------------------------- references
@@ -319,7 +310,7 @@ def of_slice(body: Val) -> set[int]:
 
 
 def stretches(val: Val, arg: Val) -> bool:
-    """``arg`` is given new dims where ``val`` uses it."""
+    """Whether ``val`` lines ``arg`` up with new dims."""
     return val.op is entrywise and bool(arg.axes) and view(arg, val.axes, len(val.event)) != ""
 
 
@@ -335,7 +326,7 @@ def view(val: Val, axes: Axes, event: int) -> str:
 
 
 def simple(text: str) -> bool:
-    """A name, a call or an index that may stand anywhere without parentheses."""
+    """Whether a text is a name, a call or an index, which needs no parentheses anywhere."""
     depth = 0
     for char in text:
         if char in "([{":

@@ -96,6 +96,7 @@ def emit(lowered: Lowered) -> Program:
         solve=lowered.plan.algorithm_record.solve.__name__,
         device=_asked(lowered, "device", "cpu"),
         backend=_asked(lowered, "backend", "eager"),
+        run_class=record.form.run.__name__,
         **kind,
     )
     classes, loop = record.classes(), record.loop()

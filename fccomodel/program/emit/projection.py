@@ -31,7 +31,7 @@ class Projection:
 
     @property
     def asks(self) -> bool:
-        """It goes by step sizes."""
+        """Whether a map needs the step size."""
         return any("step" in line for line in self.lines if not line.startswith("#"))
 
     @property

@@ -11,7 +11,8 @@ from fccomodel.program.operations.base import MoreauEnvelope
 from fccomodel.program.operations.envelopes import slope_lines, value_lines
 
 HEAD = """# ---- smoothing: a function f that is not smooth is replaced by its envelope, with the centre c,
-#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2,  whose gradient slope(t) is the y that attains it"""
+#   envelope(t) = max over y of  <y, t> - f*(y) - lam / 2 |y - c|^2;
+#   its gradient slope(t) is the y that attains the maximum"""
 #: the statements and the first word of the name, by what is asked for
 KINDS = {"slope": slope_lines, "value": value_lines}
 STEMS = {"slope": "slope", "value": "envelope"}

@@ -65,7 +65,7 @@ def main():
     tensors = read_data(arguments.data or Path(__file__).with_name(DATA_FILE), None if arguments.data else DATA_SHA256{mapped})
 {equipped}
     program = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    keep = kept({keeper}, arguments, {"program": program, "arrays": DATA_SHA256}, SOLVER.settings())
+    keep = kept({keeper}, arguments, {"program": program, "arrays": DATA_SHA256}, [Settings, {run_class}, Watch, Work])
 {shared}
     def show(entry):{silent}
         line = "stage {stage:>3}  step {iteration:>7}  objective {objective:.6g}  violation {violation:.2e}  {seconds:.1f} s"
@@ -120,6 +120,7 @@ def report(
     ranks: bool = False,
     device: str = "cpu",
     backend: str = "eager",
+    run_class: str = "BlockRun",
 ) -> str:
     """The section that a solver ends with; ``solve``: the name of what it calls where nothing comes
     after that; ``mapped``: some of its arrays stay in their file; ``ranks``: it is a program of
@@ -128,6 +129,7 @@ def report(
     text = REPORT.replace("{silent}", SILENT if ranks else "").replace(
         "{keeper}", "KeeperOfAll" if ranks else "FileKeeper"
     )
+    text = text.replace("{run_class}", run_class)
     text = text.replace("{shared}\n", f"{SHARED}\n" if ranks else "\n")
     if finishing:
         run, passes = ("solve_then_finish", ", way=WAY, passes=PASSES")

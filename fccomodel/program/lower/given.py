@@ -8,12 +8,14 @@ fill it up have weight 0.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from fccomodel.core import ir
+from fccomodel.core.diagnostics import FccoError
 from fccomodel.data.bound import Bound
 from fccomodel.evaluation.sets import selections
 from fccomodel.evaluation.sets.selections import Selection
@@ -343,21 +345,35 @@ def given_steps(problem: ir.Problem, bound: Bound, plan: Plan, capacity: int) ->
 
 
 def _watched(problem: ir.Problem, state: GivenState) -> list[tuple[str, str, Val]]:
-    """Label, kind and value of the objective (label "") and of the constraints, all by running means."""
-    lowering, rows = GivenLowering(state), [("", "objective", problem.objective.expr)]
-    rows += [(c.label, c.kind, c.body) for c in problem.constraints if not c.binders]
-    values = []
-    for label, kind, body in rows:
-        state.logarithms.scan(body)
-        values.append((label, kind, lowering.expr(body, {}, False)))
+    """Label, kind and value of the objective (label "") and of the constraints, all by running means;
+    without those that need all rows as they are written."""
+    lowering, values = GivenLowering(state), []
+    for label, kind, make in _parts(problem, lowering):
+        try:
+            values.append((label, kind, make()))
+        except FccoError:
+            continue
+    return values
+
+
+def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, str, Callable[[], Val]]]:
+    """Label and kind of the objective and of each constraint, and what gives its value."""
+
+    def of(body: ir.Expr) -> Val:
+        lowering.state.logarithms.scan(body)
+        return lowering.expr(body, {}, False)
+
+    def of_family(constraint: ir.Constraint) -> Val:
+        way = Way(body=constraint.body, whole=True, dense=True)
+        ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
+        return lowering.expr(constraint.body, ranged.env, False)
+
+    yield "", "objective", partial(of, problem.objective.expr)
     for constraint in problem.constraints:
         if constraint.binders:
-            way = Way(body=constraint.body, whole=True, dense=True)
-            ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
-            values.append(
-                (constraint.label, constraint.kind, lowering.expr(constraint.body, ranged.env, False))
-            )
-    return values
+            yield constraint.label, constraint.kind, partial(of_family, constraint)
+        else:
+            yield constraint.label, constraint.kind, partial(of, constraint.body)
 
 
 def _check_weights(plan: Plan, state: GivenState) -> None:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from fccomodel.core import ir
 from fccomodel.core.diagnostics import FccoError
 from fccomodel.core.rewrite import Rewriter, shared
+from fccomodel.data import subsets
 from fccomodel.data.bound import Bound
-from fccomodel.data.nets.cost import dear
+from fccomodel.data.net_costs import dear, looked_at, part_of
+from fccomodel.data.nets import refuse_train_mode
 from fccomodel.evaluation.sets import elements, selections
 from fccomodel.library import identities
 from fccomodel.library.identities.comonotone import comonotone_tails
@@ -42,6 +44,8 @@ from fccomodel.program.operations.sources import take
 #: over more may pay, which its price tells once the budget has room for them by a guess, at so many
 #: counted seconds for each number, with its gradient
 MOST, SOME, EACH = 1 << 24, 6, 2e-8
+#: the seed of the rows that looks are at
+SAMPLE_SEED = 0
 #: numbers that the centres of functions inside expectations may be
 MOST_CENTRES = 1 << 20
 
@@ -52,7 +56,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     steps = (
         vector_steps(bound, plan) if plan.algorithm_record.oracle == "vector" else block_steps(bound, plan)
     )
-    lowering = Lowering(State(bound=bound, full=True, data=steps.state.data))
+    lowering = Lowering(State(bound=sampled(bound, plan), full=True, data=steps.state.data))
     lowering.state.thinning.seconds = plan.budget.seconds
     reference = shared(
         reformulations.chain(identities.after(problem, comonotone_tails), {"inner maximum"}).problem
@@ -60,6 +64,7 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
     exact = on_all_rows(
         lowering, reference, plan, [s for s in plan.normal.smoothed if s.name in steps.state.centres]
     )
+    refuse_train_mode(problem, bound.nets)
     thrifty = dear(bound)
     if plan.whole and not thrifty:
         whole = smoothed_problem(lowering, plan)
@@ -82,6 +87,22 @@ def lower(problem: ir.Problem, bound: Bound, plan: Plan) -> Lowered:
         whole=whole,
         constrained=constrained,
     )
+
+
+def sampled(bound: Bound, plan: Plan) -> Bound:
+    """The rows that looks are at: a fixed sample where a pass of nets over all of them is too dear, and
+    no smoothed function has a centre for each row."""
+    share = looked_at(bound)
+    by_row = any(
+        isinstance(b.domain, ir.RowSet)
+        for smoothed in plan.normal.smoothed
+        for node in (*smoothed.args, *([smoothed.over] if smoothed.over is not None else []))
+        for b in ir.free_binders(node)
+    )
+    if share >= 1.0 or by_row:
+        return bound
+    kept = subsets.held(bound, share, SAMPLE_SEED, subsets.kinds(bound))
+    return part_of(subsets.part(bound, kept), bound)
 
 
 def laid_out(state: State, plan: Plan) -> Layout:

@@ -39,6 +39,7 @@ class Entry(Op):
     name, arguments, attributes = "entry", ("array", "positions..."), {"fixed": tuple[int | None, ...]}
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The dims at known positions go."""
         return args[0].event[len(attrs["fixed"]) :]
 
     def fault(self, val: Val) -> str:
@@ -49,6 +50,7 @@ class Entry(Op):
         return "its positions are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The array, indexed."""
         base, *moving = val.args
         index = keys(writer, val.attrs["fixed"], moving, val.axes)
         if not base.axes:
@@ -69,9 +71,11 @@ class Entry(Op):
         )
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The positions."""
         return source.args[1:]
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """A flat vector of zeros with the adjoint at the entries."""
         start, stop, shape = writer.layout[pull.variable]
         source, axes = pull.source, pull.source.axes
         index = keys(writer, source.attrs["fixed"], source.args[1:], axes)
@@ -103,6 +107,7 @@ class EntryT(Op):
         return "" if {*union(val.args)} <= {*val.axes} else "an argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint added at the entries."""
         adjoint, *moving = val.args
         index = [grid(a, val.axes) for a in val.axes] + keys(writer, val.attrs["fixed"], moving, val.axes)
         return spread_text(writer, val, index, adjoint, val.axes, len(val.event) - len(val.attrs["fixed"]))
@@ -116,6 +121,7 @@ class Pick(Op):
     attributes = {"over": tuple[Axis, ...], "fixed": tuple[int | None, ...]}
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the arguments take the place of ``over``."""
         kept = (a for a in args[0].axes if a not in attrs["over"])
         return in_order([*kept, *union(args[1:])])
 
@@ -127,6 +133,7 @@ class Pick(Op):
         return "its members are not as many as its arguments"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The family, indexed along its axes."""
         base, *moving = val.args
         index = chosen(writer, base.axes, val.attrs, moving, val.axes)
         return f"{writer.ref(base)}[{', '.join(index)}]"
@@ -147,6 +154,7 @@ class Unpick(Op):
     constant = ADJOINT
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint added at the members."""
         adjoint, *moving = val.args
         index = chosen(writer, val.axes, val.attrs, moving, val.attrs["extra"])
         return spread_text(writer, val, index, adjoint, val.attrs["extra"], len(val.event))
@@ -178,6 +186,7 @@ class TakeValue(Op):
         return args[1].axes
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """The array without its first dim, which is that of the rows."""
         return args[0].event[1:]
 
     def fault(self, val: Val) -> str:
@@ -186,6 +195,7 @@ class TakeValue(Op):
         return ""
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The array, indexed by the ids."""
         whole, index = val.args
         every = index.op is arange and index.axes[0].size == whole.event[0]
         return writer.ref(whole) + ("" if every else f"[{writer.ref(index)}]")
@@ -245,6 +255,7 @@ class Within(Op):
         return "its argument lies along other axes"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The value, indexed along the axis."""
         return f"{writer.ref(val.args[0])}[{places(val.attrs)}]"
 
     def stem(self, val: Val) -> str:
@@ -266,6 +277,7 @@ class Beyond(Op):
         return (attrs["whole"],)
 
     def text(self, writer: Writer, val: Val) -> str:
+        """Zeros, with the adjoint at the places."""
         (adjoint,), attrs, event = val.args, val.attrs, val.event
         values = writer.expanded(adjoint, (attrs["axis"],), event)
         if not attrs["places"]:

@@ -28,6 +28,7 @@ class Score(Op):
     inline = True
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """None: a score is a number."""
         return ()
 
     def fault(self, val: Val) -> str:
@@ -38,6 +39,7 @@ class Score(Op):
         return "" if fits else "its rows and weights do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The product of rows and weights."""
         rows, weights = map(writer.ref, val.args)
         if val.args[1].axes:
             return f"{weights} @ {rows}.t()"
@@ -54,9 +56,11 @@ class Score(Op):
             to.give(weights, to.graph.make(score_t, [rows, adjoint], event=weights.event))
 
     def pulled(self, source: Val) -> tuple[Val, ...]:
+        """The rows."""
         return source.args[:1]
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The transposed rows times the adjoint."""
         return pull_rows(writer, pull.source.args[0], pull.adjoint)
 
 
@@ -71,6 +75,7 @@ class ScoreT(Op):
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The transposed rows times the adjoint."""
         return pull_rows(writer, *val.args)
 
 
@@ -85,6 +90,7 @@ class TableScore(Op):
         return "its weights are no vector"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The product of the whole table and the weights."""
         rows, weights = f"data.{val.attrs['key']}", writer.ref(val.args[0])
         if writer.shared:
             return f"scored({rows}, {weights})"
@@ -103,6 +109,7 @@ class TableScore(Op):
             )
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The transposed table times the adjoint."""
         return f"{writer.ref(pull.adjoint)} @ data.{pull.source.attrs['key']}"
 
 
@@ -117,6 +124,7 @@ class TableScoreT(Op):
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The transposed table times the adjoint."""
         return f"{writer.ref(val.args[0])} @ data.{val.attrs['key']}"
 
 

@@ -31,6 +31,7 @@ class Const(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The number, or its arithmetic in parentheses."""
         if val.formula:
             return f"({val.formula})"
         return number(val.attrs["value"])
@@ -44,6 +45,7 @@ class Param(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``data.NAME``."""
         return f"data.{attribute(val.attrs['name'])}"
 
 
@@ -56,6 +58,7 @@ class KeptShare(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The length of the array over the number of its rows in full."""
         return f"(len(data.{val.attrs['key']}) / {val.attrs['size']})"
 
 
@@ -66,6 +69,7 @@ class Hyper(Op):
     constant = "it is the algorithm's"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """``h.NAME``."""
         return f"h.{val.attrs['name']}"
 
 
@@ -76,9 +80,11 @@ class Variable(Op):
     inline = True
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """True at the current iterate."""
         return not attrs["previous"]
 
     def text(self, writer: Writer, val: Val) -> str:
+        """A view of its piece of the flat vector ``w`` or ``w_prev``."""
         start, stop, shape = writer.layout[val.attrs["name"]]
         vector = "w_prev" if val.attrs["previous"] else "w"
         whole = len(writer.layout) == 1
@@ -93,12 +99,15 @@ class Variable(Op):
         return f"{text}.view({', '.join(map(str, shape))})"
 
     def stem(self, val: Val) -> str:
+        """The name of the variable."""
         return val.attrs["name"] + ("_prev" if val.attrs["previous"] else "")
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """The adjoint is a part of the gradient."""
         to.pull(val.attrs["name"], val, adjoint)
 
     def contribution(self, writer: Writer, pull: Pull) -> str:
+        """The adjoint as a flat vector."""
         start, stop, shape = writer.layout[pull.variable]
         text = writer.ref(pull.adjoint)
         if python(pull.adjoint):
@@ -195,7 +204,10 @@ class Take(Op):
         return ""
 
     def stem(self, val: Val) -> str:
-        stem = val.attrs["key"].split("_", 1)[-1]
+        key = val.attrs["key"]
+        stem = key.split("_", 1)[-1]
+        if not stem.isidentifier():  # the second array of a set of one letter
+            stem = key
         return stem + (along(val.axes) if val.event else along(val.axes) or "_")
 
 

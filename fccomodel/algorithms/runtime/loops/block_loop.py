@@ -18,9 +18,13 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 from fccomodel.algorithms.runtime.loops.progress import (
+    Outcome,
+    Work,
     centre_at,
     ending,
     least,
@@ -28,7 +32,6 @@ from fccomodel.algorithms.runtime.loops.progress import (
     move_centres,
     opened,
     passes_first,
-    pricing,
     record,
     scale_smoothing,
     smoothness,
@@ -44,6 +47,53 @@ from fccomodel.algorithms.runtime.loops.settings import BlockSettings
 from fccomodel.algorithms.runtime.loops.solver import BlockSolver
 from fccomodel.core.lazy import torch
 from fccomodel.core.work import priced
+
+
+@dataclass(kw_only=True)
+class BlockRun:
+    """Where a run over blocks stands: everything that changes, so that a checkpoint is all of it.
+
+    state    the algorithm's own: w, w_prev, and what its update keeps
+    u, c     the estimates of the inner expectations, and the centres of the smoothing
+    h        the settings
+    rng      the random numbers; ``waiting`` is what is left of passes over the data
+    count    steps so far, and ``broken``, the step by which iterates were not finite, or None
+    length   steps of this stage, ``done`` of them so far, and ``end``, the count at its end
+    ahead    minibatches drawn for the next steps
+    since    (done, count) when they were drawn, which the settings of these steps go by
+    average  the mean of the last ``kept`` iterates
+    best     the state at the best point so far, with its ``value``, centres ``best_c`` and ``rho``
+    eta      the first step size
+    calm     stages running without a gain
+    worst    the largest violation after the last stage
+    watch    the estimates of the KKT residual; ``work`` what the run has cost; ``history`` its stages
+    """
+
+    state: Any
+    u: Any = None
+    c: Any
+    h: Any
+    rng: Any
+    waiting: dict
+    count: int = 0
+    broken: int | None = None
+    length: int = 0
+    done: int = 0
+    end: int = 0
+    ahead: list = field(default_factory=list)
+    since: tuple = (0, 0)
+    average: Any = None
+    kept: int = 0
+    best: Any = None
+    value: tuple = ()
+    best_c: Any = None
+    rho: float = 0.0
+    eta: float = 0.0
+    calm: int = 0
+    worst: float = 0.0
+    watch: Any = None
+    work: Any = None
+    history: list = field(default_factory=list)
 
 
 def copy_state(state):
@@ -261,11 +311,6 @@ def solve(
 
     ``keep`` writes the state of a run, and puts it back: everything that changes is in ``run``, and
     all else is made again.
-
-    ``run`` is where it stands: the algorithm's state, estimates u and centres c; the average of the
-    ``kept`` iterates; the best point so far with its value, centres and rho; how many steps
-    (``count``), of the stage so many ``done``, batches drawn ``ahead`` of them ``since`` the
-    settings changed; how many stages without a gain (``calm``).
     """
     began, dtype = started(keep), dtype or torch.float32
     if oracles is not None:
@@ -275,8 +320,7 @@ def solve(
     h, schedule = solver.settings(), solver.schedule
     w = solver.start(rng, device, dtype)
     state = SimpleNamespace(w=w, w_prev=w.clone())
-    run = SimpleNamespace(state=state, c=solver.centres(device, dtype), kept=0, count=0, calm=0, broken=None)
-    run.h, run.rng, run.waiting = h, rng, data.waiting
+    run = BlockRun(state=state, c=solver.centres(device, dtype), h=h, rng=rng, waiting=data.waiting)
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
@@ -294,7 +338,8 @@ def solve(
     spare(h, few, priced(lambda: G(w))[1], seconds if share is None else share)
     run.value, first = starting_value(solver, quick, w, G, rng, h.halvings), w.clone()
     set_out(run, solver, quick, h, G)
-    work = pricing(priced(lambda: value_at(solver, quick, w))[1], step_price(run, solver, data, h))
+    look = priced(lambda: value_at(solver, quick, w))[1]
+    work = Work(look=look, step=step_price(run, solver, data, h))
     spaced(h, work)
     if price is not None and passes_first(price, work.step, G(w), tol, room):
         iterations = 0
@@ -343,7 +388,7 @@ def solve(
         centre_at(solver, exact, run.best.w.double(), run.c, h)
     h.rho, w = run.rho, run.best.w.double()
     solver.project(w, 0.0)  # to double precision
-    return SimpleNamespace(
+    return Outcome(
         w=w,
         c=run.c,
         u=run.u,
