@@ -107,6 +107,7 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     paper = "mehrotra-1992"
 
     def left() -> float | None:
+        """The seconds that are left, or None without a limit."""
         if seconds is None:
             return None
         return seconds - (time.perf_counter() - began)

@@ -562,6 +562,7 @@ def _recession(
     empty = np.diff(A.indptr) == 0
 
     def half_line(row: int) -> None:
+        """State that a row's ray is at least 0, or 0."""
         if s[row] == 0:
             equations.append(row)
         else:

@@ -127,6 +127,7 @@ def _rule(name: str) -> Callable[[AnyRule], AnyRule]:
     """A decorator: the function builds the nodes of a rule of the grammar."""
 
     def register(rule: AnyRule) -> AnyRule:
+        """Register the rule under the name."""
         _RULES[name] = rule
         return rule
 

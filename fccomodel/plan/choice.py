@@ -80,6 +80,7 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
 
     @cache
     def ranked() -> Ranking:
+        """The candidates in the order of preference."""
         return rank(
             considered, settings.finishing(options), str(settings.value(options, "schedule", "practical"))
         )

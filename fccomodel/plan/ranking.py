@@ -134,10 +134,12 @@ def rank(
     by_theory = schedule == "theory"
 
     def unfinished(c: Candidate) -> tuple[bool, bool]:
+        """Whether a full-data finish is wanted and cannot follow, or leaves work."""
         cannot = finishing and not finishable(c.record)
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
+        """What puts a candidate behind others, the gravest first."""
         return (
             *unfinished(c),
             c.biased,
@@ -154,6 +156,7 @@ def rank(
         row = None
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: faults, then the steps measured on similar models, then the listed order."""
         return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
 
     return Ranking(
@@ -177,6 +180,7 @@ def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidat
     none can run."""
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: missing assumptions, then work left, then the listed order."""
         return len(c.lacking), c.left, c.order
 
     running = sorted((c for c in direct(considered) if c.can_run), key=order)

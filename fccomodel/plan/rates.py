@@ -145,6 +145,7 @@ def _filled(rate: str, numbers: Mapping[str, float]) -> str:
     """The formula with numbers in place of their names."""
 
     def number(match: re.Match[str]) -> str:
+        """The number that stands for a name of the rate."""
         name = match[0]
         return _number(numbers[name], "," not in rate) if name in numbers else name
 

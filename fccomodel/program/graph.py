@@ -47,6 +47,7 @@ class Graph(Builder):
         return self.wholes[axis]
 
     def make(self, op: Op, args: Iterable[Val] = (), **attrs: Any) -> Val:
+        """The value ``op(args; attrs)``: an existing one, if there is one."""
         args, attrs = tuple(args), {**op.defaults, **attrs}
         key = (op, tuple(a.id for a in args), tuple(sorted((k, _key(v)) for k, v in attrs.items())))
         if key not in self.known:
@@ -80,16 +81,19 @@ class Graph(Builder):
         return number
 
     def number(self, value: Val) -> float | None:
+        """The number that a constant stands for, or None."""
         if value.op is const:
             return value.attrs["value"]
         return None
 
     def parts(self, value: Val) -> tuple[str, tuple[Val, ...]]:
+        """The atom and the arguments of an entrywise value, else nothing."""
         if value.op is entrywise:
             return (value.attrs["atom"], value.args)
         return ("", ())
 
     def entrywise(self, name: str, args: tuple[Val, ...]) -> Val:
+        """The value of an atom; multiples of sums are simplified."""
         if name == "mul" and (kept := self.scaled(*args) or self.scaled(*args[::-1])) is not None:
             return kept
         return self.make(entrywise, args, atom=name)

@@ -188,6 +188,7 @@ class CompiledModel(latex.Typeset):
 
     @property
     def name(self) -> str:
+        """The model's name."""
         return self.compiled.problem.name
 
     @property

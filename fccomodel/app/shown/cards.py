@@ -100,6 +100,7 @@ def option(name: str) -> Card:
 
 
 def registered() -> Mapping[str, Algorithm]:
+    """All algorithms by name."""
     from fccomodel import algorithms as registry
 
     return registry.all()
@@ -249,16 +250,13 @@ def _reduction(kind: Reduction) -> Card:
         card += [("domain", _domain((kind.option.name,), [where or _anything() for where in given]))]
     if kind.increasing:
         card += [("monotone", "increasing in every element")]
-    card += [
-        (
-            "elements",
-            kind.scalar or "may be arrays"
-            if kind.arrays
-            else "numbers"
-            if not kind.condition
-            else "a condition",
-        )
-    ]
+    if kind.arrays:
+        elements = kind.scalar or "may be arrays"
+    elif kind.condition:
+        elements = "a condition"
+    else:
+        elements = "numbers"
+    card += [("elements", elements)]
     if kind.twin:
         card += [("twin", kind.twin)]
     if kind.cite:

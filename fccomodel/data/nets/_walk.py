@@ -47,6 +47,7 @@ class NetFacts:
 
     @property
     def smooth(self) -> bool:
+        """Whether the output is a smooth function of the weights."""
         return self.kind == SMOOTH
 
 
@@ -219,12 +220,14 @@ class _Tracer(torch.fx.Tracer):
         self._thread = threading.get_ident()
 
     def call_module(self, m: nn.Module, forward: Any, args: Any, kwargs: Any) -> Any:
+        """Trace the call of a module, in this thread only."""
         own = threading.get_ident() == self._thread
         if own:
             return super().call_module(m, forward, args, kwargs)
         return forward(*args, **kwargs)
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: Any) -> Any:
+        """Trace an attribute of a module, in this thread only."""
         own = threading.get_ident() == self._thread
         if own:
             return super().getattr(attr, attr_val, parameter_proxy_cache)

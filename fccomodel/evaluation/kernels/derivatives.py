@@ -25,6 +25,7 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
         return [nothing] * len(inputs)
 
     def gradient(weights: Array) -> list[Array]:
+        """The gradient of a weighted sum of the outputs, for each input."""
         total = (output * torch.from_numpy(weights)).sum()
         found = torch.autograd.grad(total, inputs, retain_graph=True, allow_unused=True)
         return [
@@ -115,6 +116,7 @@ def vector_products(
         )
 
     def one(parts: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor | None, ...]:
+        """The products with one vector."""
         return _engine_run_backward(
             tuple(values), parts, True, False, tuple(leaves), True, accumulate_grad=False
         )

@@ -26,6 +26,7 @@ def evaluates(kind: type[syntax.Expr]) -> Callable[[AnyEvaluator], AnyEvaluator]
     """A decorator: the function types formulas of this kind."""
 
     def register(evaluator: AnyEvaluator) -> AnyEvaluator:
+        """Register the evaluator of the kind."""
         _EVALUATORS[kind] = evaluator
         return evaluator
 

@@ -69,6 +69,7 @@ def expression(text: str, names: Mapping[str, ir.Expr]) -> ir.Expr:
     """Parse a formula of scalars in the modelling language, such as ``t * log(t)``."""
 
     def built(node: ast.expr) -> ir.Expr:
+        """The expression of a node of a Python formula."""
         match node:
             case ast.Constant(value=int() | float() as value):
                 return const(value)

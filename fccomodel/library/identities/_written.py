@@ -92,6 +92,7 @@ def _moved(core: ir.Expr, place: int) -> ir.Expr:
     """The same term at another place."""
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The entry at the place, for an entry at another place."""
         if isinstance(node, ir.Item) and isinstance(node.indices[0], ir.Const):
             return replace(node, indices=(ir.Const(value=float(place)),))
         return None
@@ -111,6 +112,7 @@ def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
         return None
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The array for an entry of it."""
         if isinstance(node, ir.Item):
             return node.base
         if isinstance(node, ir.Apply) and any(a.shape for a in node.args):

@@ -62,6 +62,7 @@ def _slope(x: Elements, y: torch.Tensor, options: Options) -> Slope:
     zeros, rest = x.kept["zeros"], x.kept["rest"]
 
     def weight(e: torch.Tensor, here: Here) -> torch.Tensor:
+        """The product of the other elements."""
         zero = e == 0
         others = here.at(rest) / torch.where(zero, torch.ones_like(e), e)
         alone = torch.where(zero, here.at(zeros) == 1, here.at(zeros) == 0)

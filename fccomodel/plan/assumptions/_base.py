@@ -287,6 +287,7 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
     worst = max(g.standing for g in ground)
 
     def on(fact: Fact) -> Fact:
+        """The fact, resting on the ground as well."""
         return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
 
     return dataclasses.replace(

@@ -31,6 +31,7 @@ class GivenGradient(Gradient):
 
     @property
     def text(self) -> str:
+        """The function ``step`` of a training criterion."""
         about = "Value, adjoints of the scores by name, gradient of the variables beside the nets."
         return function("step", about, self.lines, STEP_ARGUMENTS)
 
@@ -60,6 +61,7 @@ class GivenGradient(Gradient):
             by_name.setdefault(name, []).append(text)
 
         def entries(names: Iterable[str]) -> str:
+            """The entries of a dictionary with these names."""
             return ", ".join(f"{literal(n)}: {' + '.join(by_name[n])}" for n in names if n in by_name)
 
         adjoints = entries(asked.name for asked in self.lowered.scores)
@@ -103,6 +105,7 @@ def _watch(lowered: GivenSteps) -> str:
     state = lowered.watching
 
     def estimate(val: Val) -> str:
+        """The statement that follows a running value."""
         value, *positions = val.args
         index = "".join(f"{printer.ref(p, val.axes, 0)}, " for p in positions)
         present = printer.expanded(presence(state, val), val.axes)
@@ -110,6 +113,7 @@ def _watch(lowered: GivenSteps) -> str:
         return f"tracked({way(val)}, v.{val.attrs['name']}, ({index}), {text}, {present}, h)"
 
     def way(val: Val) -> str:
+        """How the running value is averaged."""
         return "mean_log" if val.attrs["log"] else "mean"
 
     printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]

@@ -44,6 +44,7 @@ class Gradient:
 
     @property
     def text(self) -> str:
+        """The function ``gradient`` with its head."""
         name = docstring(shorten(self.lowered.problem.name, 40))
         about = f"G for {name}: estimates updated, then the chain rule through them."
         head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"

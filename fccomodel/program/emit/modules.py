@@ -159,6 +159,7 @@ class Kept:
 
     @staticmethod
     def of(module: nn.Module, shape: tuple[int, ...]) -> Kept:
+        """A copy of a module in evaluation mode."""
         return Kept(copy.deepcopy(module).eval(), shape)
 
 

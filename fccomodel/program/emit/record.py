@@ -59,6 +59,7 @@ class Record:
 
     @property
     def plan(self) -> Plan:
+        """The plan that the program carries out."""
         return self.lowered.plan
 
     @property

@@ -63,6 +63,7 @@ def smoothing_of(lowered: Lowered) -> Smoothing:
     """The envelopes of a lowered plan, which says them in the model's own text."""
 
     def subject(envelope: MoreauEnvelope) -> str:
+        """The expression of the model that the envelope smooths."""
         for smoothed in lowered.normal.smoothed:
             if smoothed.function is envelope.function and (smoothed.inner or smoothed.name == envelope.name):
                 text = comment(lowered.problem.text(smoothed.original))

@@ -57,6 +57,7 @@ class Composition:
 
     @property
     def text(self) -> str:
+        """The functions ``inner`` and ``outer`` with their head."""
         problem = self.lowered.problem
         head = ["# ---- F, whose entries are the expectations, and phi"]
         head += [

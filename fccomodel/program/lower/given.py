@@ -184,6 +184,7 @@ class GivenRows(Batches):
         assert isinstance(domain, ir.RowSet)
 
         def along(name: str, ids: Val) -> Val:
+            """A number handed in for each of the rows."""
             return g.make(given, name=f"{name}_{domain.table}", axes=ids.axes, event=())
 
         alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
@@ -360,10 +361,12 @@ def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, 
     """Label and kind of the objective and of each constraint, and what gives its value."""
 
     def of(body: ir.Expr) -> Val:
+        """The value of an expression over the rows handed in."""
         lowering.state.logarithms.scan(body)
         return lowering.expr(body, {}, False)
 
     def of_family(constraint: ir.Constraint) -> Val:
+        """The values of the members of a family of constraints."""
         way = Way(body=constraint.body, whole=True, dense=True)
         ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
         return lowering.expr(constraint.body, ranged.env, False)

@@ -207,6 +207,7 @@ def _closest(*gaps: Gap) -> Gap:
     """The smallest gap that is proved."""
 
     def finite(gap: Gap) -> Gap:
+        """The gap, or none if its number overflowed."""
         if gap.value is None or math.isfinite(gap.value):
             return gap
         return Gap(why=BEYOND)

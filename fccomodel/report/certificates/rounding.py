@@ -103,6 +103,7 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
         return None
 
     def slopes(multipliers: Array) -> Array:
+        """The derivative of the Lagrangian in each rounded value."""
         total = f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)

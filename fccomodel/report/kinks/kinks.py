@@ -381,6 +381,7 @@ def _over_vectors(node: ir.Reduce, sign: float) -> Kink | None:
         return None
 
     def weights(evaluator: Evaluator, count: int) -> Weights:
+        """The weights of the maximum: a simplex with the set's cap."""
         return Weights(kind="simplex", high=min(1.0, inner_maximum.cap(evaluator, domain, count)))
 
     return Kink(node=node, weights=weights, terms=_at_vertices, sign=sign)

@@ -144,6 +144,7 @@ def _enters(rows: Array, equal: Array) -> bool:
         return True
 
     def unit(k: int) -> Array:
+        """The k-th unit vector."""
         one = np.zeros(len(rest))
         one[k] = 1.0
         return one

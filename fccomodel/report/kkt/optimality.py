@@ -290,6 +290,7 @@ def _parts(pairs: list[Pair], count: int, shift: int = 0) -> list[tuple[Pair, Pa
         nested.setdefault(pair.factor, []).append(pair)
 
     def part(pair: Pair) -> Part:
+        """The part of a pair, with the parts inside it."""
         places = [place for place in pair.at.ravel().tolist() if place in nested] if nested else []
         inside = {place - shift: tuple(part(inner) for inner in nested[place]) for place in places}
         return Part(at=pair.at - shift, weights=pair.weights, inside=inside)

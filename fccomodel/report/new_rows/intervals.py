@@ -121,6 +121,7 @@ def deviations(
     """
 
     def of(part: Bound) -> np.ndarray:
+        """The values on a part of the rows."""
         return values(part, point, seed)[0]
 
     with one_thread():
@@ -184,6 +185,7 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
     """The objective at the first point less that at the second, and its standard error."""
 
     def of(part: Bound) -> np.ndarray:
+        """The difference of the two points' objectives on a part of the rows."""
         return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
 
     with one_thread():

@@ -77,6 +77,7 @@ def amount(bound: Bound) -> float:
     inside: dict[int, float] = {}
 
     def of(root: ir.Expr) -> float:
+        """The numbers that one evaluation of a root makes."""
         stack = [root]
         while stack:
             node = stack[-1]

@@ -55,6 +55,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[
     """A table of cells of HTML; ``numbers`` are the columns that stand to the right."""
 
     def row(cells: Sequence[str], tag: str) -> str:
+        """A row of cells."""
         return "".join(
             f"<{tag}{' class=n' if k in numbers else ''}>{cell}</{tag}>" for k, cell in enumerate(cells)
         )

@@ -59,6 +59,7 @@ def _output() -> Callable[[str], None] | None:
     shown: list[Any] = []
 
     def show(text: str) -> None:
+        """Show a text in the cell's output, in place of the one before."""
         if shown:
             shown[0].update(HTML(text))
         elif text:

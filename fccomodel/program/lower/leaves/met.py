@@ -105,6 +105,7 @@ def filled(ranges: Ranges, vacant: np.ndarray) -> Ranges:
     other = np.unravel_index(int(np.argmax(count > 0)), count.shape)
 
     def borrowed(array: np.ndarray) -> np.ndarray:
+        """The array with the entries of vacant places taken from other ones."""
         return np.where(vacant, array[other], array)
 
     return replace(
