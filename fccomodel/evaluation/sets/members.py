@@ -71,7 +71,7 @@ class Members(memory.Owned):
 
     @cached_property
     def env(self) -> Env:
-        """The elements of the binders: along an axis each if every combination is a member, else along one."""
+        """The elements of the binders: along an axis each if all combinations are members, else along one."""
         if self.whole:
             return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
         axis = new_axis()

@@ -291,7 +291,7 @@ class Index(Order, Owned):
     selection: Selection
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
-        """(start, size, skip) of the runs for the parents' elements in ``env``, over the axes that decide them."""
+        """(start, size, skip) of the runs for the parents' elements in ``env``; skip may be None."""
         evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
         code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
