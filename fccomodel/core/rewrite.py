@@ -27,7 +27,10 @@ def with_children(node: ir.Expr, children: tuple[ir.Expr, ...]) -> ir.Expr:
             return dataclasses.replace(node, args=children)
         case ir.Reduce():
             rest = list(children[1:])
-            condition = rest.pop(0) if node.condition is not None else None
+            if node.condition is not None:
+                condition = rest.pop(0)
+            else:
+                condition = None
             return dataclasses.replace(
                 node,
                 body=children[0],

@@ -86,7 +86,10 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
         )
 
     unverified = bool(settings.value(options, "unverified", False))
-    name = None if named in (None, "auto", RACE) else str(named)
+    if named in (None, "auto", RACE):
+        name = None
+    else:
+        name = str(named)
     kept: Candidate | None = None
     if like is not None and named != RACE and name is None:
         kept = considered[like.record.name]

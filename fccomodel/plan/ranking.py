@@ -66,7 +66,9 @@ class Ranking:
             return ""
         if not finishable(other.record):
             return FINISHED
-        return KINKED if other.left and not chosen.left else ""
+        if other.left and not chosen.left:
+            return KINKED
+        return ""
 
     @property
     def _named(self) -> list[str]:
@@ -97,7 +99,9 @@ class Ranking:
         if other.record.surrogate is not None:
             return "solves another problem, the mean over the groups: only where it is named"
         if chosen is None:
-            return "covers the model" if other.covered else "could run"
+            if other.covered:
+                return "covers the model"
+            return "could run"
         suits, title = "covered too" if other.covered else "could run too", chosen.record.title
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"

@@ -81,8 +81,13 @@ def batches(
         if small and (drawn or not fixed_outer):
             return None
         fixed = fixed_inner if drawn else fixed_outer
-        whole = size if fixed else 2 * size
-        return None if n <= whole else size
+        if fixed:
+            whole = size
+        else:
+            whole = 2 * size
+        if n <= whole:
+            return None
+        return size
 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
@@ -100,7 +105,10 @@ def depth(roots: Iterable[ir.Expr]) -> int:
             if missing := [child for child in node.children if id(child) not in known]:
                 stack += missing
                 continue
-            binders = node.binders if isinstance(node, ir.Reduce) else ()
+            if isinstance(node, ir.Reduce):
+                binders = node.binders
+            else:
+                binders = ()
             rows = [binder for binder in binders if isinstance(binder.domain, ir.RowSet)]
             known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
         return known[id(root)]

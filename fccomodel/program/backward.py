@@ -71,7 +71,10 @@ class Sweep:
 
     def summed(self, val: Val, adjoint: Val) -> Val:
         """An adjoint on the axes and event dims of its value."""
-        source = self.source if self.source is not None and self.source.op.spreads else adjoint
+        if self.source is not None and self.source.op.spreads:
+            source = self.source
+        else:
+            source = adjoint
         if missing := [a for a in in_order([*adjoint.axes, *source.axes]) if a not in val.axes]:
             without = self.graph.weighed(adjoint, missing)
             if without is None:

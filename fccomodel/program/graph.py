@@ -174,7 +174,9 @@ def formula(name: str, args: tuple[Val, ...], value: float) -> str:
     text = FOLDED[name](*operands, abs(value))
     if not text or len(text) > LONGEST_FORMULA:
         return ""
-    return f"-{text}" if value < 0 else text
+    if value < 0:
+        return f"-{text}"
+    return text
 
 
 def product(left: str, right: str, value: float) -> str:
@@ -182,7 +184,9 @@ def product(left: str, right: str, value: float) -> str:
     if is_number(right):
         left, right = right, left
     if left == "1":
-        return "" if is_number(right) else right
+        if is_number(right):
+            return ""
+        return right
     if right.startswith("1 / ") and is_number(left) and is_quotient(right):
         numerator, *divisors = left, *right.split(" / ")[1:]
         if functools.reduce(operator.truediv, map(float, divisors), float(numerator)) == value:
@@ -199,7 +203,9 @@ def quotient(left: str, right: str, value: float) -> str:
 
 def negative(operand: str, _: float) -> str:
     """The text of minus a constant, without its sign."""
-    return "" if is_number(operand) else operand
+    if is_number(operand):
+        return ""
+    return operand
 
 
 def is_number(text: str) -> bool:
@@ -214,7 +220,9 @@ def is_quotient(text: str) -> bool:
 
 def enclosed(text: str) -> str:
     """An operand in parentheses, unless it is a single number."""
-    return text if is_number(text) else f"({text})"
+    if is_number(text):
+        return text
+    return f"({text})"
 
 
 #: the operations whose constants keep their arithmetic, with how it is written

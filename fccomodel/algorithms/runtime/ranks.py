@@ -144,7 +144,9 @@ def in_parts(w):
 def once(x):
     """What all ranks know, counted by the first of them alone."""
     nothing = torch.zeros_like(x) if isinstance(x, torch.Tensor) else 0.0
-    return x if RANKS.rank == 0 else nothing
+    if RANKS.rank == 0:
+        return x
+    return nothing
 
 
 def owned(places):
@@ -310,7 +312,9 @@ def agreed(ending):
                 )
                 if stopped or over:
                     work.timed = work.timed or not stopped
-                    return "interrupted" if stopped else "the time is used up"
+                    if stopped:
+                        return "interrupted"
+                    return "the time is used up"
             return counted(count, calls)
 
         return ended

@@ -187,7 +187,9 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
         return self
 
     def _text(self) -> str:
-        return SOFTMAX if len(getattr(self, "classes_", ())) > 2 else LOGISTIC
+        if len(getattr(self, "classes_", ())) > 2:
+            return SOFTMAX
+        return LOGISTIC
 
     def _targets(self) -> np.ndarray:
         """What stands for each class in the model's target, in their order: labels, or numbers; F0816

@@ -222,7 +222,10 @@ def others() -> dict[str, list[Card]]:
         if getattr(one, "cite", ""):
             card += [("from", one.cite)]
         simple = hasattr(one, "project")
-        where = "of a variable: `var w[d] in ...`" if simple else "to draw from: `E[z ~ ...]`"
+        if simple:
+            where = "of a variable: `var w[d] in ...`"
+        else:
+            where = "to draw from: `E[z ~ ...]`"
         card += [(EXAMPLE, samples.of_set(one) if simple else samples.of_distribution(one))]
         cards.setdefault(one.name, []).append(
             Card(head=one.signature, meaning=one.meaning, entries=[("used", where), *card])
@@ -237,7 +240,9 @@ def _anything() -> Any:
 
 
 def _arguments(one: Any) -> tuple[str, ...]:
-    return one.arguments if hasattr(one, "arguments") else one.parameters
+    if hasattr(one, "arguments"):
+        return one.arguments
+    return one.parameters
 
 
 def _reduction(kind: Reduction) -> Card:

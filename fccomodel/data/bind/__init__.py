@@ -312,7 +312,9 @@ class _Binder:
     @property
     def spool(self) -> Spool | None:
         """The file that parts of sources are kept in, or None."""
-        return None if self.sink is None else self.sink.spool
+        if self.sink is None:
+            return None
+        return self.sink.spool
 
     def rows_alone(self, name: str, opened: Opened) -> Opened:
         """Some rows of a table; F0536 where its columns were scaled by others."""
@@ -379,7 +381,10 @@ class _Binder:
                         _tables.check_domain(built, kind, what, self.members(kind, values), draft.rows)
                         columns[column] = built.values
             if draft.opened.family is not None:
-                domain = draft.table.family.domain if draft.table.family is not None else None
+                if draft.table.family is not None:
+                    domain = draft.table.family.domain
+                else:
+                    domain = None
                 positions = draft.opened.family
                 if isinstance(domain, ir.ValueSet):
                     values_of = _sizes.members(domain, values.scalar)

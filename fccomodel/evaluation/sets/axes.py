@@ -101,8 +101,13 @@ def literal(value: float, *, whole: bool = False) -> str:
 
     With ``whole`` a whole number is written as an integer.
     """
-    text = repr(int(value)) if whole and value == int(value) else repr(value)
-    return f"({text})" if value < 0 else text
+    if whole and value == int(value):
+        text = repr(int(value))
+    else:
+        text = repr(value)
+    if value < 0:
+        return f"({text})"
+    return text
 
 
 def off_the_edge(u: torch.Tensor) -> torch.Tensor:

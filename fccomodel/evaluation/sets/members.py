@@ -53,7 +53,10 @@ class Members(memory.Owned):
     @cached_property
     def ids(self) -> tuple[np.ndarray, ...]:
         """For each binder, the id of its element in every member: int64, (members,)."""
-        at = np.unravel_index(self.places, self.shape) if self.binders else ()
+        if self.binders:
+            at = np.unravel_index(self.places, self.shape)
+        else:
+            at = ()
         return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
 
     def labels(self, name: str) -> list[str]:

@@ -50,7 +50,9 @@ def signed(node: ir.Expr) -> tuple[tuple[int, ir.Expr], ...] | None:
 def generator(node: ir.Expr) -> str:
     """The generator phi of a divergence, or an empty text."""
     atom = of(node)
-    return atom.generator if isinstance(atom, ArrayAtom) else ""
+    if isinstance(atom, ArrayAtom):
+        return atom.generator
+    return ""
 
 
 @cache

@@ -13,7 +13,9 @@ def _curvature(u: Interval, a: Interval, level: Interval) -> str:
     """The curvature: concave on either side of 0, constant beyond a l."""
     if u.mig >= a.hi * level.hi and level.hi < inf and a.hi < inf:
         return "constant"
-    return "concave" if u.lo >= 0 or u.hi <= 0 else "none"
+    if u.lo >= 0 or u.hi <= 0:
+        return "concave"
+    return "none"
 
 
 def _range(top: Callable[[float, float], float]) -> Callable[[Interval, Interval, Interval], Interval]:

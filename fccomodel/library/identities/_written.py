@@ -58,7 +58,9 @@ def _items(core: ir.Expr) -> list[ir.Item] | None:
             stack.extend(node.children)
         elif node.shape or not isinstance(node, ir.Const | ir.Size | ir.Param):
             return None
-    return items if any(isinstance(i.base, ir.Var) for i in items) else None
+    if any(isinstance(i.base, ir.Var) for i in items):
+        return items
+    return None
 
 
 def _is_entry(node: ir.Item) -> bool:

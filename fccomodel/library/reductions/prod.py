@@ -78,7 +78,10 @@ def _range(site: Site) -> Interval:
 
 
 def _needs(site: Site) -> tuple[str, str]:
-    fix = "minimise its logarithm, the sum of the logarithms." if site.where.lo >= 0 else ""
+    if site.where.lo >= 0:
+        fix = "minimise its logarithm, the sum of the logarithms."
+    else:
+        fix = ""
     return "a product over a set has a known curvature only where its logarithm has", fix
 
 

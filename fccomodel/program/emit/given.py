@@ -51,7 +51,10 @@ class GivenGradient(Gradient):
             for slope in slopes
             if slope.attrs["name"] in self.lowered.estimated
         ]
-        value = printer.ref(self.steps.root) if valued else "math.nan"
+        if valued:
+            value = printer.ref(self.steps.root)
+        else:
+            value = "math.nan"
         return [*printer.lines, *kept, *self.returned(contributions, value)]
 
     def returned(self, contributions: list[tuple[str, str]], value: str) -> list[str]:
@@ -114,7 +117,9 @@ def _watch(lowered: GivenSteps) -> str:
 
     def way(val: Val) -> str:
         """How the running value is averaged."""
-        return "mean_log" if val.attrs["log"] else "mean"
+        if val.attrs["log"]:
+            return "mean_log"
+        return "mean"
 
     printer = printer_of(lowered, state, estimator=estimate)  # type: ignore[arg-type]
     for name in ("given", "h"):
@@ -148,10 +153,14 @@ def given_program(lowered: GivenSteps) -> GivenProgram:
     gradient = GivenGradient(lowered, lowered.steps, samples, smoothing)  # type: ignore[arg-type]
     watch = _watch(lowered)
     estimator = lowered.plan.algorithm_record.estimator
-    known = vars(estimator) if estimator is not None else {}
+    if estimator is not None:
+        known = vars(estimator)
+    else:
+        known = {}
     offered = ("track", "track_log", "extrapolate", "multiplier", "couple")
     parts = [source(f) for f in carried(known[name] for name in offered if name in known)]
-    parts += [smoothing.text] if smoothing.text else []
+    if smoothing.text:
+        parts += [smoothing.text]
     parts += [gradient.text, watch, samples.text, watched.text.replace("def draw(", "def draw_watched(")]
     parts.append(
         function(

@@ -156,7 +156,10 @@ class Record:
     @property
     def passes(self) -> list[str]:
         """The names of the functions for full passes, those that the program has."""
-        whole = ["whole", "all_blocks"] if self.lowered.whole else []
+        if self.lowered.whole:
+            whole = ["whole", "all_blocks"]
+        else:
+            whole = []
         if "finish" in self.after:
             whole += ["regulariser"]
         if "resume" in self.after and starts.pairs(self.lowered) is not None:

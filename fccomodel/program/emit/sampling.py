@@ -164,7 +164,9 @@ def sizes(val: Val) -> tuple[int, ...]:
 
 def way(n: int) -> str:
     """What makes passes over so many."""
-    return "counted" if n > MANY else "epochs"
+    if n > MANY:
+        return "counted"
+    return "epochs"
 
 
 def drawn(val: Val) -> tuple[str, str]:

@@ -186,7 +186,9 @@ def sampled_phi(state: State, phi: Phi, node: ir.Expr) -> Val | None:
     assert isinstance(lowering.reductions, SampledComponents)
     lowering.reductions.components = phi.components
     value = lowering.expr(node, {}, True)
-    return value if len(state.draws) > draws else None
+    if len(state.draws) > draws:
+        return value
+    return None
 
 
 class Entries:

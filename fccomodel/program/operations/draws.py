@@ -46,7 +46,9 @@ class DrawStrata(Op):
         """A fault if the counts of the strata do not add up to the axis."""
         sizes, counts = val.attrs["sizes"], val.attrs["counts"]
         fits = len(sizes) == len(counts) and sum(counts) == val.attrs["axis"].size
-        return "" if fits else "its counts do not make up its axis"
+        if fits:
+            return ""
+        return "its counts do not make up its axis"
 
     def stem(self, val: Val) -> str:
         """The name of the drawn axis."""
@@ -64,7 +66,9 @@ class DrawRange(Op):
 
     def fault(self, val: Val) -> str:
         """A fault if the drawn axis is not among the value's axes."""
-        return "" if val.attrs["axis"] in val.axes else "its own axis is not among its axes"
+        if val.attrs["axis"] in val.axes:
+            return ""
+        return "its own axis is not among its axes"
 
     def text(self, writer: Writer, val: Val) -> str:
         """The call of ``in_range`` with the start and the size of each range."""

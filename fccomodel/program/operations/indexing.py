@@ -107,7 +107,9 @@ class EntryT(Op):
 
     def fault(self, val: Val) -> str:
         """A fault if an argument has axes that the value lacks."""
-        return "" if {*union(val.args)} <= {*val.axes} else "an argument has axes that it lacks"
+        if {*union(val.args)} <= {*val.axes}:
+            return ""
+        return "an argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
         """Zeros, with the adjoint added at the entries."""

@@ -37,7 +37,9 @@ class Score(Op):
         fits = (
             len(rows.event) == 1 and rows.event == weights.event and (not weights.axes or len(rows.axes) == 1)
         )
-        return "" if fits else "its rows and weights do not fit"
+        if fits:
+            return ""
+        return "its rows and weights do not fit"
 
     def text(self, writer: Writer, val: Val) -> str:
         """The product of rows and weights."""
@@ -186,7 +188,9 @@ class SquaredDistances(Op):
         u, v, _ = val.args
         apart = len(u.axes) == len(v.axes) == 1 and u.axes[0].order < v.axes[0].order
         fits = len(u.event) == 1 and v.event == (u.event[0] + 2,)
-        return "" if apart and fits else "they are no vectors along an axis each, in order"
+        if apart and fits:
+            return ""
+        return "they are no vectors along an axis each, in order"
 
     def text(self, writer: Writer, val: Val) -> str:
         """The call of ``squared_distances``."""

@@ -113,7 +113,9 @@ class Unsegment(Op):
 
     def fault(self, val: Val) -> str:
         """A fault if the value lacks the rows' axis."""
-        return "" if val.attrs["axis"] in val.axes else "it lacks the rows' axis"
+        if val.attrs["axis"] in val.axes:
+            return ""
+        return "it lacks the rows' axis"
 
     def text(self, writer: Writer, val: Val) -> str:
         """The adjoint of each row's cell, divided by the cell's size for a mean."""

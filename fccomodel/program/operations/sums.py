@@ -142,7 +142,9 @@ class Raised(Op):
         """A fault if a mask lies along an axis that is summed."""
         values, *skips = val.args
         fits = all({*skip.axes} <= {*values.axes} - {*val.attrs["over"]} for skip in skips)
-        return "" if fits else "what it skips lies along its axis"
+        if fits:
+            return ""
+        return "what it skips lies along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
         """The call of ``raised``."""

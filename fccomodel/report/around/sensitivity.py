@@ -58,7 +58,9 @@ def slope(
         if here is None or beside is None:
             return None
         result = side * (beside - here) / (ONE_SIDED_STEP * scale)
-    return result if np.isfinite(result) else None
+    if np.isfinite(result):
+        return result
+    return None
 
 
 def _decides(problem: ir.Problem, name: str) -> bool:

@@ -152,7 +152,10 @@ def descend(squares: Squares, start: Array, meter: Meter, iterations: int = ITER
 
 def _price(squares: Squares, z: Array) -> float:
     """Counted seconds of an iteration: passes over the rows, products with the matrix, and the rest."""
-    entries = squares.matrix.size if isinstance(squares.matrix, np.ndarray) else 0
+    if isinstance(squares.matrix, np.ndarray):
+        entries = squares.matrix.size
+    else:
+        entries = 0
     passes = priced(lambda: squares.pulled(squares.residual(z)))[1]
     return passes + multiplied(2 * entries + 20 * len(z), calls=20)
 

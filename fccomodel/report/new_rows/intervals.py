@@ -141,7 +141,10 @@ def deviations(
         if not why:
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
             try:
-                whole = found if share == 1.0 else of(part)
+                if share == 1.0:
+                    whole = found
+                else:
+                    whole = of(part)
                 several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
                 variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:

@@ -337,9 +337,11 @@ def finish(
             from_the_first(full, outcome.first)
         measured = not outcome.iterations and not solver.settings().eta
         far = solver.nonconvex and not outcome.iterations
-        times = (
-            2 if far or getattr(outcome, "scarce", False) else 8
-        )  # the first round mends a step far from a minimum
+        # the first round mends a step far from a minimum
+        if far or getattr(outcome, "scarce", False):
+            times = 2
+        else:
+            times = 8
         run.now = first_point(
             full, history, full.h.pass_step or (0.5 * outcome.eta if measured else 0.0), times
         )
@@ -361,9 +363,15 @@ def finish(
     full.keep("ended")
     failure = now.failure or (None if solver.attained else descent_without_end(now, full))
     ended = status(stop, now.error <= tol)
-    reason = "the time is used up" if full.count.timed else "the budget is used up"
+    if full.count.timed:
+        reason = "the time is used up"
+    else:
+        reason = "the budget is used up"
     if not full.count.timed and (passes is None or full.count.passes < passes):
-        reason = "iterates run away" if full.endless() else "rounds of passes gain nothing more"
+        if full.endless():
+            reason = "iterates run away"
+        else:
+            reason = "rounds of passes gain nothing more"
     if now.error <= tol:
         reason = f"converged: stationarity, violation and shift of the multipliers at most {tol:g}"
     if ended == "interrupted":

@@ -237,7 +237,10 @@ def result(outcome: Outcome, whole: str) -> str:
 
 
 def _constraint(label: str, row: Any, holds: bool) -> tuple[str, ...]:
-    mark = '<span class="good">✓</span>' if holds else '<span class="bad">✗</span>'
+    if holds:
+        mark = '<span class="good">✓</span>'
+    else:
+        mark = '<span class="bad">✗</span>'
     if row.left is None:
         sides = ""
     else:

@@ -84,7 +84,9 @@ def _related(around: Sequence[ir.Binder], env: Slots) -> list[ir.Binder]:
 def _selection(slot: Slot, env: Slots) -> Selection | None:
     """The conditions on a binder, where all that they are about is known."""
     closed = slot.selection is not None and all(b in env for b in slot.selection.parents)
-    return slot.selection if closed else None
+    if closed:
+        return slot.selection
+    return None
 
 
 def taken(bound: Bound, binder: ir.Binder, env: Slots) -> np.ndarray:
