@@ -163,7 +163,8 @@ class FCCOClassifier(ClassifierMixin, _Estimator):
     ``result_``.
 
     >>> from fccomodel import FCCOClassifier
-    >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05}).set_fit_request(group=True)  # doctest: +SKIP
+    >>> fair = FCCOClassifier("fair.fcco", params={"kappa": 0.05})  # doctest: +SKIP
+    >>> fair = fair.set_fit_request(group=True)  # doctest: +SKIP
     >>> fair.fit(X, y, group=sex).predict(X_new)  # doctest: +SKIP
     """
 

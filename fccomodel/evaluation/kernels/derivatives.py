@@ -41,7 +41,10 @@ def jacobian(output: torch.Tensor, inputs: Sequence[torch.Tensor]) -> list[Entri
         for mine, g in zip(entries, gradient((np.arange(count) == row).astype(float)), strict=True):
             if len(columns := np.flatnonzero(g)):
                 mine.append((np.full(len(columns), row), columns, g[columns]))
-    return [tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing for mine in entries]  # type: ignore[misc]
+    joined = []
+    for mine in entries:
+        joined.append(tuple(map(np.concatenate, zip(*mine, strict=True))) if mine else nothing)
+    return joined  # type: ignore[return-value]
 
 
 def _by_owner(gradient: Callable[[Array], list[Array]], count: int) -> list[Entries] | None:

@@ -93,7 +93,8 @@ def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tenso
 @cache
 def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
     arguments = ", ".join(f"a{k}" for k in range(count))
-    return eval(f"lambda {arguments}: {text}", {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
+    code = f"lambda {arguments}: {text}"
+    return eval(code, {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
 
 
 def literal(value: float, *, whole: bool = False) -> str:

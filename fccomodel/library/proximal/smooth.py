@@ -96,7 +96,7 @@ class Smooth(Proximal):
         """
         if self.weak:
             return -self.lipschitz, self.lipschitz
-        return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
+        return self._limit(self.low, -1.0), self._limit(self.high, 1.0)
 
     def _limit(self, end: float, side: float) -> float:
         """The limit of f' at one end of the domain, extrapolated from ever closer points; inf if it

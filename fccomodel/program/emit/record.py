@@ -144,7 +144,7 @@ class Record:
 
     @property
     def biased(self) -> bool:
-        """Whether the gradient is known from minibatches alone, and these sample inside nonlinear functions."""
+        """Whether only minibatches give the gradient, and they sample inside nonlinear functions."""
         lowered = self.lowered
         nonlinear = any(term.kind == "composition" for term in lowered.normal.terms)
         return (

@@ -84,7 +84,8 @@ class Joined(Op):
     def text(self, writer: Writer, val: Val) -> str:
         """The values, one after another."""
         each = zip(val.args, val.attrs["parts"], strict=True)
-        return f"torch.cat([{', '.join(writer.expanded(arg, (axis,), val.attrs['event']) for arg, axis in each)}])"
+        values = [writer.expanded(arg, (axis,), val.attrs["event"]) for arg, axis in each]
+        return f"torch.cat([{', '.join(values)}])"
 
     def stem(self, val: Val) -> str:
         """Positions by their axis, adjoints as sums are called."""
