@@ -90,6 +90,8 @@ def _covers(binder: ir.Binder, dim: ir.Dim) -> bool:
         return domain.name == dim
     if not isinstance(domain, ir.ValueSet) or domain.items is not None or domain.step is not None:
         return False
+    if not isinstance(domain.low, ir.Const) or domain.low.value != 1:
+        return False
     match domain.high:
         case ir.Size(dim=size):
             return size == dim

@@ -19,6 +19,8 @@ MODELS = {
     "E[z ~ D] sum[j in k | j > 1] sumsq(z.x - M[j])": set(),
     "E[z ~ D] sum[j in k] sumsq(z.x - j * M[j])": set(),
     "E[z ~ D] norm2(M @ z.x - c)": set(),
+    "E[z ~ D] sum[j in 1 .. k] sumsq(z.x - M[j])": {"M"},
+    "E[z ~ D] sum[j in 2 .. k] sumsq(z.x - M[j])": set(),
     "E[z ~ D] sum[j in k | j < k] sumsq(M[j + 1] - M[j] + z.x)": set(),
 }
 
