@@ -131,10 +131,14 @@ def answer(planned: pipeline.Planned, bound: Bound, seconds: float) -> Point | N
     route = conic_form.planned_form(pipeline.on(planned, bound))
     if route is not None:
         found = conic.solve(route, seconds=seconds)
-        return None if isinstance(found, str) else found.variables
+        if isinstance(found, str):
+            return None
+        return found.variables
     again = pipeline.plan(planned.compiled, planned.binding, planned.given, bound=bound)
     solution = pipeline.run(again, until=time.perf_counter() + seconds)[2]
-    return None if solution.failure is not None else solution.variables
+    if solution.failure is not None:
+        return None
+    return solution.variables
 
 
 def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float:
@@ -162,7 +166,9 @@ def replicated(planned: pipeline.Planned, point: Point, seconds: float) -> float
 
 
 def _sign(planned: pipeline.Planned) -> float:
-    return 1.0 if planned.problem.objective.sense == "minimize" else -1.0
+    if planned.problem.objective.sense == "minimize":
+        return 1.0
+    return -1.0
 
 
 def interval(planned: pipeline.Planned, best: Point, bag: Bag) -> population.Population:

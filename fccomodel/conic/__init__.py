@@ -107,6 +107,7 @@ def solve(built: Conic, *, seconds: float | None = None) -> Answer | str:
     paper = "mehrotra-1992"
 
     def left() -> float | None:
+        """The seconds that are left, or None without a limit."""
         if seconds is None:
             return None
         return seconds - (time.perf_counter() - began)
@@ -199,7 +200,10 @@ def _checked(built: Conic, outcome: Outcome, units: scaling.Scaled | None) -> bo
     if outcome.status == "DualInfeasible":
         if not rays.falls(program, outcome.x):
             return False
-        built.proofs["unbounded"] = outcome.x if units is None else units.point(outcome.x)
+        if units is None:
+            built.proofs["unbounded"] = outcome.x
+        else:
+            built.proofs["unbounded"] = units.point(outcome.x)
         return True
     proof = rays.conflict(program, outcome.z, *_units(built, units))
     if proof is None:
@@ -393,9 +397,15 @@ def minimised(
     that a step takes.
     """
     wanted, accepted, step = accuracy
-    limit = None if seconds is None else max(seconds, MIN_LIMIT_S)
+    if seconds is None:
+        limit = None
+    else:
+        limit = max(seconds, MIN_LIMIT_S)
     turn = unrotated(program)
-    stated = program if turn is None else _with_norms(program, turn)
+    if turn is None:
+        stated = program
+    else:
+        stated = _with_norms(program, turn)
     solution = solved(stated, accuracy=wanted, accepted=accepted, step=step, seconds=limit)
     z = np.asarray(solution.z)
     if turn is not None:

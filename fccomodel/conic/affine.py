@@ -127,7 +127,10 @@ class Affine:
         return self.laid(np.swapaxes(self.index, -1, -2))
 
     def __getitem__(self, key: Any) -> Affine:
-        keys = key if isinstance(key, tuple) else (key,)
+        if isinstance(key, tuple):
+            keys = key
+        else:
+            keys = (key,)
         return self.laid(self.index[tuple(k.numpy() if isinstance(k, torch.Tensor) else k for k in keys)])
 
     def select(self, dim: int, at: int) -> Affine:
@@ -369,8 +372,14 @@ def _product(left: Any, right: Any) -> Affine:
         return _fresh(
             weights @ right.rows, weights @ right.const, np.zeros(len(matrix), dtype=np.int8), (len(matrix),)
         )
-    first = left.unsqueeze(0) if left.dim() == 1 else left
-    second = right.unsqueeze(-1) if right.dim() == 1 else right
+    if left.dim() == 1:
+        first = left.unsqueeze(0)
+    else:
+        first = left
+    if right.dim() == 1:
+        second = right.unsqueeze(-1)
+    else:
+        second = right
     product = (first.unsqueeze(-1) * second.unsqueeze(-3)).sum(-2)
     if left.dim() == 1:
         product = product.squeeze(-2)

@@ -408,8 +408,14 @@ def assembled(cones: Cones, objective: Affine) -> Assembled:
             kinds_.append((block.kind, len(block.const), 0.0))
         else:
             kinds_ += [(block.kind, block.size, block.power)] * (len(block.const) // block.size)
-    A = sparse.vstack(matrices, format="csc") if matrices else sparse.csc_matrix((0, n))
-    b = np.concatenate(sides) if sides else np.zeros(0)
+    if matrices:
+        A = sparse.vstack(matrices, format="csc")
+    else:
+        A = sparse.csc_matrix((0, n))
+    if sides:
+        b = np.concatenate(sides)
+    else:
+        b = np.zeros(0)
     return Assembled(sparse.triu(P, format="csc"), q, A, b, kinds_, places_, total)
 
 

@@ -138,6 +138,7 @@ def _inside(walk: Walk, node: ir.Expr, env: Env, level: float) -> tuple[ir.Expr,
     constants = [0.0 if j == k else _constant(walk, arg, env) for j, arg in enumerate(node.children)]
 
     def function(u: float) -> float:
+        """The atom as a function of its argument of place k."""
         return float(atom.value(*(np.float64(u if j == k else v) for j, v in enumerate(constants))))
 
     inside = _crossing(lambda u: turned * function(u), turned * level, walk.where(node.children[k]))
@@ -157,6 +158,7 @@ def _crossing(function: Callable[[float], float], level: float, where: Interval)
     """The point at which an increasing function reaches a level."""
 
     def under(u: float) -> bool:
+        """Whether the function is below the level at u."""
         with np.errstate(all="ignore"):
             return function(u) <= level
 

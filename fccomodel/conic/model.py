@@ -270,7 +270,10 @@ class Walk(Evaluator):
         """A product of two functions of the variables that is a square or a quadratic form."""
         left, right = (self.value(arg, env) for arg in node.args)
         if _same(left, right) and node.op in ("mul", "dot"):
-            value = left.data.unsqueeze(-1) if node.op == "mul" else left.data
+            if node.op == "mul":
+                value = left.data.unsqueeze(-1)
+            else:
+                value = left.data
             return _named(self.cones.squares(_rows(value)), left.axes)
         if node.op == "dot":
             for vector, other in (node.args, node.args[::-1]):

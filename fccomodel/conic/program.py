@@ -38,7 +38,9 @@ class Conic:
             parts = arrow(self.program)
         else:
             parts = None
-        return parts if parts is not None and parts.seconds < self.whole else None
+        if parts is not None and parts.seconds < self.whole:
+            return parts
+        return None
 
     @cached_property
     def whole(self) -> float:
@@ -48,7 +50,9 @@ class Conic:
     @property
     def seconds(self) -> float:
         """Predicted seconds of one core, from counts."""
-        return self.whole if self.parts is None else self.parts.seconds
+        if self.parts is None:
+            return self.whole
+        return self.parts.seconds
 
     @property
     def finite(self) -> bool:

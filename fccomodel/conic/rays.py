@@ -155,7 +155,10 @@ def _holds_dual(kind: str, y: np.ndarray, around: np.ndarray, power: float) -> b
         size = float(np.linalg.norm(np.abs(y[2:]) + around[2:])) * (1 + ROUNDING * len(y))
         return bool(low[:2].min() >= 0) and 2 * math.sqrt(low[0] * low[1]) * (1 - 4 * ROUNDING) >= size
     if kind == "power":
-        most = _power(low[0], low[1], power) if low[:2].min() >= 0 else -1.0
+        if low[:2].min() >= 0:
+            most = _power(low[0], low[1], power)
+        else:
+            most = -1.0
         return most * (1 - 16 * ROUNDING) >= abs(y[2]) + around[2]
     u, v, w = y
     if u == around[0] == 0:
@@ -418,7 +421,10 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
         elif kind == "second_order":
             margins[rows] = part[0] - np.linalg.norm(part[1:])
         elif kind == "semidefinite":
-            margins[rows] = np.linalg.eigvalsh(_matrix(part)).min() if part.any() else 0.0
+            if part.any():
+                margins[rows] = np.linalg.eigvalsh(_matrix(part)).min()
+            else:
+                margins[rows] = 0.0
         elif kind == "rotated":
             margins[rows] = min(
                 part[0], part[1], 2 * math.sqrt(max(part[0] * part[1], 0.0)) - np.linalg.norm(part[2:])
@@ -427,7 +433,10 @@ def _margins(program: Assembled, y: np.ndarray) -> np.ndarray:
             margins[rows] = min(part[0], part[1], _power(part[0], part[1], power) - abs(part[2]))
         elif kind == "exponential":
             u, v, w = part
-            margins[rows] = min(-u, w - _exponential(u, v)) if u < 0 else 0.0
+            if u < 0:
+                margins[rows] = min(-u, w - _exponential(u, v))
+            else:
+                margins[rows] = 0.0
     return np.maximum(np.nan_to_num(margins), 0.0)
 
 
@@ -562,6 +571,7 @@ def _recession(
     empty = np.diff(A.indptr) == 0
 
     def half_line(row: int) -> None:
+        """State that a row's ray is at least 0, or 0."""
         if s[row] == 0:
             equations.append(row)
         else:

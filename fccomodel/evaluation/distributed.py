@@ -54,7 +54,9 @@ class Distributed(memory.Owned):
             return None
         mapped, form = opened
         count = count or self.count
-        return form if sum(count(part.core) for part in mapped) < count(node) else None
+        if sum(count(part.core) for part in mapped) < count(node):
+            return form
+        return None
 
     def sides(self, node: ir.Expr) -> tuple[ir.Expr, ir.Expr] | None:
         """Vectors (u, v) with different binders of which the node is the squared distance, or None."""
@@ -109,7 +111,10 @@ def _opened(node: ir.Apply) -> tuple[tuple[Term, ...], ir.Expr] | None:
     if atom is None or isinstance(atom, atoms.ScalarAtom) or atom.variadic:
         return None
     for place, arg in enumerate(node.args):
-        parts = terms(arg) if arg.shape else []
+        if arg.shape:
+            parts = terms(arg)
+        else:
+            parts = []
         if len(parts) < 2 or not atom.linear([k == place for k in range(len(node.args))]):
             continue
         if all(part.core.shape == arg.shape for part in parts):

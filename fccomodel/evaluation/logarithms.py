@@ -82,7 +82,9 @@ class Logarithms(memory.Owned):
         if not self._by_logarithm(node):
             return None
         log = self.log(node)
-        return None if log is None else make("exp", log, span=node.span)
+        if log is None:
+            return None
+        return make("exp", log, span=node.span)
 
     def _by_logarithm(self, node: ir.Expr) -> bool:
         """Whether the node is to be computed as the exponential of its logarithm."""
@@ -109,7 +111,9 @@ class Logarithms(memory.Owned):
         if not self.see(node).mean:
             return None
         log = self.logs.get(id(node), (node, None))[1]
-        return log if isinstance(log, ir.Reduce) else None
+        if isinstance(log, ir.Reduce):
+            return log
+        return None
 
     # -------------------------------------------------------------------------------- the logarithm
     def log(self, node: ir.Expr) -> ir.Expr | None:
@@ -132,18 +136,24 @@ class Logarithms(memory.Owned):
             case ir.Apply(op="add"):
                 logs = [self.log(x) for x in operands(node, "add")]
                 terms = [a for a in logs if a is not None]
-                return _tree(terms) if len(terms) == len(logs) else None
+                if len(terms) == len(logs):
+                    return _tree(terms)
+                return None
             case ir.Apply() if (power := atoms.as_power(node)) is not None:
                 return self._times(power[1], self.log(power[0]))
             case ir.Reduce() if (kind := reductions.logarithm(reductions.of(node))) is not None:
                 body = self.log(node.body)
-                return None if body is None else kind.over(node, body)
+                if body is None:
+                    return None
+                return kind.over(node, body)
             case ir.LetRef():
                 return self._let(node)
         return self.leaf(node)
 
     def _times(self, p: ir.Expr, log: ir.Expr | None) -> ir.Expr | None:
-        return None if log is None else make("mul", p, log)
+        if log is None:
+            return None
+        return make("mul", p, log)
 
     def _let(self, node: ir.LetRef) -> ir.LetRef | None:
         """A use of a ``let`` whose body is the logarithm, or None."""
@@ -160,7 +170,10 @@ class Logarithms(memory.Owned):
             return None
         if isinstance(node, ir.Const):
             return const(math.log(node.value) if node.value > 0 else -math.inf)
-        positive = make("max", node, const(TINY)) if ir.variables_of(node) else node
+        if ir.variables_of(node):
+            positive = make("max", node, const(TINY))
+        else:
+            positive = node
         return make("log", positive, span=node.span)
 
     # ------------------------------------------------------------------------ properties of the nodes
@@ -208,7 +221,10 @@ class Logarithms(memory.Owned):
                 return _ends(elements.values(bound, binder.domain))
             case ir.Var(name=name):
                 variable = bound.problem.variables.get(name)
-                domains = variable.sets if variable is not None else ()
+                if variable is not None:
+                    domains = variable.sets
+                else:
+                    domains = ()
                 sets = [elements.Pointwise(bound).simple_set(s) for s in domains]
                 inside = [simple.entries(*args) for simple, args in sets]
                 return Interval(

@@ -16,7 +16,11 @@ class Memory(dict):
 
     def __init__(self, common: dict[Any, Any] | None = None):
         super().__init__()
-        self.common: dict[Any, Any] = {} if common is None else common
+        self.common: dict[Any, Any]
+        if common is None:
+            self.common = {}
+        else:
+            self.common = common
 
 
 _memories: weakref.WeakKeyDictionary[Bound, Memory] = weakref.WeakKeyDictionary()
@@ -105,7 +109,9 @@ def _binders(node: ir.Expr) -> tuple[ir.Binder, ...]:
 def deciding(domain: ir.Set) -> tuple[ir.Expr, ...]:
     """The expressions that decide the elements of a set."""
     if isinstance(domain, ir.RowSet):
-        return () if domain.where is None else (domain.where,)
+        if domain.where is None:
+            return ()
+        return (domain.where,)
     if isinstance(domain, ir.ValueSet):
         parts = (*(domain.items or ()), domain.low, domain.high, domain.step)
         return tuple(e for e in parts if e is not None)

@@ -234,7 +234,10 @@ def aligned(rows: Sequence[Row]) -> str:
     """Rows as an ``align*`` block."""
     lines = []
     for begin, body, label in rows:
-        tag = rf" && \text{{({label})}}" if label else ""
+        if label:
+            tag = rf" && \text{{({label})}}"
+        else:
+            tag = ""
         lines.append(f"  {begin} & {body}{tag}")
     return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}\n"
 

@@ -249,7 +249,10 @@ class PythonWriter:
     # ------------------------------------------------------------------------------- comprehensions
     def _reduce(self, node: syntax.Reduce) -> str:
         if node.indexing is None:
-            index = f"[{self.name(node.subscript)}]" if node.subscript is not None else ""
+            if node.subscript is not None:
+                index = f"[{self.name(node.subscript)}]"
+            else:
+                index = ""
             return f"{self.word(node.kind)}{index}({self.formula(node.body)})"
         kind = "~" if reductions.all()[node.kind].drawn else "in"
         over = self.over(node.indexing, kind, lambda: self.formula(node.body))
@@ -330,7 +333,10 @@ class PythonWriter:
 
     def type(self, node: syntax.TypeExpr) -> str:
         """The type of a column."""
-        shape = f"[{self.listed(node.shape)}]" if node.shape else ""
+        if node.shape:
+            shape = f"[{self.listed(node.shape)}]"
+        else:
+            shape = ""
         if node.values is not None:
             if _ascending(node.values.items) and not node.shape:
                 return f"{{{self.listed(node.values.items)}}}"

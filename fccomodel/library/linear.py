@@ -116,7 +116,9 @@ def single(expr: ir.Expr) -> Term:
 
 def _place(term: Term, part: ir.Expr, parts: Sequence[tuple[int, ir.Expr]]) -> Span:
     """The place of a summand, with its factors only if these are its own."""
-    return term.place if len(parts) == 1 and term.factors else part.span
+    if len(parts) == 1 and term.factors:
+        return term.place
+    return part.span
 
 
 def factor(op: str, by: ir.Expr) -> tuple[int, tuple[Factor, ...]]:

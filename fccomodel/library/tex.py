@@ -54,6 +54,7 @@ def written(template: str, *args: Tex, **named: Tex) -> Tex:
     pieces = {str(k): piece for k, piece in enumerate(args)} | named
 
     def piece(place: re.Match[str]) -> str:
+        """The text of a placeholder."""
         name, _, least = place[1].partition(":")
         if name == "...":
             return ", ".join(args)

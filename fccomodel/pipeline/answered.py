@@ -58,7 +58,10 @@ def answered(planned: Planned, solution: Solution) -> Answered:
         return Answered(method=RESTORATION, words=_last(steps, restored, title))
     if steps or start is None:
         return Answered(method=title, words=steps or f"{title}, 0 steps")
-    unchanged = f", which {through} did not change" if passes else ""
+    if passes:
+        unchanged = f", which {through} did not change"
+    else:
+        unchanged = ""
     return Answered(method=START, words=f"the start{unchanged}")
 
 

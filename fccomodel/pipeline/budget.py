@@ -117,7 +117,10 @@ def report_passes_seconds(planned: Planned) -> float:
     seconds = planned.budget.seconds
     if seconds is None:
         return math.inf
-    share = EXPENSIVE_NETS_SHARE if planned.plan.thrifty else REPORT_PASSES_SHARE
+    if planned.plan.thrifty:
+        share = EXPENSIVE_NETS_SHARE
+    else:
+        share = REPORT_PASSES_SHARE
     return share * seconds
 
 

@@ -36,7 +36,10 @@ class Value(NamedTuple):
 
     def sentence(self, name: str) -> str:
         """``tau = 0.1 (command line; the model's default is 0.05)``."""
-        beside = "" if self.default is None else f"; the model's default is {self.default:g}"
+        if self.default is None:
+            beside = ""
+        else:
+            beside = f"; the model's default is {self.default:g}"
         return f"{name} = {shown(self.value)} ({self.origin}{beside})"
 
 
@@ -54,7 +57,10 @@ def values(bound: Bound, binding: Binding) -> Mapping[str, Value]:
     by_name = {}
     for name, value in bound.params.items():
         declared = bound.problem.params[name].default
-        default = float(declared.value) if isinstance(declared, ir.Const) else None
+        if isinstance(declared, ir.Const):
+            default = float(declared.value)
+        else:
+            default = None
         by_name[name] = Value(np.asarray(value), _origin(name, value, declared, default, binding), default)
     return by_name
 

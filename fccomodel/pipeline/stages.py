@@ -332,7 +332,10 @@ def _failed(planned: Planned, kkt: KKTReport, failure: Failure) -> KKTReport:
     analysis = planned.analysis
     convex = analysis.convex_constraints
     if failure.kind != "infeasible":
-        excluded = "" if failure.proved else judging.excluded(analysis, kkt.gap, failure.kind)
+        if failure.proved:
+            excluded = ""
+        else:
+            excluded = judging.excluded(analysis, kkt.gap, failure.kind)
         if excluded:
             return judging.unfinished(kkt, excluded)
         return judging.failed(kkt, failure, convex=convex)

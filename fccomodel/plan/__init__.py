@@ -121,22 +121,30 @@ class Plan:
     @property
     def _covering(self) -> Candidate | None:
         """The stochastic algorithm that was chosen, if one was."""
-        return None if self.interior else self.choice.chosen
+        if self.interior:
+            return None
+        return self.choice.chosen
 
     @property
     def title(self) -> str:
         """The name of the method."""
-        return interior.TITLE if self.interior else self.algorithm_record.title
+        if self.interior:
+            return interior.TITLE
+        return self.algorithm_record.title
 
     @property
     def clauses(self) -> Mapping[str, str]:
         """Assumption -> the place in the paper that states it."""
-        return interior.REQUIRES if self.interior else self.algorithm_record.requires
+        if self.interior:
+            return interior.REQUIRES
+        return self.algorithm_record.requires
 
     @property
     def counts(self) -> str:
         """The unit that its rate counts, such as iterations."""
-        return interior.COUNTS if self.interior else self.algorithm_record.counts
+        if self.interior:
+            return interior.COUNTS
+        return self.algorithm_record.counts
 
     @property
     def guarantee(self) -> str:
@@ -164,7 +172,9 @@ class Plan:
     @property
     def constants(self) -> Constants | None:
         """The constants of the theorem's schedule, or None if it was not asked for."""
-        return None if self.schedule is None else self.schedule.constants
+        if self.schedule is None:
+            return None
+        return self.schedule.constants
 
     @property
     def remembers(self) -> bool:
@@ -253,7 +263,10 @@ def settle(choice: Choice, normal: NormalForm) -> Plan:
         settled = settings.by_algorithm(kept, record, normal, problem, sloped)
     known = {**(counts or {}), **_modulus(setting)}
     promised = bound is not None and chosen.covered and not unverified
-    rate = rates.in_numbers(chosen.promise.rate, known, eps) if promised else ""
+    if promised:
+        rate = rates.in_numbers(chosen.promise.rate, known, eps)
+    else:
+        rate = ""
     summary = summarise(normal, chosen, f"{step} steps, {SCHEDULES[str(kind)]}", rate, unverified)
     plan = Plan(
         algorithm=record.name,
@@ -348,7 +361,9 @@ def undefined(analysis: Analysis) -> tuple[str, ...]:
 def iterations(record: Algorithm, promise: Theorem, rate: str) -> str:
     """The rate of the theorem, and its value for this problem."""
     general = f"O({promise.rate}) {record.counts}"
-    return f"{general}, here {rate}" if rate else general
+    if rate:
+        return f"{general}, here {rate}"
+    return general
 
 
 def summarise(

@@ -199,12 +199,14 @@ def candidates(analysis: Analysis, options: Origins | None = None) -> dict[str, 
 
     @cache
     def setting(penalty: str | None) -> Setting:
+        """The setting with a penalty for the constraints, or without one."""
         if penalty is None:
             return free
         return dataclasses.replace(free, penalty=penalty, free=free)
 
     @cache
     def finding(penalty: str | None, needed: str) -> Finding:
+        """Whether an assumption holds with a penalty."""
         return assumptions.ALL[needed].decide(setting(penalty))
 
     taken = {
@@ -230,12 +232,14 @@ def _numbers(setting: Setting, options: Origins) -> Callable[[Algorithm], dict[s
 
     @cache
     def of(batches: tuple[tuple[str, Any], ...]) -> dict[str, float]:
+        """The numbers of the problem with some batch sizes."""
         given, deep = {name: (size, "") for name, size in batches}, sizes.depth(setting.problem.roots)
         batch, _ = sizes.batches(given, bool(setting.problem.nets), deep=deep)
         assert bound is not None
         return {**sizes.counted(normal, bound, batch), "eps": eps, **({"mu": mu} if mu else {})}
 
     def numbers(record: Algorithm) -> dict[str, float]:
+        """The numbers of the problem with an algorithm's batch sizes."""
         if bound is None:
             return {}
         given = {name: settings.value(options, name, record.hyper.get(name)) for name in settings.BATCHES}

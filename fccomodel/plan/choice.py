@@ -80,12 +80,16 @@ def choose(analysis: Analysis, options: Origins, like: Candidate | None = None) 
 
     @cache
     def ranked() -> Ranking:
+        """The candidates in the order of preference."""
         return rank(
             considered, settings.finishing(options), str(settings.value(options, "schedule", "practical"))
         )
 
     unverified = bool(settings.value(options, "unverified", False))
-    name = None if named in (None, "auto", RACE) else str(named)
+    if named in (None, "auto", RACE):
+        name = None
+    else:
+        name = str(named)
     kept: Candidate | None = None
     if like is not None and named != RACE and name is None:
         kept = considered[like.record.name]

@@ -68,7 +68,9 @@ class Row:
             return None
         fastest = min(timed, key=lambda name: self.times[name])
         of_theorems = min(self.times.get(names[0], self.theorems), self.theorems)
-        return fastest if of_theorems > AGAINST * self.times[fastest] else None
+        if of_theorems > AGAINST * self.times[fastest]:
+            return fastest
+        return None
 
     def sentence(self, name: str, among: Sequence[str]) -> str:
         """``measurement: on problems of its class (convex, ..: 5 models) it took 1.2 times the least

@@ -103,7 +103,10 @@ def looks(share: float) -> tuple[str, ...]:
 
 def _together(strata: Strata) -> str:
     """Several expectations share one batch of rows: each is unbiased, but they are dependent."""
-    kinds = f" in {len(strata.sizes)} strata" if len(strata.sizes) > 1 else ""
+    if len(strata.sizes) > 1:
+        kinds = f" in {len(strata.sizes)} strata"
+    else:
+        kinds = ""
     shared = f"{len(strata.cells)} expectations share {strata.size} rows of {strata.table}{kinds}"
     return f"samples: {shared}, where the theorem's are drawn for each apart (draws = separate)"
 

@@ -66,7 +66,9 @@ class Ranking:
             return ""
         if not finishable(other.record):
             return FINISHED
-        return KINKED if other.left and not chosen.left else ""
+        if other.left and not chosen.left:
+            return KINKED
+        return ""
 
     @property
     def _named(self) -> list[str]:
@@ -97,7 +99,9 @@ class Ranking:
         if other.record.surrogate is not None:
             return "solves another problem, the mean over the groups: only where it is named"
         if chosen is None:
-            return "covers the model" if other.covered else "could run"
+            if other.covered:
+                return "covers the model"
+            return "could run"
         suits, title = "covered too" if other.covered else "could run too", chosen.record.title
         if lost := self._unfinished(other, chosen):
             return f"{suits}, {lost}"
@@ -134,10 +138,12 @@ def rank(
     by_theory = schedule == "theory"
 
     def unfinished(c: Candidate) -> tuple[bool, bool]:
+        """Whether a full-data finish is wanted and cannot follow, or leaves work."""
         cannot = finishing and not finishable(c.record)
         return cannot, finishing and not cannot and c.left > 0
 
     def late(c: Candidate) -> tuple[bool, ...]:
+        """What puts a candidate behind others, the gravest first."""
         return (
             *unfinished(c),
             c.biased,
@@ -154,6 +160,7 @@ def rank(
         row = None
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: faults, then the steps measured on similar models, then the listed order."""
         return *late(c), row.step(c.record.name, first) if row else 0.0, c.order
 
     return Ranking(
@@ -177,6 +184,7 @@ def nearest(considered: Mapping[str, Candidate], most: int = 3) -> list[Candidat
     none can run."""
 
     def order(c: Candidate) -> tuple[Any, ...]:
+        """The sort key: missing assumptions, then work left, then the listed order."""
         return len(c.lacking), c.left, c.order
 
     running = sorted((c for c in direct(considered) if c.can_run), key=order)

@@ -87,7 +87,9 @@ def value(rate: str, numbers: Mapping[str, float]) -> float | None:
     if names(rate) - numbers.keys():
         return None
     number = float(_at(parse(rate), {name: Decimal(numbers[name]) for name in names(rate)}))
-    return number if isfinite(number) else None
+    if isfinite(number):
+        return number
+    return None
 
 
 def calls(rate: str, numbers: Mapping[str, float], unit: float) -> float | None:
@@ -145,8 +147,11 @@ def _filled(rate: str, numbers: Mapping[str, float]) -> str:
     """The formula with numbers in place of their names."""
 
     def number(match: re.Match[str]) -> str:
+        """The number that stands for a name of the rate."""
         name = match[0]
-        return _number(numbers[name], "," not in rate) if name in numbers else name
+        if name in numbers:
+            return _number(numbers[name], "," not in rate)
+        return name
 
     return re.sub(r"\b[A-Za-z]\w*\b", number, _with_products(rate))
 

@@ -322,7 +322,9 @@ def default_step(normal: NormalForm, record: Algorithm, theory: bool = False) ->
         for name, v in normal.variables.items()
         for s in v.sets
     ]
-    return "adam" if all(proxes + projections) else "momentum"
+    if all(proxes + projections):
+        return "adam"
+    return "momentum"
 
 
 def budget(settled: Origins) -> Budget:

@@ -166,7 +166,9 @@ def cells_of(part: Selection, bound: Bound, length: int) -> np.ndarray | None:
     if not part.parents:
         rows = selections.realise(bound, members.alone(part)).rows
         cells[rows] = 0
-        return cells if len(rows) else None
+        if len(rows):
+            return cells
+        return None
     if prod(elements.extent(bound, parent.domain) for parent in part.parents) > MOST_CELLS:
         return None
     ranges = selections.realise(bound, part, empty="keep")
@@ -192,5 +194,8 @@ def allotted(sizes: np.ndarray, cells: Iterable[np.ndarray], given: int | None) 
     for here in groups:
         share[here] = np.maximum(share[here], sizes[here] / sizes[here].sum())
     least = min(share[here].sum() for here in groups)
-    whole = ROWS_IN_STEP / share.sum() if given is None else given / least
+    if given is None:
+        whole = ROWS_IN_STEP / share.sum()
+    else:
+        whole = given / least
     return np.minimum(np.maximum(np.rint(whole * share), 1), sizes).astype(np.int64)

@@ -69,6 +69,7 @@ def batches(
         outer = settled["outer_batch"][0]
 
     def batch(binder: ir.Binder, n: int, is_inner: bool) -> int | None:
+        """The number of elements that a step draws of a binder, or None for all."""
         drawn = binder.kind == "~"
         size = int(inner if drawn else outer)
         if drawn and not fixed_inner and apart and binder in apart:
@@ -80,8 +81,13 @@ def batches(
         if small and (drawn or not fixed_outer):
             return None
         fixed = fixed_inner if drawn else fixed_outer
-        whole = size if fixed else 2 * size
-        return None if n <= whole else size
+        if fixed:
+            whole = size
+        else:
+            whole = 2 * size
+        if n <= whole:
+            return None
+        return size
 
     return batch, {"outer_batch": int(outer), "inner_batch": int(inner)}
 
@@ -92,13 +98,17 @@ def depth(roots: Iterable[ir.Expr]) -> int:
     known: dict[int, int] = {}
 
     def of(root: ir.Expr) -> int:
+        """The largest number of expectations inside one another below a root."""
         stack = [root]
         while stack:
             node = stack[-1]
             if missing := [child for child in node.children if id(child) not in known]:
                 stack += missing
                 continue
-            binders = node.binders if isinstance(node, ir.Reduce) else ()
+            if isinstance(node, ir.Reduce):
+                binders = node.binders
+            else:
+                binders = ()
             rows = [binder for binder in binders if isinstance(binder.domain, ir.RowSet)]
             known[id(stack.pop())] = len(rows) + max((known[id(child)] for child in node.children), default=0)
         return known[id(root)]
@@ -117,6 +127,7 @@ def counted(
     together = drawn or {}
 
     def size(node: ir.Reduce | ir.Constraint, inner: bool) -> tuple[float, int]:
+        """The values that a step takes of a node, and the elements it visits."""
         whole, visited = 1.0, 1
         for binder, count in taken(node, bound):
             size = together.get(binder) or batch(binder, count, inner)
@@ -154,6 +165,7 @@ def apart(normal: NormalForm, bound: Bound | None, batch: Batch) -> dict[ir.Bind
         return {}
 
     def visited(binder: ir.Binder) -> int:
+        """The number of elements that a step visits of a binder."""
         count = len(elements.ids(bound, binder.domain))
         return min(count, batch(binder, count, False) or count)
 

@@ -73,7 +73,9 @@ class TheoremSchedule:
         floating-point numbers, 0 if it is too large."""
         steps = (numbers_of(self.record, replace(self.constants, eps=eps)) or {}).get("iterations")
         if steps is None or not isfinite(steps):
-            return inf if eps <= self.constants.eps else 0.0
+            if eps <= self.constants.eps:
+                return inf
+            return 0.0
         return steps
 
     def worth(self, steps: float) -> float:
@@ -112,7 +114,10 @@ def of_theorem(record: Algorithm, numbers: Constants, problem: ir.Problem) -> Th
     if record.theory is None:
         refuse(errors.no_schedule(record), source=problem.source)
     values = numbers_of(record, numbers)
-    wrong = {} if values is None else _not_usable(values)
+    if values is None:
+        wrong = {}
+    else:
+        wrong = _not_usable(values)
     infinite = [words for name, words in INFINITE.items() if not isfinite(getattr(numbers, name))]
     if values is None or wrong:
         made = [f"{name} = {value:.3g}" for name, value in wrong.items()]
@@ -171,7 +176,10 @@ def constants(
         numbers["L_f"] = (inf, Standing.PROVED)
     if any(not g.mean.smooth for g in inner):
         numbers["L_g"] = (inf, Standing.PROVED)
-    numbers["delta0"] = UNKNOWN if bound is None else _to_fall(setting, bound)
+    if bound is None:
+        numbers["delta0"] = UNKNOWN
+    else:
+        numbers["delta0"] = _to_fall(setting, bound)
     numbers["diameter"] = _far(setting, numbers["mu"][0], numbers["delta0"])
     floor = ("C_f", "C_g", "L_g", "delta0")
     return Constants(

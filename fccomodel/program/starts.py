@@ -102,7 +102,9 @@ def pairs(lowered: Lowered) -> np.ndarray | None:
     start, length = lowered.plan.start, max((stop for _, stop, _ in lowered.layout.values()), default=0)
     if start is None or lowered.plan.pace != "practical" or start.kept.pairs is None:
         return None
-    return start.kept.pairs if start.kept.pairs.shape[2] == length else None
+    if start.kept.pairs.shape[2] == length:
+        return start.kept.pairs
+    return None
 
 
 def settings(lowered: Lowered) -> dict[str, Any]:

@@ -274,7 +274,10 @@ def _reported(written: Bound, point: Mapping[str, np.ndarray], asked: _Asked) ->
         if part is not None:
             notes = [part.why]
             if part.values is None:
-                room = afford if dear(bound) else max(afford, most)
+                if dear(bound):
+                    room = afford
+                else:
+                    room = max(afford, most)
                 notes.append(subsample.errors_of(part.bound, point, seed, room))
             made = dataclasses.replace(made, exact=False, notes=(*notes, *made.notes))
         return dataclasses.replace(made, wall_s=time.perf_counter() - began)
@@ -320,11 +323,17 @@ def _report(system: System, asked: _Asked) -> KKTReport:
     rounded = rounding(system, meter)
     gap, convex = None, False
     if not asked.judging:
-        candidates = [optimal] if solvers is None else [optimal, solvers]
+        if solvers is None:
+            candidates = [optimal]
+        else:
+            candidates = [optimal, solvers]
         analysis = asked.analysis or analyse(system.problem, system.bound)
         convex = analysis.minimised.convex and analysis.convex_constraints
         gap = certify(system, shared, analysis, candidates, meter, drawn, rounded)
-    errors = None if drawn is None else _errors(system, optimal, scale, drawn)
+    if drawn is None:
+        errors = None
+    else:
+        errors = _errors(system, optimal, scale, drawn)
     beyond = _beyond(system, optimal) / scale.objective
     judged = judge(relative, gap, scale.size, beyond, drawn, errors, convex=convex)
     lost = 0.0 if rounded is None else rounded.objective
@@ -389,7 +398,10 @@ def _optima(system: System, shared: Gradients, asked: _Asked) -> tuple[Optimum, 
     solvers = None
     if system.labels and set(system.labels) <= given.keys():
         solvers = optimum(system, shared, asked.meter, asked.multipliers)
-    start = solvers.unknowns if solvers is not None and shared.c is None else None
+    if solvers is not None and shared.c is None:
+        start = solvers.unknowns
+    else:
+        start = None
     optimal = optimum(system, shared, asked.meter, start=start)
     if solvers is not None and _residual(system, solvers) < _residual(system, optimal):
         return solvers, solvers  # many dependent gradients: the search ended early

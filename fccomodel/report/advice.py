@@ -56,7 +56,10 @@ class Ending:
     @property
     def remedy(self) -> str:
         """What another run should do differently; '' if no run would end elsewhere."""
-        ways = [self.passes] if self.passes else []
+        if self.passes:
+            ways = [self.passes]
+        else:
+            ways = []
         if self.way == "steps" and self.biased:
             ways += [
                 "larger batches (--option inner_batch)",

@@ -50,7 +50,9 @@ class Parts:
                         substitute(let.body, dict(zip(let.binders, node.args, strict=True))), sign
                     )
                 q = self.quadratic(let.body, sign)
-                return None if let.binders else q
+                if let.binders:
+                    return None
+                return q
             case ir.Apply() if (terms := atoms.signed(node)) is not None:
                 inside = [
                     (sign_of_term, self.quadratic(part, sign * sign_of_term)) for sign_of_term, part in terms
@@ -156,7 +158,9 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
             theta = 1.0
             if "theta" in node.options:
                 theta = see(node.options["theta"]).interval.value.lo
-            return _steady_of_exponentials(body, theta, see) if theta > 0 else None
+            if theta > 0:
+                return _steady_of_exponentials(body, theta, see)
+            return None
         case ir.Apply(op="log", args=(ir.LetRef() | ir.Reduce() as inner,)) if (
             rows := _exponentials(inner)
         ) is not None:
@@ -164,9 +168,14 @@ def steady(node: ir.Expr, see: Analyser) -> float | None:
         case ir.Apply() if (terms := atoms.signed(node)) is not None:
             return _steady_of_sum(terms, see)
         case ir.Apply(op="mul", args=(a, b)):
-            factor, u = (b, a) if ir.variables_of(a) else (a, b)
+            if ir.variables_of(a):
+                factor, u = (b, a)
+            else:
+                factor, u = (a, b)
             positive = not ir.variables_of(factor) and see(factor).interval.value.lo >= 0
-            return steady(u, see) if positive and not u.shape else None
+            if positive and not u.shape:
+                return steady(u, see)
+            return None
     atom = atoms.of(node)
     if not isinstance(atom, atoms.ScalarAtom) or atom.steady == math.inf or node.shape:
         return None
@@ -180,7 +189,10 @@ def _logarithmic(node: ir.Reduce) -> bool:
 
 def _steady_of_exponentials(rows: ir.Expr, theta: float, see: Analyser) -> float | None:
     """``steady`` of log-mean-exp of rows with temperature ``theta``."""
-    known = steady(rows, see) if see(rows).convex else None
+    if see(rows).convex:
+        known = steady(rows, see)
+    else:
+        known = None
     if known is None:
         return None
     return known + 6 * _constant(see(rows)) / theta
@@ -190,7 +202,10 @@ def _steady_of_sum(terms: Sequence[tuple[float, ir.Expr]], see: Analyser) -> flo
     """``steady`` of a sum: the largest of the terms' constants."""
     largest = -math.inf
     for sign, part in terms:
-        known = steady(part, see) if sign > 0 or see(part).affine else None
+        if sign > 0 or see(part).affine:
+            known = steady(part, see)
+        else:
+            known = None
         if known is None:
             return None
         largest = max(largest, known)
@@ -199,7 +214,10 @@ def _steady_of_sum(terms: Sequence[tuple[float, ir.Expr]], see: Analyser) -> flo
 
 def _exponentials(node: ir.Expr) -> ir.Expr | None:
     """h of a mean or a sum of exp(h), or None for others."""
-    inner = node.let.body if isinstance(node, ir.LetRef) and not node.let.binders else node
+    if isinstance(node, ir.LetRef) and not node.let.binders:
+        inner = node.let.body
+    else:
+        inner = node
     if not isinstance(inner, ir.Reduce) or not reductions.of(inner).additive or _conditional(inner):
         return None
     if isinstance(inner.body, ir.Apply) and inner.body.op == "exp":
@@ -218,7 +236,9 @@ def slope_of(u: ir.Expr, see: Analyser) -> float:
 def _constant(facts: Facts) -> float:
     """The Lipschitz constant; inf if it is not known."""
     known = facts.lipschitz.standing <= Standing.BOUNDED and facts.lipschitz.value.known
-    return facts.lipschitz.value.value if known else math.inf
+    if known:
+        return facts.lipschitz.value.value
+    return math.inf
 
 
 class Size(NamedTuple):

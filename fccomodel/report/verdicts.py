@@ -282,7 +282,10 @@ def verdict(
     elif judged.first_order and not judging:
         opened += f"; whether it is a saddle is not known: {judged.first_order}"
     if judged.by_gap and not judging:
-        grade += ", by the estimated gap" if judged.estimated else ", by the proved gap"
+        if judged.estimated:
+            grade += ", by the estimated gap"
+        else:
+            grade += ", by the proved gap"
     elif noise is not None:
         grade += ", estimated"
     if noise is not None:
@@ -304,7 +307,10 @@ def _beaten(system: System, better: Better) -> str:
     if better.saddle:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; {better.where} the objective {falls} by {better.gain:.1e}"
-    near = f" ({_quoted(system, better.pole)})" if better.pole is not None else ""
+    if better.pole is not None:
+        near = f" ({_quoted(system, better.pole)})"
+    else:
+        near = ""
     if better.endless:
         falls = "falls" if system.sign > 0 else "rises"
         return f"; the objective {falls} without end {better.where}{near}"
@@ -379,7 +385,10 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
             advice = "Bound the variables by sets to where the constraints hold."
             return dataclasses.replace(report, verdict=f"{sentence} {advice}", advice=advice, solved=False)
         case "infeasible" if failure.fixed:
-            words = ("has", "is", "") if len(failure.conflict) == 1 else ("have", "are", "up to ")
+            if len(failure.conflict) == 1:
+                words = ("has", "is", "")
+            else:
+                words = ("have", "are", "up to ")
             worst = "{} no variable, and {} violated by {}{:.3g}".format(
                 *words, max(failure.conflict.values())
             )
@@ -431,7 +440,9 @@ def failed(report: KKTReport, failure: Failure, *, convex: bool, feasible: bool 
 
 def _standing(report: KKTReport) -> str:
     """How certain a finding about all points is: ``estimated`` if expectations are."""
-    return "proved" if report.exact else "estimated"
+    if report.exact:
+        return "proved"
+    return "estimated"
 
 
 def unfinished(report: KKTReport, reason: str) -> KKTReport:
@@ -483,7 +494,9 @@ def _shown(failure: Failure) -> str:
     """The labels of the first eight constraints that conflict, and the number of others."""
     names = list(failure.conflict)
     shown = ", ".join(names[:8])
-    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown
+    if len(names) > 8:
+        return f"{shown} and {len(names) - 8} more"
+    return shown
 
 
 def unmet(bound: Bound, report: KKTReport) -> Failure | None:
@@ -493,7 +506,10 @@ def unmet(bound: Bound, report: KKTReport) -> Failure | None:
     for constraint in (c for c in bound.problem.constraints if report.exact and not ir.variables_of(c.body)):
         for label in members.of(bound, constraint).labels(constraint.label):
             row = report.constraints[label]
-            violation = abs(row.value) if constraint.kind == "eq" else row.value
+            if constraint.kind == "eq":
+                violation = abs(row.value)
+            else:
+                violation = row.value
             size = 1.0
             if row.relation:
                 size = max(abs(row.left or 0.0), abs(row.right or 0.0))
@@ -564,7 +580,10 @@ def notes_of(system: System, optimal: Optimum, noise: Noise | None = None) -> It
         if declared:
             yield f"Net `{name}` is taken to be {', '.join(declared)}: your assumption"
         elif not facts.smooth:
-            reason = f" ({facts.reasons[0]})" if facts.reasons else ""
+            if facts.reasons:
+                reason = f" ({facts.reasons[0]})"
+            else:
+                reason = ""
             yield f"Net `{name}` is {facts.kind}{reason}: one generalised gradient of it is taken"
 
 
@@ -610,7 +629,10 @@ def _quoted(system: System, node: ir.Expr) -> str:
         if isinstance(node, ir.Apply):
             return f"`{node.op}`"
         return "a reduction"
-    short = text if len(text) <= 40 else text[:37] + "..."
+    if len(text) <= 40:
+        short = text
+    else:
+        short = text[:37] + "..."
     return f"`{short}` (line {system.problem.source.place(node.span)[0]})"
 
 

@@ -41,7 +41,10 @@ def _in_a_line(errors: Sequence[Diagnostic], source: Source | None) -> str:
     place = ""
     if source is not None and first.span is not None:
         place = "{}:{}:{} ".format(source.name, *source.place(first.span))
-    count = "1 error: " if len(errors) == 1 else f"{len(errors)} errors, the first: "
+    if len(errors) == 1:
+        count = "1 error: "
+    else:
+        count = f"{len(errors)} errors, the first: "
     return f"{count}{first.code} {place}{' '.join(first.message.split())}"
 
 

@@ -95,7 +95,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_report(display.comparison(record))
         print_written(args.out, "--out DIR keeps the record")
-    return INTERRUPTED if record.interrupted else DONE
+    if record.interrupted:
+        return INTERRUPTED
+    return DONE
 
 
 def _seeds(text: str) -> int | list[int]:

@@ -146,7 +146,10 @@ def _fish(options: Mapping[str, list[str]]) -> str:
         for option in known:
             asked = option.lstrip("-")
             more = f" -x -a '(fccomodel completion {ASKED} -- {asked} (commandline -opc) 2>/dev/null)'"
-            flag = f"-l {asked}" if option.startswith("--") else f"-s {asked}"
+            if option.startswith("--"):
+                flag = f"-l {asked}"
+            else:
+                flag = f"-s {asked}"
             lines.append(f"{inside} {flag}{more if asked in (*NAMES, 'algorithm') else ''}")
     return "\n".join(lines)
 

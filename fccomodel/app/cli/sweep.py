@@ -81,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_report(display.table(found))
         print_written(args.out, "--out DIR keeps the table and every answer")
-    return INTERRUPTED if found.interrupted else DONE
+    if found.interrupted:
+        return INTERRUPTED
+    return DONE
 
 
 sweep = Command(

@@ -188,6 +188,7 @@ class CompiledModel(latex.Typeset):
 
     @property
     def name(self) -> str:
+        """The model's name."""
         return self.compiled.problem.name
 
     @property
@@ -331,7 +332,9 @@ class BoundModel(latex.Typeset):
         if "holdout" in chosen:
             return None
         seed = chosen.get("seed", (0,))[0]
-        return self.bound if seed == 0 or not self.compiled.problem.nets else None
+        if seed == 0 or not self.compiled.problem.nets:
+            return self.bound
+        return None
 
     def emit(self, path: str | Path | None = None, **given: Any) -> str:
         """The text of the standalone solver; with a path, written there with its data beside it."""

@@ -289,7 +289,10 @@ def _first(batch: Any) -> Any:
 
 def _moved(value: Any, net: Any) -> Any:
     """An input on the device of the net's weights."""
-    first = next(iter(net.parameters()), None) if isinstance(net, torch.nn.Module) else None
+    if isinstance(net, torch.nn.Module):
+        first = next(iter(net.parameters()), None)
+    else:
+        first = None
     if first is None or not isinstance(value, torch.Tensor):
         return value
     return value.to(first.device)

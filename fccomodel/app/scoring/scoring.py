@@ -178,7 +178,10 @@ def predicted(
         return _largest(known, wanted, scores)
     if (column := _target(known, wanted, target)) is None:
         return scores
-    level = limit(wanted) if threshold is None else threshold
+    if threshold is None:
+        level = limit(wanted)
+    else:
+        level = threshold
     if np.isnan(scores).any():
         refuse(errors.no_class(int(np.isnan(scores).sum())))
     return _classes(known, wanted, column)[(scores > level).astype(int)]
@@ -202,7 +205,10 @@ def judged(
     if by is not None and by not in grouping:
         refuse(errors.no_groups(by, grouping))
     needed = [*wanted.columns, column, *([] if by is None else [by])]
-    table = rows if isinstance(rows, BoundTable) else _bound(known, wanted, rows, needed)[0]
+    if isinstance(rows, BoundTable):
+        table = rows
+    else:
+        table = _bound(known, wanted, rows, needed)[0]
     if by is None:
         member = np.full(table.n, "")
     else:
@@ -290,8 +296,14 @@ def members(known: Fitted, wanted: Quantity, count: int) -> np.ndarray:
     They are the labels or the numbers of its set, else the numbers of the only column that has as
     many, in order, else their positions.
     """
-    dim = wanted.expr.shape[0] if wanted.expr.shape else wanted.others[0].domain.name
-    index_set = wanted.problem.sets.get(dim) if isinstance(dim, str) else None
+    if wanted.expr.shape:
+        dim = wanted.expr.shape[0]
+    else:
+        dim = wanted.others[0].domain.name
+    if isinstance(dim, str):
+        index_set = wanted.problem.sets.get(dim)
+    else:
+        index_set = None
     if isinstance(index_set, ir.LabelSet):
         return np.array(known.labels[str(dim)] if index_set.labels is None else index_set.labels)
     if isinstance(index_set, ir.ValueSet):
@@ -331,7 +343,10 @@ class Modules(Mapping[str, Any]):
 
         if name not in self._made:
             spec = self._binding.spec
-            written = spec.get("nets", {}) if isinstance(spec, Mapping) else {}
+            if isinstance(spec, Mapping):
+                written = spec.get("nets", {})
+            else:
+                written = {}
             definition = self._binding.nets.get(name, written.get(name))
             if definition is None:
                 refuse(errors.net_not_stored(name))

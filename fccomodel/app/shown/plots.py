@@ -189,7 +189,8 @@ def _constraints(axes: Axes, record: Mapping[str, Any], kinds: Mapping[str, str]
     axes.barh(range(len(worst)), values, color=colours, height=0.5)
     axes.scatter(values, range(len(worst)), color=colours, s=18, zorder=3)  # where a bar is too short to see
     axes.set_xscale("symlog", linthresh=SEEN)
-    axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]  # their labels stay apart on a phone
+    # five labels stay apart on a phone
+    axes.xaxis.get_major_locator().set_params(numticks=5)  # type: ignore[call-arg]
     low, high = min([-10 * SEEN, *values]), max([10 * SEEN, *values])
     axes.set_xlim(3 * low if low < 0 else low, 3 * high)
     axes.axvspan(-TOLERANCE, TOLERANCE, color="0.5", alpha=0.2, linewidth=0, zorder=0)

@@ -40,10 +40,12 @@ class Traced:
 
     @property
     def looks(self) -> Sequence[Look]:
+        """The looks of the run, in order."""
         return self.trace.looks
 
     @property
     def steps(self) -> np.ndarray:
+        """The step of each look."""
         return np.array([look.step for look in self.looks])
 
     def off(self, name: str) -> np.ndarray:

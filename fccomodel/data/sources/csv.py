@@ -53,6 +53,7 @@ class _Bounded(io.RawIOBase):
         self.most = memory.available() // BYTES_OF_CELL
 
     def readable(self) -> bool:
+        """True: it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:

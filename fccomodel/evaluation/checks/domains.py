@@ -94,7 +94,9 @@ class Place:
                 return None
             if isinstance(e, ir.Const):
                 inner[binder] = ir.Const(value=float(elements.values(bound, binder.domain)[int(e.value)]))
-        return substitute(condition, inner) if inner else condition
+        if inner:
+            return substitute(condition, inner)
+        return condition
 
 
 OUTSIDE = Place()
@@ -242,7 +244,9 @@ class Judge(memory.Owned):
         verdict = self.judged(use, decided, place)
         if isinstance(verdict, Diagnostic):
             self.faults.append(verdict)
-        return open_ if verdict is True else doubted
+        if verdict is True:
+            return open_
+        return doubted
 
     def judged(self, use: Use, decided: Sequence[bool], place: Place) -> bool | Diagnostic | None:
         """True, an error about the arguments that data decide, or None if there are too many combinations.
@@ -255,7 +259,9 @@ class Judge(memory.Owned):
         if verdict is not True and not everything:
             undrawn = {b for b in place.binders if not domains.drawn(b)}
             verdict, everything = self.tried(use, decided, place, undrawn)
-        return verdict if verdict is True or everything else None
+        if verdict is True or everything:
+            return verdict
+        return None
 
     def tried(
         self, use: Use, decided: Sequence[bool], place: Place, wanted: Collection[ir.Binder]
@@ -403,5 +409,7 @@ def _of_set(bound: Bound, domain: ir.Set) -> Interval:
     ends = [Ranges(lambda node: _range(bound, node))(arg) for arg in domain.args]
     if isinstance(domain, ir.Distribution):
         drawn = distributions.get(domain.family)
-        return REALS if drawn is None else drawn.range(*ends)
+        if drawn is None:
+            return REALS
+        return drawn.range(*ends)
     return sets.all()[domain.family].entries(*ends)

@@ -70,7 +70,10 @@ def evaluate(
     inner: dict[ir.Binder, Named] = {}
     for binder, chosen in (env or {}).items():
         at = torch.as_tensor(chosen, dtype=torch.int64)
-        inner[binder] = Named(at, (new_axis(),)) if at.dim() else Named(at)
+        if at.dim():
+            inner[binder] = Named(at, (new_axis(),))
+        else:
+            inner[binder] = Named(at)
     value = evaluator.value(expr, inner)
     axes = tuple(axis for at in inner.values() for axis in at.axes)
     lengths = [at.length(axis) for at in inner.values() for axis in at.axes]
@@ -119,7 +122,9 @@ class Evaluator(Conditions):
     def inner(self, node: ir.Expr, env: Env) -> tuple[ir.Expr, ...]:
         """The subexpressions to evaluate first; none for nodes that are cut, blockwise or by row."""
         alone = id(node) in self.cuts or self.closing(node, env) or self.by_row(node, env) is not None
-        return () if alone else self.below(node, env)
+        if alone:
+            return ()
+        return self.below(node, env)
 
     def below(self, node: ir.Expr, env: Env, merged: frozenset[int] = frozenset()) -> tuple[ir.Expr, ...]:
         """The subexpressions of a node: its other form, or the sides of a squared distance, if any.
@@ -150,7 +155,9 @@ class Evaluator(Conditions):
             {-1 if axis in merged else axis for b in self.free(side) for axis in env[b].axes}
             for side in sides
         )
-        return sides if len(u) == len(v) == 1 and u != v else None
+        if len(u) == len(v) == 1 and u != v:
+            return sides
+        return None
 
     def compute(self, node: ir.Expr, env: Env) -> Named:
         """The value of one node by the first way that fits: a cut, another form, distances, rows, blocks."""
@@ -285,7 +292,10 @@ class Evaluator(Conditions):
         )
         arg, output = self.value(node.arg, env), elements.shape(self.bound, node.shape)
         weights = self.value(node.params, {}).data
-        rows = arg.data.reshape(-1, *arg.event) if arg.axes else arg.data.unsqueeze(0)
+        if arg.axes:
+            rows = arg.data.reshape(-1, *arg.event)
+        else:
+            rows = arg.data.unsqueeze(0)
         widths = sum(parameter.shape[0] for parameter in module.parameters() if parameter.dim())
         if thrifty:
             value = NetRows.apply(module, net_costs.THRIFTY_ROWS, weights.to(working), rows.to(working))
@@ -333,7 +343,10 @@ class Evaluator(Conditions):
             return collapse(reductions.of(node), whole, value, options)
         if self.shortcuts and (fast := pairs.value(self, node, space, inner)) is not None:
             return fast
-        count = space.count if isinstance(space, Product) else space.counts(self.chunk)
+        if isinstance(space, Product):
+            count = space.count
+        else:
+            count = space.counts(self.chunk)
         self.not_empty(node, space, count, inner)
         if reductions.of(node).tail:
             self._demand_room_to_sort(node, size)
@@ -376,7 +389,9 @@ class Evaluator(Conditions):
         if not self.shortcuts or isinstance(space, Product) or not (kind.additive or kind.logarithmic):
             return None
         plain = not any(isinstance(n, ir.Reduce | ir.NetCall) for n in ir.walk(node.body))
-        return space.dense if plain and safe(node.body) else None
+        if plain and safe(node.body):
+            return space.dense
+        return None
 
     def streamed(
         self,
@@ -428,7 +443,10 @@ class Evaluator(Conditions):
         With ``root`` the body itself may be one. The second value is the number of entries per element
         of the largest node that is left.
         """
-        merged = space.merged if isinstance(space, Listing) else frozenset()
+        if isinstance(space, Listing):
+            merged = space.merged
+        else:
+            merged = frozenset()
         tested = isinstance(space, Listing) and bool(space.tests)
         leaves: list[ir.Expr] = []
         event, seen, stack = self.event(body), {id(body)}, [body]
@@ -480,7 +498,10 @@ class Evaluator(Conditions):
         child.partial = self.partial or partial
         env = {binder: block.take(value) for binder, value in inner.items()}
         for k, leaf in enumerate(leaves):
-            piece = block.take(self.value(leaf, inner)) if seeds is None else seeds[k]
+            if seeds is None:
+                piece = block.take(self.value(leaf, inner))
+            else:
+                piece = seeds[k]
             if isinstance(leaf, ir.Var):
                 child.point = {**child.point, leaf.name: piece.data}
             else:

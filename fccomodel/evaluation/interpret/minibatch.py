@@ -89,8 +89,14 @@ class Minibatch(Evaluator):
             return Named(sample.data, (*sample.axes[:-1], axis)), Named(torch.ones((), dtype=torch.float64))
         index = selections.index(self.bound, part)
         start, size, skip = index.locate(env)
-        room = size if skip is None else _less_one(size, skip)
-        located = [start, size] if skip is None else [start, size, skip]
+        if skip is None:
+            room = size
+        else:
+            room = _less_one(size, skip)
+        if skip is None:
+            located = [start, size]
+        else:
+            located = [start, size, skip]
         axes = tuple(sorted({*union(located), axis}))
         lengths = {a: v.length(a) for v in located for a in v.axes} | {axis: self.batch}
         uniform = torch.rand(tuple(lengths[a] for a in axes), generator=rng, dtype=torch.float64)

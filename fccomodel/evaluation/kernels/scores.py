@@ -16,11 +16,13 @@ class Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+        """The products of the rows with the weights."""
         ctx.save_for_backward(rows)
         return rows @ weights
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, torch.Tensor]:
+        """The weighted sum of the rows; rows are constant."""
         (rows,) = ctx.saved_tensors
         if gradient.requires_grad:  # it is differentiated again
             return None, gradient @ rows

@@ -93,7 +93,8 @@ def align(values: Sequence[Named], *, entrywise: bool) -> tuple[list[torch.Tenso
 @cache
 def _compiled(text: str, count: int) -> Callable[..., torch.Tensor]:
     arguments = ", ".join(f"a{k}" for k in range(count))
-    return eval(f"lambda {arguments}: {text}", {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
+    code = f"lambda {arguments}: {text}"
+    return eval(code, {"torch": torch, "math": math})  # noqa: S307  (the text is an atom's own)
 
 
 def literal(value: float, *, whole: bool = False) -> str:
@@ -101,8 +102,13 @@ def literal(value: float, *, whole: bool = False) -> str:
 
     With ``whole`` a whole number is written as an integer.
     """
-    text = repr(int(value)) if whole and value == int(value) else repr(value)
-    return f"({text})" if value < 0 else text
+    if whole and value == int(value):
+        text = repr(int(value))
+    else:
+        text = repr(value)
+    if value < 0:
+        return f"({text})"
+    return text
 
 
 def off_the_edge(u: torch.Tensor) -> torch.Tensor:

@@ -20,13 +20,18 @@ def coordinates(bound: Bound, dim: ir.Dim) -> list[str] | None:
             return None
         return elements.names(bound, bound.problem.sets[dim])
     namings = {tuple(names) for names in _columns(bound, dim)}
-    return list(namings.pop()) if len(namings) == 1 else None
+    if len(namings) == 1:
+        return list(namings.pop())
+    return None
 
 
 def _columns(bound: Bound, dim: ir.Dim) -> Iterator[list[str]]:
     """The names of the entries of each vector column along a dimension."""
     for name, table in bound.problem.tables.items():
         for column, kind in table.columns.items():
-            record = bound.tables[name].encoding.get(column) if name in bound.tables else None
+            if name in bound.tables:
+                record = bound.tables[name].encoding.get(column)
+            else:
+                record = None
             if kind.shape == (dim,) and isinstance(record, Mapping) and record.get("names"):
                 yield [str(entry) for entry in record["names"]]

@@ -76,7 +76,8 @@ def sample(
 def made(text: str, count: int) -> Callable[..., torch.Tensor]:
     """The function of a standard draw and ``count`` parameters that a distribution's text describes."""
     names = [f"a{k}" for k in range(count)]
-    return eval(f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}", {"torch": torch})  # noqa: S307
+    code = f"lambda {', '.join(['z', *names])}: {text.format(*names, z='z')}"
+    return eval(code, {"torch": torch})  # noqa: S307
 
 
 def user(

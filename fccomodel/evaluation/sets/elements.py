@@ -106,7 +106,10 @@ def _values(bound: Bound, domain: ir.ValueSet) -> np.ndarray:
         return np.array([number(item) for item in domain.items], dtype=np.float64)
     assert domain.low is not None and domain.high is not None
     low, high = number(domain.low), number(domain.high)
-    step = 1.0 if domain.step is None else number(domain.step)
+    if domain.step is None:
+        step = 1.0
+    else:
+        step = number(domain.step)
     if step == 0:
         refuse(errors.step_of_zero(domain), source=bound.problem.source)
     return progressions.numbers(low, high, step)
@@ -162,7 +165,10 @@ def extent(bound: Bound, domain: ir.Set) -> int:
 
 def positions(bound: Bound, domain: ir.Set, dim: ir.Dim) -> np.ndarray | None:
     """The position of each id of ``domain`` in an array's dimension ``dim``; None if ids are positions."""
-    target = bound.problem.sets.get(dim) if isinstance(dim, str) else None
+    if isinstance(dim, str):
+        target = bound.problem.sets.get(dim)
+    else:
+        target = None
     return matching(bound, domain, domain if target is None else target, place=True)
 
 
@@ -199,7 +205,9 @@ def _positions(bound: Bound, domain: ir.Set, target: ir.Set) -> np.ndarray | Non
     if isinstance(domain, ir.RowSet):
         members, place = ids(bound, target), np.full(extent(bound, domain), -1, dtype=np.int64)
         place[members] = np.arange(len(members))
-        return None if len(members) == len(place) else place
+        if len(members) == len(place):
+            return None
+        return place
     if target is domain:
         return None
     if isinstance(domain, ir.LabelSet) and isinstance(target, ir.LabelSet):
@@ -237,7 +245,9 @@ def labels_of(bound: Bound, node: ir.Expr) -> ir.LabelSet | None:
         domain = node.binder.domain
     elif isinstance(node, ir.Param) and node.name in bound.problem.arrays:
         domain = bound.problem.arrays[node.name].type.domain
-    return domain if isinstance(domain, ir.LabelSet) else None
+    if isinstance(domain, ir.LabelSet):
+        return domain
+    return None
 
 
 # ---------------------------------------------------------------------------------------- pointwise
@@ -321,7 +331,10 @@ class Pointwise:
             case ir.Size(dim=dim):
                 return Named(torch.tensor(float(size(self.bound, dim)), dtype=torch.float64))
             case ir.Param(name=name):
-                arrays = self.bound.params if name in self.bound.params else self.bound.arrays
+                if name in self.bound.params:
+                    arrays = self.bound.params
+                else:
+                    arrays = self.bound.arrays
                 return Named(remember(self.bound, ("array", name), lambda: as_tensor(arrays[name])))
             case ir.Column():
                 return self.column(node, env)

@@ -60,7 +60,10 @@ def decided(
     It names the condition of the set, further conditions, the keys and the ordered quantity, all of one
     element alone. An order whose text has no ``$`` depends on the table alone.
     """
-    where = [domain.where] if isinstance(domain, ir.RowSet) and domain.where is not None else []
+    if isinstance(domain, ir.RowSet) and domain.where is not None:
+        where = [domain.where]
+    else:
+        where = []
     parts = [*where, *static, *keys]
     if ordered is not None:
         parts.append(ordered)
@@ -96,7 +99,9 @@ def prepared(bound: Bound, domain: ir.Set, what: str | None) -> Order | None:
     if not isinstance(domain, ir.RowSet) or what is None or bound.tables[domain.table].rows is not None:
         return None
     arrays = bound.tables[domain.table].indices.get(what)
-    return None if arrays is None else _order(arrays)
+    if arrays is None:
+        return None
+    return _order(arrays)
 
 
 def _order(arrays: Mapping[str, np.ndarray]) -> Order:

@@ -27,7 +27,10 @@ class Mapped(torch.Tensor):
 
     @staticmethod
     def __new__(cls, rows, device, dtype, at=None, sizes=False):
-        shape = rows.shape if at is None else (len(at), *rows.shape[1:])
+        if at is None:
+            shape = rows.shape
+        else:
+            shape = (len(at), *rows.shape[1:])
         made = torch.Tensor._make_wrapper_subclass(cls, shape, dtype=dtype, device=device)
         made.rows, made.at, made.sizes, made.place = rows, at, sizes, (torch.device(device), dtype)
         return made
@@ -43,7 +46,10 @@ class Mapped(torch.Tensor):
 
     def chosen(self, index):
         """Rows by numbers, a slice or booleans, and entries of them; they are in memory if they are few."""
-        first, *rest = index if isinstance(index, tuple) else (index,)
+        if isinstance(index, tuple):
+            first, *rest = index
+        else:
+            first, *rest = (index,)
         if not isinstance(first, slice | int | torch.Tensor):
             return self.whole()[index]
         if isinstance(first, torch.Tensor):
@@ -66,7 +72,9 @@ class Mapped(torch.Tensor):
     def placed(self, rows):
         """Rows of the file in the working precision, on the working device."""
         taken = rows.to(*self.place)
-        return taken.abs() if self.sizes else taken
+        if self.sizes:
+            return taken.abs()
+        return taken
 
     def blocks(self):
         """All rows in order, as pairs of a slice and its rows.
@@ -78,7 +86,10 @@ class Mapped(torch.Tensor):
         step = max(1, min(count, self.MOST // max(1, self.rows[:1].numel())))
         shape, there = (step, *self.rows.shape[1:]), (self.rows.device, self.rows.dtype) == self.place
         taken = self.rows.new_empty(shape if self.at is not None else 0)
-        moved = None if there else torch.empty(shape, device=device, dtype=dtype)
+        if there:
+            moved = None
+        else:
+            moved = torch.empty(shape, device=device, dtype=dtype)
         for start in range(0, count, step):
             part = slice(start, min(start + step, count))
             size = part.stop - start

@@ -53,7 +53,10 @@ class Members(memory.Owned):
     @cached_property
     def ids(self) -> tuple[np.ndarray, ...]:
         """For each binder, the id of its element in every member: int64, (members,)."""
-        at = np.unravel_index(self.places, self.shape) if self.binders else ()
+        if self.binders:
+            at = np.unravel_index(self.places, self.shape)
+        else:
+            at = ()
         return tuple(ids[k] for ids, k in zip(self.lists, at, strict=True))
 
     def labels(self, name: str) -> list[str]:
@@ -71,7 +74,7 @@ class Members(memory.Owned):
 
     @cached_property
     def env(self) -> Env:
-        """The elements of the binders: along an axis each if every combination is a member, else along one."""
+        """The elements of the binders: along an axis each if all combinations are members, else along one."""
         if self.whole:
             return {b: along(ids, new_axis()) for b, ids in zip(self.binders, self.lists, strict=True)}
         axis = new_axis()

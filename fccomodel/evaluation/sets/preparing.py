@@ -54,7 +54,10 @@ def _parts(problem: ir.Problem) -> Iterator[Selection]:
     """The selections of all binders: with all conditions, with those about one binder alone, and without."""
     for node in problem.expressions():
         if isinstance(node, ir.Reduce | ir.Exists):
-            binders = node.binders if isinstance(node, ir.Reduce) else (node.binder,)
+            if isinstance(node, ir.Reduce):
+                binders = node.binders
+            else:
+                binders = (node.binder,)
             for part in selections.split(binders, node.condition):
                 yield from _variants(part)
     for family in problem.constraints:

@@ -220,7 +220,10 @@ def taken_by(root: ir.Expr) -> dict[ir.Binder, Selection]:
             continue
         for part in split(node.binders, node.condition):
             differ = part.binder in taken and conditions[part.binder] is not node.condition
-            taken[part.binder] = Selection(binder=part.binder) if differ else part
+            if differ:
+                taken[part.binder] = Selection(binder=part.binder)
+            else:
+                taken[part.binder] = part
             conditions[part.binder] = node.condition
     return taken
 
@@ -291,7 +294,7 @@ class Index(Order, Owned):
     selection: Selection
 
     def locate(self, env: Env) -> tuple[Named, Named, Named | None]:
-        """(start, size, skip) of the runs for the parents' elements in ``env``, over the axes that decide them."""
+        """(start, size, skip) of the runs for the parents' elements in ``env``; skip may be None."""
         evaluate = Conditions(self.bound)
         group = Named(torch.zeros((), dtype=torch.int64))
         code, occurs = _joined([evaluate.value(outer, env) for _, outer in self.selection.keys], self.keys)
@@ -348,7 +351,10 @@ def _joined(parts: Sequence[Named], keys: Sequence[np.ndarray]) -> tuple[Named, 
     axes: tuple[int, ...] = ()
     for part, key in zip(parts, keys, strict=True):
         at = np.searchsorted(key, part.data.numpy()).clip(0, max(len(key) - 1, 0))
-        hit = key[at] == part.data.numpy() if len(key) else np.zeros(at.shape, dtype=bool)
+        if len(key):
+            hit = key[at] == part.data.numpy()
+        else:
+            hit = np.zeros(at.shape, dtype=bool)
         pieces = ((code, axes), (occurs, axes), (at, part.axes), (hit, part.axes))
         (code, occurs, at, hit), axes = _aligned([_named(array, dims) for array, dims in pieces])
         code, occurs = code * max(len(key), 1) + at, occurs & hit
@@ -388,7 +394,10 @@ def _index(bound: Bound, selection: Selection) -> Index:
 def decided_by(selection: Selection) -> str | None:
     """The text that decides a selection's order, or None (see ``indices.decided``)."""
     inner = [own for own, _ in selection.keys]
-    along = selection.orders[0][1] if selection.orders else None
+    if selection.orders:
+        along = selection.orders[0][1]
+    else:
+        along = None
     return indices.decided(selection.binder.domain, selection.static, inner, along)
 
 
@@ -422,7 +431,10 @@ def order_of(bound: Bound, selection: Selection) -> Order:
         order = np.argsort(code, kind="stable")
     if selection.keys:
         code = code[order]
-        first = np.flatnonzero(np.append(True, code[1:] != code[:-1])) if len(rows) else indices.NONE
+        if len(rows):
+            first = np.flatnonzero(np.append(True, code[1:] != code[:-1]))
+        else:
+            first = indices.NONE
         groups, bounds = code[first], np.append(first, len(rows))
     ranked = indices.NONE
     if selection.orders:
@@ -520,7 +532,10 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
     lengths = tuple(len(m) for m in members)
     grid = np.ix_(*members)
     start, count = ranges.start[grid].ravel(), ranges.size[grid].ravel()
-    skip = None if ranges.skip is None else ranges.skip[grid].ravel()
+    if ranges.skip is None:
+        skip = None
+    else:
+        skip = ranges.skip[grid].ravel()
     if int(count.sum()) > MAX_TESTS:
         refuse(errors.too_many_tests(selection.binder, count.sum()), source=bound.problem.source)
     passed = np.zeros(len(count), dtype=np.int64)
@@ -531,7 +546,10 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
         places = np.unravel_index(cell, lengths)
         for parent, parent_ids, at in zip(selection.parents, members, places, strict=True):
             env[parent] = _named(parent_ids[at], (axis,))
-        keep = np.ones(len(rows), dtype=bool) if skip is None else offset != skip[cell]
+        if skip is None:
+            keep = np.ones(len(rows), dtype=bool)
+        else:
+            keep = offset != skip[cell]
         for mask in selection.masks:
             keep &= np.broadcast_to(Conditions(bound).value(mask, env).data.bool().numpy(), keep.shape)
         passed += np.bincount(cell[keep], minlength=len(count))
@@ -544,7 +562,10 @@ def _accepted(bound: Bound, selection: Selection, ranges: Ranges) -> np.ndarray:
 def pair_blocks(count: np.ndarray, block: int = 1 << 20) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """All pairs (cell, offset < count[cell]) in blocks of at most ``block`` pairs, in order."""
     ends = np.cumsum(count)
-    total = int(ends[-1]) if len(ends) else 0
+    if len(ends):
+        total = int(ends[-1])
+    else:
+        total = 0
     for low in range(0, total, block):
         flat = np.arange(low, min(low + block, total))
         cell = np.searchsorted(ends, flat, "right")

@@ -109,7 +109,11 @@ class Text:
 
     def operation(self, node: Node) -> None:
         """Add a node of the graph. A copy of an argument that nothing else reads is that argument."""
-        source: Any = node.args[0] if node.args else None
+        source: Any
+        if node.args:
+            source = node.args[0]
+        else:
+            source = None
         alone = source in self.moved and len(source.users) == 1
         if alone and str(node.target) == "aten.clone.default":
             self.loops.values[node] = self.loops.values[source]

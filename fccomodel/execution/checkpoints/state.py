@@ -116,7 +116,10 @@ class _Unpacking:
             return self.made[content]
         if kind in (TENSOR, HOST):
             here = self.tensors[content].clone()
-            self.made[content] = here.to(self.device) if kind == TENSOR else here
+            if kind == TENSOR:
+                self.made[content] = here.to(self.device)
+            else:
+                self.made[content] = here
             return self.made[content]
         if kind == RANDOM:
             if into is None:
@@ -127,7 +130,10 @@ class _Unpacking:
             values = [self.value(x) for x in content]
             if kind == TUPLE:
                 return tuple(values)
-            into = into if isinstance(into, list) else []
+            if isinstance(into, list):
+                into = into
+            else:
+                into = []
             into[:] = values
             return into
         return self.record(kind, content, text.get("name", ""), into)
@@ -142,7 +148,10 @@ class _Unpacking:
             else:
                 into = self.settings()
         self.made[name] = into
-        held = into if kind == DICT else vars(into)
+        if kind == DICT:
+            held = into
+        else:
+            held = vars(into)
         values = {key: self.value(text, held.get(key)) for key, text in content.items()}
         both = [key for key, value in values.items() if value is not None and held.get(key) is not None]
         if other := next((key for key in both if _kind(held[key]) != _kind(values[key])), None):

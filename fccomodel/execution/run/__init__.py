@@ -170,7 +170,10 @@ def run(
             "iterations": budget_it,
             "seconds": None if budget_oracles is not None else room or budget_s,
         }
-        chosen = backend if microscope is None and program.shares is None else "eager"
+        if microscope is None and program.shares is None:
+            chosen = backend
+        else:
+            chosen = "eager"
         equipped = backends.equip(chosen, module, program, device=device, **foreseen)
     began = time.perf_counter()
     limited = (budget_s, budget_it, budget_oracles) != (None, None, None)

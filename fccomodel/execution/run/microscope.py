@@ -114,7 +114,10 @@ class Microscope:
             if name not in QUANTITIES:
                 refuse(errors.not_a_quantity(name, QUANTITIES))
         self.wanted = tuple(wanted)
-        self.steps = spreading() if at is None else iter(sorted({int(step) for step in at}))
+        if at is None:
+            self.steps = spreading()
+        else:
+            self.steps = iter(sorted({int(step) for step in at}))
         self.next: float = next(self.steps, math.inf)
         self.seen: list[SimpleNamespace] = []
         self.run: Any = None

@@ -165,7 +165,10 @@ class Criterion(torch.nn.Module):
         ids = self._ids(rows)
         given, parts = SimpleNamespace(), dict[str, torch.Tensor]()
         flat = self._scores(scores, ids)
-        before = self._scores(previous, ids) if previous is not None else flat
+        if previous is not None:
+            before = self._scores(previous, ids)
+        else:
+            before = flat
         device = next(iter(flat.values())).device
         made = self._made(max(len(part) for part in ids.values()))
         for name, part in ids.items():
@@ -192,7 +195,10 @@ class Criterion(torch.nn.Module):
         """What the emitted step says of a batch; the watched values move with it."""
         data = self._data(made, device)
         flat = [p.detach().reshape(-1) for p in self.variables.values()]
-        w = torch.cat(flat) if flat else torch.zeros(0, dtype=self.dtype, device=device)
+        if flat:
+            w = torch.cat(flat)
+        else:
+            w = torch.zeros(0, dtype=self.dtype, device=device)
         groups = [self._group(group) for group in ("u", "c", "y")]
         noise, watched = (self._drawn(made, data, name) for name in ("draw", "draw_watched"))
         with torch.no_grad(), torch.autocast(device.type, enabled=False):
@@ -367,7 +373,10 @@ class Criterion(torch.nn.Module):
         for label, (kind, _) in watched.items():
             if label:
                 left = self.get_buffer(f"value_{label}")
-                size = left.abs() if kind == "eq" else left
+                if kind == "eq":
+                    size = left.abs()
+                else:
+                    size = left
                 violation = max(violation, float(size.nan_to_num(0.0).max()))
         return {
             "objective": _number(self.get_buffer("value_objective")),

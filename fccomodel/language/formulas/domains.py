@@ -252,7 +252,9 @@ def as_rows(ctx: Context, domain: Domain, span: Span, binder: syntax.Binder) -> 
     errors_before = len(ctx.errors)
     condition = condition_of(ctx, domain, probe)
     if condition is None:
-        return None if len(ctx.errors) > errors_before else domain
+        if len(ctx.errors) > errors_before:
+            return None
+        return domain
     if not condition_is_fixed(ctx, condition):
         return None
     if rows is None or any(free is not probe for free in ir.free_binders(condition)):

@@ -196,7 +196,9 @@ def place(
     if labels and isinstance(value, ir.Column) and not value.shape:
         kind = shapes.column_type(ctx, value)
         if kind is not None and isinstance(kind.domain, ir.LabelSet | ir.ValueSet):
-            return value if _fits(ctx, value, kind.domain, axis) else None
+            if _fits(ctx, value, kind.domain, axis):
+                return value
+            return None
     if isinstance(value, ir.Const):
         return _constant_place(ctx, value, axis)
     if isinstance(value, ir.Label):

@@ -103,7 +103,10 @@ class Notation:
             said.insert(0, Said(statement=ModelDecl(name=self._name, span=self._at)))
         located = [places.place(entry.at) for entry in self._entries]
         files = {source.name for source, _ in filter(None, located)}
-        name = files.pop() if len(files) == 1 else "<model>"
+        if len(files) == 1:
+            name = files.pop()
+        else:
+            name = "<model>"
         return composed(said, doc=self._doc, name=name, whole=self._at)
 
     def _in_order(self) -> list[Entry]:
@@ -506,7 +509,10 @@ def _read_family(value: Any, name: str, at: Span) -> tuple[Any, syntax.Indexing 
     if not is_comprehension(value):
         return value, None, (value,)
     read = comprehensions.read(value, name)
-    family = read.indexing("in", at) if read.elements else None
+    if read.elements:
+        family = read.indexing("in", at)
+    else:
+        family = None
     return read.value, family, (*read.parts, read.value)
 
 

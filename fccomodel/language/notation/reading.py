@@ -20,7 +20,10 @@ def read(source: Source) -> tuple[str | None, str, list[Entry]]:
         _entry(statement, whole, comments)
         for statement, comments in zip(parsed, _comments(whole, parsed), strict=True)
     ]
-    first = entries[0].statement if entries else None
+    if entries:
+        first = entries[0].statement
+    else:
+        first = None
     if isinstance(first, ModelDecl):
         return first.name, entries[0].doc, entries[1:]
     return None, "", entries

@@ -160,7 +160,10 @@ class Set(Part):
 
     def __getitem__(self, items: Any) -> Set:
         """A member of a family of sets, ``N[i]``; a shape, ``normal(0, 1)[m.d]``."""
-        parts = items if isinstance(items, tuple) else (items,)
+        if isinstance(items, tuple):
+            parts = items
+        else:
+            parts = (items,)
         term = made(lambda obj, *rest: syntax.Index(obj=obj, items=rest[:-1], span=rest[-1]), self, *parts)
         rows = self._rows
         if self._node is not None:

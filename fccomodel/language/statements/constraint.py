@@ -105,7 +105,10 @@ def _constraints(ctx: Context, node: Constraint, label: str) -> list[ir.Constrai
     if op == ">=":
         pairs.reverse()
     constraints: list[ir.Constraint] = []
-    suffixes = [""] if len(pairs) == 1 else [".lower", ".upper"]
+    if len(pairs) == 1:
+        suffixes = [""]
+    else:
+        suffixes = [".lower", ".upper"]
     for suffix, (left, right) in zip(suffixes, pairs, strict=True):
         if op == ">=":
             body = _difference(right, left, relation.span)
@@ -215,7 +218,10 @@ def _as_bounds(ctx: Context, node: Constraint, constraints: list[ir.Constraint])
         if not all(_is_number(other) for other in others):
             continue
         shape = ctx.variables[base.id].shape
-        sizes = f"[{', '.join(map(str, shape))}]" if shape else ""
+        if shape:
+            sizes = f"[{', '.join(map(str, shape))}]"
+        else:
+            sizes = ""
         return f"{base.id}{sizes} {', '.join(_bounds_beside(ctx, relation, k))}"
     return None
 

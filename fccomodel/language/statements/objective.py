@@ -25,7 +25,10 @@ class Objective(syntax.Statement):
 
 
 def _read(c: list, at: Span) -> Objective:
-    label = None if c[1] is None else str(c[1])
+    if c[1] is None:
+        label = None
+    else:
+        label = str(c[1])
     return Objective(sense=str(c[0]), label=label, body=c[2], span=at)
 
 

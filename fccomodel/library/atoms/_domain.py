@@ -247,4 +247,5 @@ def _together(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two arguments of the same cases, each a number or an array per case, reshaped so that they
     broadcast."""
     most = max(a.ndim, b.ndim)
-    return tuple(x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))  # type: ignore[return-value]
+    padded = (x.reshape(len(x), *(1,) * (most - x.ndim), *x.shape[1:]) for x in (a, b))
+    return tuple(padded)  # type: ignore[return-value]

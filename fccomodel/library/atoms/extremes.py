@@ -15,6 +15,7 @@ from fccomodel.library.atoms.scalar import ScalarAtom
 
 def _torch(pairwise: str, side: str) -> Callable[[Site], str]:
     def template(site: Site) -> str:
+        """The torch formula for numbers and tensors."""
         numbers = [f"{{{k}}}" for k, python in enumerate(site.python) if python]
         tensors = [f"{{{k}}}" for k, python in enumerate(site.python) if not python]
         text = reduce(lambda a, b: f"{pairwise}({a}, {b})", tensors)
@@ -33,6 +34,7 @@ def _first(beaten: Callable[[str], str]) -> Callable[[Site], tuple[str, ...]]:
     """The text that is 1 for the first argument that no other beats, by ``step``."""
 
     def derivative(site: Site) -> tuple[str, ...]:
+        """The factor of each argument: 1 for the first that is extreme."""
         count = len(site.shapes)
         if count == 1:
             return ("1",)

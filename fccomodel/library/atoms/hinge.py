@@ -22,7 +22,9 @@ def _smoothed(x: float, delta: float) -> float:
 def _pos_curvature(u: Interval) -> str:
     if u.hi <= 0:
         return "constant"
-    return "affine" if u.lo >= 0 else "convex"
+    if u.lo >= 0:
+        return "affine"
+    return "convex"
 
 
 pos = ScalarAtom(
@@ -76,19 +78,25 @@ sqhinge = ScalarAtom(
 def _smooth_hinge_curvature(u: Interval, delta: Interval) -> str:
     if u.hi <= 0:
         return "constant"
-    return "affine" if u.lo >= delta.hi else "convex"
+    if u.lo >= delta.hi:
+        return "affine"
+    return "convex"
 
 
 def _smooth_hinge_steepness(u: Interval, delta: Interval) -> float:
     if u.hi <= 0:
         return 0.0
-    return min(1.0, u.hi / delta.lo) if delta.lo > 0 else 1.0
+    if delta.lo > 0:
+        return min(1.0, u.hi / delta.lo)
+    return 1.0
 
 
 def _smooth_hinge_bend(u: Interval, delta: Interval) -> float:
     if u.hi <= 0 or u.lo >= delta.hi:
         return 0.0
-    return 1 / delta.lo if delta.lo > 0 else inf
+    if delta.lo > 0:
+        return 1 / delta.lo
+    return inf
 
 
 smooth_hinge = ScalarAtom(

@@ -55,7 +55,9 @@ pinball = ScalarAtom(
 def _insensitive_curvature(u: Interval, eps: Interval) -> str:
     if u.mag <= eps.lo:
         return "constant"
-    return "affine" if u.mig >= eps.hi else "convex"
+    if u.mig >= eps.hi:
+        return "affine"
+    return "convex"
 
 
 def _insensitive_monotone(u: Interval, eps: Interval) -> str:
@@ -65,7 +67,10 @@ def _insensitive_monotone(u: Interval, eps: Interval) -> str:
 
 
 def _insensitive_range(u: Interval, eps: Interval) -> Interval:
-    low = max(u.mig - eps.hi, 0.0) if eps.hi < inf else 0.0
+    if eps.hi < inf:
+        low = max(u.mig - eps.hi, 0.0)
+    else:
+        low = 0.0
     return Interval(low, max(u.mag - eps.lo, 0.0))
 
 

@@ -19,7 +19,9 @@ def _cone(k: Cones, u: Affine) -> Affine:
 def _bend(u: Interval) -> float | None:
     if u.has(0):
         return None
-    return 0.25 * u.lo**-1.5 if u.lo > 0 else inf
+    if u.lo > 0:
+        return 0.25 * u.lo**-1.5
+    return inf
 
 
 sqrt_ = ScalarAtom(

@@ -29,7 +29,9 @@ def extreme(text: str, names: tuple[str, ...]) -> int:
         case ast.Call(func=ast.Name(id="Max" | "Min" as head), args=args) if [
             ast.unparse(a) for a in args
         ] == list(names):
-            return 1 if head == "Max" else -1
+            if head == "Max":
+                return 1
+            return -1
     return 0
 
 
@@ -120,7 +122,9 @@ class _Degrees:
             case "Abs" | "Max" | "Min":
                 return self._separated(*args)
             case "sign":
-                return None if self._separated(*args) is None else 0
+                if self._separated(*args) is None:
+                    return None
+                return 0
             case "Piecewise":
                 pairs = [case.elts for case in args if isinstance(case, ast.Tuple)]
                 if any(self._separated(*_sides(condition)) is None for _, condition in pairs):
@@ -130,7 +134,9 @@ class _Degrees:
 
     def _other_call(self, args: list[ast.expr]) -> int | None:
         """Any other function is a constant of constants."""
-        return 0 if self._highest(*args) == 0 else None
+        if self._highest(*args) == 0:
+            return 0
+        return None
 
     def _highest(self, *nodes: ast.expr) -> int | None:
         """The largest degree of the nodes, or None if one is None."""

@@ -116,7 +116,9 @@ def _together(summands: list[Term]) -> list[Term]:
 
 
 def _key(domain: ir.Set) -> object:
-    return domain.table if isinstance(domain, ir.RowSet) else domain.name
+    if isinstance(domain, ir.RowSet):
+        return domain.table
+    return domain.name
 
 
 def _same_draw(b: Term, a: Term) -> bool:

@@ -58,7 +58,9 @@ def _items(core: ir.Expr) -> list[ir.Item] | None:
             stack.extend(node.children)
         elif node.shape or not isinstance(node, ir.Const | ir.Size | ir.Param):
             return None
-    return items if any(isinstance(i.base, ir.Var) for i in items) else None
+    if any(isinstance(i.base, ir.Var) for i in items):
+        return items
+    return None
 
 
 def _is_entry(node: ir.Item) -> bool:
@@ -92,6 +94,7 @@ def _moved(core: ir.Expr, place: int) -> ir.Expr:
     """The same term at another place."""
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The entry at the place, for an entry at another place."""
         if isinstance(node, ir.Item) and isinstance(node.indices[0], ir.Const):
             return replace(node, indices=(ir.Const(value=float(place)),))
         return None
@@ -111,6 +114,7 @@ def _whole(term: Term, places: Sequence[int], known: Known) -> Term | None:
         return None
 
     def rule(node: ir.Expr) -> ir.Expr | None:
+        """The array for an entry of it."""
         if isinstance(node, ir.Item):
             return node.base
         if isinstance(node, ir.Apply) and any(a.shape for a in node.args):

@@ -231,7 +231,9 @@ class PiecewiseLQ:
 
 
 def _finite(slope: float) -> float:
-    return 0.0 if slope == inf else slope
+    if slope == inf:
+        return 0.0
+    return slope
 
 
 def _reciprocal(slope: float) -> float:

@@ -69,14 +69,23 @@ def _quadratic_part(
             rest.append((factor, term))
             continue
         a, b = form.coefficients[0], form.constant
-        times = factor / size if term.op == "mean" else factor
+        if term.op == "mean":
+            times = factor / size
+        else:
+            times = factor
         if term.op == "sumsq":
             part.curvature += 2 * times * a * a
             part.tilt += 2 * times * a * b
-            part.constant += times * b * b * size if b else 0.0
+            if b:
+                part.constant += times * b * b * size
+            else:
+                part.constant += 0.0
         else:
             part.tilt += times * a
-            part.constant += times * b * size if b else 0.0
+            if b:
+                part.constant += times * b * size
+            else:
+                part.constant += 0.0
     return part, rest
 
 
@@ -144,7 +153,10 @@ def _radial(expr: ir.Expr, hole: ir.Hole, rank: int, facts: FactsOf) -> Proximal
     images: dict[int, ir.Expr] = {}
     for node in ir.walk(expr):
         atom = atoms.of(node)
-        ball = atom.ball if isinstance(atom, atoms.ArrayAtom) and not atom.in_groups else None
+        if isinstance(atom, atoms.ArrayAtom) and not atom.in_groups:
+            ball = atom.ball
+        else:
+            ball = None
         if ball is not None and ball.kind == "ball" and node.children[0] is hole:
             images[id(node)] = length
         elif isinstance(node, ir.Apply) and node.op == "sumsq" and node.args[0] is hole:

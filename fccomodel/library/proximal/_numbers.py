@@ -27,7 +27,9 @@ class NoProx(Exception):
 
 def literals(node: ir.Expr) -> float | None:
     """The value of a number in the text, or None."""
-    return node.value if isinstance(node, ir.Const) and not node.shape else None
+    if isinstance(node, ir.Const) and not node.shape:
+        return node.value
+    return None
 
 
 # --------------------------------------------------------------------------------------- one number
@@ -226,7 +228,10 @@ def _atom(term: ir.Expr, holes: tuple[ir.Hole, ...]) -> Proximal:
     """The prox of a maximum of affine pieces."""
     atom = atoms.of(term)
     if not isinstance(term, ir.Apply) or atom is None or atom.extreme <= 0:
-        name = term.op if isinstance(term, ir.Apply) else type(term).__name__
+        if isinstance(term, ir.Apply):
+            name = term.op
+        else:
+            name = type(term).__name__
         raise NoProx(f"`{name}` of several arguments: no rule for it")
     forms = [affine(arg, holes) for arg in term.args]
     if not all(forms):

@@ -96,7 +96,7 @@ class Smooth(Proximal):
         """
         if self.weak:
             return -self.lipschitz, self.lipschitz
-        return tuple(self._limit(end, side) for end, side in ((self.low, -1.0), (self.high, 1.0)))  # type: ignore[return-value]
+        return self._limit(self.low, -1.0), self._limit(self.high, 1.0)
 
     def _limit(self, end: float, side: float) -> float:
         """The limit of f' at one end of the domain, extrapolated from ever closer points; inf if it
@@ -112,7 +112,10 @@ class Smooth(Proximal):
             v = end + (self.at - end) * 10.0**-k
         slopes = _run(self.first, {NAME: v}) + 0 * v
         slopes = slopes[~slopes.isnan()]
-        last = float(slopes[-1]) if len(slopes) else nan
+        if len(slopes):
+            last = float(slopes[-1])
+        else:
+            last = nan
         if isnan(last):
             return side * inf
         if isinf(last):
@@ -203,7 +206,9 @@ def domain(expr: ir.Expr, hole: ir.Hole, where: Interval = REALS) -> tuple[float
 def _end_text(end: float) -> str:
     if isfinite(end):
         return repr(end)
-    return "-math.inf" if end < 0 else "math.inf"
+    if end < 0:
+        return "-math.inf"
+    return "math.inf"
 
 
 def _interior(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
@@ -228,7 +233,9 @@ def _end(expr: ir.Expr, hole: ir.Hole, inside: float, side: float) -> float:
         else:
             bad = middle
     near = round(good, 10) + 0.0
-    return near if abs(near - good) <= 1e-12 * max(1.0, abs(good)) else good
+    if abs(near - good) <= 1e-12 * max(1.0, abs(good)):
+        return near
+    return good
 
 
 def defined(expr: ir.Expr, hole: ir.Hole, x: float) -> bool:
@@ -266,7 +273,9 @@ class Formulas(Algebra[ir.Expr]):
 
     def number(self, value: ir.Expr) -> float | None:
         """The value of a number in the text, or None."""
-        return value.value if isinstance(value, ir.Const) else None
+        if isinstance(value, ir.Const):
+            return value.value
+        return None
 
     def parts(self, value: ir.Expr) -> tuple[str, tuple[ir.Expr, ...]]:
         """The atom and arguments of an application."""

@@ -31,13 +31,19 @@ def recognise(
         return None
     variable = variables[next(iter(names))]
     each = bool(constraint.binders)
-    body = whole(constraint.body, constraint.binders) if each else constraint.body
+    if each:
+        body = whole(constraint.body, constraint.binders)
+    else:
+        body = constraint.body
     if body is None or variable.net is not None or body.shape != (variable.shape if each else ()):
         return None
     parts = terms(body)
     varying = [t for t in parts if ir.variables_of(t.core)]
     fixed = [t for t in parts if not ir.variables_of(t.core)]
-    factor = multiplier(varying[0], constant) if len(varying) == 1 else None
+    if len(varying) == 1:
+        factor = multiplier(varying[0], constant)
+    else:
+        factor = None
     if not factor or not all(is_fixed(t.expr) for t in fixed):
         return None
     core = varying[0].core
@@ -135,7 +141,9 @@ def _made(family: str, values: tuple[float | ir.Expr, ...], variable: ir.Variabl
 
 def _shown(value: float | ir.Expr) -> str:
     if isinstance(value, ir.Expr):
-        return value.name if isinstance(value, ir.Param) else "an array"
+        if isinstance(value, ir.Param):
+            return value.name
+        return "an array"
     return f"{value:g}"
 
 

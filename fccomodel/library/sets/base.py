@@ -143,7 +143,9 @@ class SimpleSet(Domain):
 def bounds(x: Any, largest: bool) -> float:
     """The smallest and largest entry of a number, an array, or the values in an interval."""
     if isinstance(x, Interval):
-        return x.hi if largest else x.lo
+        if largest:
+            return x.hi
+        return x.lo
     if not hasattr(x, "max"):
         return float(x)
     return float(x.max() if largest else x.min())

@@ -79,7 +79,10 @@ def better(new: Answer, old: Answer, *, convex: bool) -> bool:
     if old.planned.problem.objective.sense == "maximize":
         gain = -gain
     tolerance = old.planned.tolerance
-    allowed = tolerance if convex else TOLERANCE_FACTOR * tolerance
+    if convex:
+        allowed = tolerance
+    else:
+        allowed = TOLERANCE_FACTOR * tolerance
     gains = new.report.feasibility <= max(old.report.feasibility, allowed) and gain > 0
     if not convex:
         return gains

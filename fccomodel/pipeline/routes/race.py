@@ -76,5 +76,8 @@ def _entrant(
     if polish is not None:
         given["polish"] = (polish, RACE)
     decided = decide(planned.analysis, given)
-    begin = planned.plan.start if start is None else Start(values=start.kept.variables)
+    if start is None:
+        begin = planned.plan.start
+    else:
+        begin = Start(values=start.kept.variables)
     return replace(planned, plan=replace(decided, start=begin), options=with_origins(decided, given))

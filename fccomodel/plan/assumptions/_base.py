@@ -216,7 +216,11 @@ class Setting:
                 and self.penalty is not None
                 and not (term.label == "objective" and term.d1)
             ):
-                f: ir.Expr = term.f if term.d1 else ir.Hole(name="u1")
+                f: ir.Expr
+                if term.d1:
+                    f = term.f
+                else:
+                    f = ir.Hole(name="u1")
                 means = term.means if term.d1 else (term.f,)
                 blocks.append(
                     self._block(term.label, term.text, self.penalised(f, kinds[term.label]), means, term)
@@ -287,6 +291,7 @@ def resting(facts: Facts, ground: Iterable[Fact]) -> Facts:
     worst = max(g.standing for g in ground)
 
     def on(fact: Fact) -> Fact:
+        """The fact, resting on the ground as well."""
         return dataclasses.replace(fact, standing=max(fact.standing, worst), uses=(*fact.uses, *ground))
 
     return dataclasses.replace(
@@ -321,8 +326,14 @@ def ranges(holes: Mapping[str, Interval], facts: Facts) -> Iterable[dict[str, In
 
 def compact(where: Interval) -> Interval:
     """A compact part of an interval: infinite and open ends moved inwards."""
-    low = -FAR if where.lo == -inf else where.lo + NEAR * where.lo_open
-    high = FAR if where.hi == inf else where.hi - NEAR * where.hi_open
+    if where.lo == -inf:
+        low = -FAR
+    else:
+        low = where.lo + NEAR * where.lo_open
+    if where.hi == inf:
+        high = FAR
+    else:
+        high = where.hi - NEAR * where.hi_open
     return Interval(max(low, -FAR) if high > -FAR else low, min(high, FAR) if low < FAR else high)
 
 
@@ -383,5 +394,8 @@ def every(findings: Iterable[Finding], otherwise: str) -> Finding:
         return next((one for one in failed if not one.practice), failed[0])
     worst = max(findings, key=lambda one: one.standing)
     others = sum(one.standing == worst.standing for one in findings) - 1
-    more = f" ({others} more alike)" if others else ""
+    if others:
+        more = f" ({others} more alike)"
+    else:
+        more = ""
     return dataclasses.replace(worst, why=worst.why + more)

@@ -73,6 +73,7 @@ def replaced(
     lies = {names[node.name]: _range(node, free) for node in made}
 
     def held(node: ir.Expr) -> ir.Expr | None:
+        """A hole for a smoothed function or a variable with this name."""
         if isinstance(node, Smoothed | ir.Var) and node.name in names:
             return ir.Hole(name=names[node.name], shape=node.shape, span=node.span)
         return None

@@ -86,7 +86,10 @@ def strongly_convex(setting: Setting) -> Finding:
         return whole
     mu, without = modulus(setting)
     if without:
-        added = "" if without in setting.problem.variables else ", which a reformulation added"
+        if without in setting.problem.variables:
+            added = ""
+        else:
+            added = ", which a reformulation added"
         return lacks(
             f"no squared norm of {without}{added} is in the objective, and nothing else is known to make "
             "it strongly convex",
@@ -115,7 +118,10 @@ def quadratic_dual(setting: Setting) -> Finding:
     if not kinked and (whole := strongly_convex(setting)).holds:
         return holds("strongly convex with smooth outer functions: any psi will do", standing=whole.standing)
     block = smooth_blocks[0]
-    why_not = "others have kinks" if kinked else "the objective is not strongly convex"
+    if kinked:
+        why_not = "others have kinks"
+    else:
+        why_not = "the objective is not strongly convex"
     return lacks(
         f"{block.words} is smooth, with dual steps by psi = f*, and {why_not}", block.words, block.span
     )

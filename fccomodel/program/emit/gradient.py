@@ -44,6 +44,7 @@ class Gradient:
 
     @property
     def text(self) -> str:
+        """The function ``gradient`` with its head."""
         name = docstring(shorten(self.lowered.problem.name, 40))
         about = f"G for {name}: estimates updated, then the chain rule through them."
         head = f"# ---- f and g: the stochastic gradient, from the scores up\n{self.sizes}"
@@ -59,12 +60,17 @@ class Gradient:
             f"{a.name} {a.size} of {drawn[a]}" if a in drawn else f"{a.name} all {a.size}" for a in known
         )
         line = ", ".join(dict.fromkeys(texts))
-        return f"#   elements of a step: {comment(line, 100)}\n" if line else ""
+        if line:
+            return f"#   elements of a step: {comment(line, 100)}\n"
+        return ""
 
     def statements(self) -> list[str]:
         """From the scores up to the gradient."""
         pulls, slopes = self.steps.pulls, self.slopes()
-        moved = slopes if self.steps.state.dual else []
+        if self.steps.state.dual:
+            moved = slopes
+        else:
+            moved = []
         met = [val for p in pulls for val in (p.adjoint, *p.source.op.pulled(p.source))]
         self.printer.print([*met, *moved])
         contributions = self.printer.contributions(pulls)
@@ -98,7 +104,10 @@ class Gradient:
         estimator, before = self.lowered.plan.algorithm_record.estimator, self.steps.before.get(val.id)
         value, *positions = val.args
         text = self.printer.expanded(value, val.axes, val.event)
-        earlier = self.printer.expanded(before, val.axes, val.event) if before else ""
+        if before:
+            earlier = self.printer.expanded(before, val.axes, val.event)
+        else:
+            earlier = ""
         if not val.attrs["name"]:
             if before:
                 return f"extrapolate({text}, {earlier}, h)"

@@ -117,7 +117,10 @@ class Printer:
                         if other.id in asked
                         for a in other.args
                     ]
-                    before = [self.before[val.id]] if val.id in self.before else []
+                    if val.id in self.before:
+                        before = [self.before[val.id]]
+                    else:
+                        before = []
                     stack.append((val, True))
                     stack.extend((a, False) for a in reversed((*val.args, *before, *beside)))
         return list(ordered.values())
@@ -211,12 +214,18 @@ class Printer:
             (math.prod([*(a.size for a in v.axes if a.kind != "chunk"), *v.event]) for v in here), default=1
         )
         key = next((v.attrs["key"] for v in here if v.op is chunk and v.attrs["axis"] is axis), None)
-        length = axis.size if key is None else f"len(data.{key})"
+        if key is None:
+            length = axis.size
+        else:
+            length = f"len(data.{key})"
         parts = f"torch.arange({length}, device=data.device).split({max(1, SLICE // max(width, 1))})"
         if val.op is swept:
             return f"swept({', '.join([function, parts, *given])}) / {length}"
         again = f"torch.utils.checkpoint.checkpoint({function}, part, use_reentrant=False)"
-        call = again if self.autograd else f"{function}(part)"
+        if self.autograd:
+            call = again
+        else:
+            call = f"{function}(part)"
         return f"torch.cat([{call} for part in {parts}], {body.axes.index(axis)})"
 
     # ----------------------------------------------------------------------------------- references

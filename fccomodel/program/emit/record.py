@@ -59,6 +59,7 @@ class Record:
 
     @property
     def plan(self) -> Plan:
+        """The plan that the program carries out."""
         return self.lowered.plan
 
     @property
@@ -143,7 +144,7 @@ class Record:
 
     @property
     def biased(self) -> bool:
-        """Whether the gradient is known from minibatches alone, and these sample inside nonlinear functions."""
+        """Whether only minibatches give the gradient, and they sample inside nonlinear functions."""
         lowered = self.lowered
         nonlinear = any(term.kind == "composition" for term in lowered.normal.terms)
         return (
@@ -155,7 +156,10 @@ class Record:
     @property
     def passes(self) -> list[str]:
         """The names of the functions for full passes, those that the program has."""
-        whole = ["whole", "all_blocks"] if self.lowered.whole else []
+        if self.lowered.whole:
+            whole = ["whole", "all_blocks"]
+        else:
+            whole = []
         if "finish" in self.after:
             whole += ["regulariser"]
         if "resume" in self.after and starts.pairs(self.lowered) is not None:

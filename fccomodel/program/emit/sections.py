@@ -126,7 +126,10 @@ def nets(lowered: Lowered, texts: modules.Texts, kinds: Mapping[str, type]) -> s
     made = (
         modules.constructor(n, one, len(lowered.problem.nets[n].input), kinds[n]) for n, one in texts.items()
     )
-    at_hand = [modules.AT_HAND] if None in texts.values() else []
+    if None in texts.values():
+        at_hand = [modules.AT_HAND]
+    else:
+        at_hand = []
     return "\n\n\n".join(
         [
             "# ---- nets: functions of their flat parameters and their inputs",
@@ -162,7 +165,10 @@ def data(lowered: Lowered) -> str:
     numbers = sorted(lowered.steps.state.numbers.items())
     params = "".join(f"\n    data.{name} = {literal(value)}" for name, value in numbers)
     kept = staying(lowered)
-    passing, mapping = (PASSING, MAPPED) if kept else ("", "")
+    if kept:
+        passing, mapping = (PASSING, MAPPED)
+    else:
+        passing, mapping = ("", "")
     text = AS_NAMESPACE.format(count=len(lowered.data), passing=passing, params=mapping + params)
     if not kept:
         return text
@@ -200,7 +206,10 @@ def tensors(lowered: Lowered, sets: Mapping[str, torch.Tensor]) -> dict[str, Any
 def variables(lowered: Lowered) -> str:
     """The place of each variable in w, the first iterate, and what steps keep for each block."""
     layout = [f"#   w[{a}:{b}] = {name}{list(shape) or ''}" for name, (a, b, shape) in lowered.layout.items()]
-    estimates = [buffers(lowered)] if isinstance(lowered.steps, BlockSteps) else []
+    if isinstance(lowered.steps, BlockSteps):
+        estimates = [buffers(lowered)]
+    else:
+        estimates = []
     parts = [start(lowered), *paired(lowered), *estimates, centres(lowered)]
     return "\n".join(
         ["# ---- variables: one flat vector w, and what steps keep beside it", *layout, "\n\n\n".join(parts)]

@@ -42,7 +42,10 @@ class Composition:
         phi = self.printer(steps.phi)
         phi.print([steps.root])
         self.outer = [*phi.lines, f"return torch.as_tensor({phi.ref(steps.root)})"]
-        self.part = [] if steps.part is None else self.sampled(steps.state, steps.part, samples)
+        if steps.part is None:
+            self.part = []
+        else:
+            self.part = self.sampled(steps.state, steps.part, samples)
 
     def sampled(self, state: State, part: Val, samples: Samples) -> list[str]:
         """The lines of phi by samples."""
@@ -57,6 +60,7 @@ class Composition:
 
     @property
     def text(self) -> str:
+        """The functions ``inner`` and ``outer`` with their head."""
         problem = self.lowered.problem
         head = ["# ---- F, whose entries are the expectations, and phi"]
         head += [

@@ -184,6 +184,7 @@ class GivenRows(Batches):
         assert isinstance(domain, ir.RowSet)
 
         def along(name: str, ids: Val) -> Val:
+            """A number handed in for each of the rows."""
             return g.make(given, name=f"{name}_{domain.table}", axes=ids.axes, event=())
 
         alike = g.apply("eq", along("strata", left_out.ids), along("strata", slot.ids))
@@ -219,7 +220,10 @@ class GivenOutputs(Scores):
     def net(self, node: ir.NetCall, env: Env) -> Val:
         """The scores of a batch's rows; F0826 where the net is applied to anything but a column."""
         state, arg = self.state, node.arg
-        slot = env[arg.binder] if isinstance(arg, ir.Column) and arg.name is not None else None
+        if isinstance(arg, ir.Column) and arg.name is not None:
+            slot = env[arg.binder]
+        else:
+            slot = None
         if slot is None or slot.ids.op is not given:
             state.refuse(errors.net_of_no_column(node))
         assert isinstance(arg, ir.Column) and arg.name is not None
@@ -360,10 +364,12 @@ def _parts(problem: ir.Problem, lowering: GivenLowering) -> Iterator[tuple[str, 
     """Label and kind of the objective and of each constraint, and what gives its value."""
 
     def of(body: ir.Expr) -> Val:
+        """The value of an expression over the rows handed in."""
         lowering.state.logarithms.scan(body)
         return lowering.expr(body, {}, False)
 
     def of_family(constraint: ir.Constraint) -> Val:
+        """The values of the members of a family of constraints."""
         way = Way(body=constraint.body, whole=True, dense=True)
         ranged = lowering.binders.ranged(constraint.binders, constraint.condition, {}, way)
         return lowering.expr(constraint.body, ranged.env, False)
@@ -403,7 +409,10 @@ def presence(state: GivenState, val: Val) -> Val:
     for axis in sorted(met & state.weights.keys(), key=lambda a: a.order):
         weight = state.weights[axis]
         reduced = [a for a in weight.axes if a not in val.axes]
-        whole = g.total(weight, reduced) if reduced else weight
+        if reduced:
+            whole = g.total(weight, reduced)
+        else:
+            whole = weight
         here = g.make(number, [g.apply("gt", whole, g.const(0.0))])
         present = g.apply("mul", present, here)
     return present

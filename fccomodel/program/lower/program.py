@@ -40,10 +40,12 @@ from fccomodel.program.operations.entrywise import spread
 from fccomodel.program.operations.estimates import track
 from fccomodel.program.operations.sources import take
 
-#: a pass over more numbers than this takes too long to be made hundreds of times; so few of a pass
-#: over more may pay, which its price tells once the budget has room for them by a guess, at so many
-#: counted seconds for each number, with its gradient
-MOST, SOME, EACH = 1 << 24, 6, 2e-8
+#: A pass over more numbers than this takes too long to be made hundreds of times.
+CHEAP_PASS_NUMBERS = 1 << 24
+#: A dearer pass may pay if the budget has room for this many, by a guess of what they cost.
+FEW_PASSES = 6
+#: Guess of the counted seconds of a pass for each number, with its gradient.
+NUMBER_SECONDS = 2e-8
 #: the seed of the rows that looks are at
 SAMPLE_SEED = 0
 #: numbers that the centres of functions inside expectations may be
@@ -236,7 +238,9 @@ def smoothed_problem(exact: Lowering, plan: Plan) -> Whole | None:
 
 def few(numbers: float, plan: Plan) -> bool:
     """A pass over them can be made hundreds of times, or some times in three quarters of the budget."""
-    return numbers <= MOST or SOME * EACH * numbers < 0.75 * (plan.budget[0] or 0.0)
+    return numbers <= CHEAP_PASS_NUMBERS or FEW_PASSES * NUMBER_SECONDS * numbers < 0.75 * (
+        plan.budget[0] or 0.0
+    )
 
 
 def centred_rows(node: Smoothed, state: State) -> bool:
@@ -251,7 +255,7 @@ def centred_rows(node: Smoothed, state: State) -> bool:
 
 def for_restoring(exact: Lowering, problem: ir.Problem) -> Constrained | None:
     """The constraints by themselves; None where there are none, or a pass is not affordable."""
-    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > MOST:
+    if max((exact.sizes.pairs(c.body) for c in problem.constraints), default=math.inf) > CHEAP_PASS_NUMBERS:
         return None
     lowering = Lowering(State(bound=exact.state.bound, full=True, data=exact.state.data))
     return Constrained(state=lowering.state, constraints=constraints_of(lowering, problem))

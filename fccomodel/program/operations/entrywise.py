@@ -194,7 +194,9 @@ class Fill(Op):
 
     def fault(self, val: Val) -> str:
         """The argument is a number."""
-        return "" if not val.args[0].event else "it fills with an array"
+        if not val.args[0].event:
+            return ""
+        return "it fills with an array"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
         """An adjoint that is one number counts once for each entry."""
@@ -259,7 +261,9 @@ class Stack(Op):
 
     def fault(self, val: Val) -> str:
         """The arguments are numbers."""
-        return "" if not any(a.event for a in val.args) else "it stacks arrays"
+        if not any(a.event for a in val.args):
+            return ""
+        return "it stacks arrays"
 
     def text(self, writer: Writer, val: Val) -> str:
         """``torch.stack`` along the last dim."""

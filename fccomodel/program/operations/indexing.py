@@ -43,6 +43,7 @@ class Entry(Op):
         return args[0].event[len(attrs["fixed"]) :]
 
     def fault(self, val: Val) -> str:
+        """A fault if the positions do not fit the dims or the arguments."""
         if len(val.attrs["fixed"]) > len(val.args[0].event):
             return "more positions than dims"
         if val.attrs["fixed"].count(None) == len(val.args) - 1:
@@ -60,6 +61,7 @@ class Entry(Op):
         return f"{writer.ref(base)}[{', '.join([grid(a, val.axes) for a in base.axes] + index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Give the adjoint to the entry of the argument, or of the variable."""
         base, *moving = val.args
         if base.op is variable:
             to.pull(base.attrs["name"], val, adjoint)
@@ -104,7 +106,10 @@ class EntryT(Op):
     constant = ADJOINT
 
     def fault(self, val: Val) -> str:
-        return "" if {*union(val.args)} <= {*val.axes} else "an argument has axes that it lacks"
+        """A fault if an argument has axes that the value lacks."""
+        if {*union(val.args)} <= {*val.axes}:
+            return ""
+        return "an argument has axes that it lacks"
 
     def text(self, writer: Writer, val: Val) -> str:
         """Zeros, with the adjoint added at the entries."""
@@ -126,6 +131,7 @@ class Pick(Op):
         return in_order([*kept, *union(args[1:])])
 
     def fault(self, val: Val) -> str:
+        """A fault if the family's axes or the number of members do not fit."""
         if not {*val.attrs["over"]} <= {*val.args[0].axes}:
             return "the family does not lie along its axes"
         if val.attrs["fixed"].count(None) == len(val.args) - 1:
@@ -139,6 +145,7 @@ class Pick(Op):
         return f"{writer.ref(base)}[{', '.join(index)}]"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the picked members."""
         base = val.args[0]
         extra = {"axes": base.axes, "event": base.event, "extra": val.axes}
         to.give(base, to.graph.make(unpick, [adjoint, *val.args[1:]], **val.attrs, **extra))
@@ -183,6 +190,7 @@ class TakeValue(Op):
     name, arguments = "take_val", ("array", "rows")
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the rows."""
         return args[1].axes
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
@@ -190,6 +198,7 @@ class TakeValue(Op):
         return args[0].event[1:]
 
     def fault(self, val: Val) -> str:
+        """A fault unless the first argument is a table without axes."""
         if val.args[0].axes or not val.args[0].event:
             return "it takes rows of a number, or of what has axes"
         return ""
@@ -201,9 +210,11 @@ class TakeValue(Op):
         return writer.ref(whole) + ("" if every else f"[{writer.ref(index)}]")
 
     def stem(self, val: Val) -> str:
+        """``s`` with the names of the axes."""
         return f"s{along(val.axes)}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the rows that were taken."""
         whole, index = val.args
         to.give(whole, to.graph.make(scatter_val, [adjoint, index], event=whole.event, onto=val.axes))
 
@@ -220,9 +231,11 @@ class ScatterValue(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result is a whole table."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The adjoints, added up in the rows they belong to."""
         adjoint, index = val.args
         axes, n, event = val.attrs["onto"], val.event[0], val.event[1:]
         values = writer.expanded(adjoint, axes, event)
@@ -247,9 +260,11 @@ class Within(Op):
     inline = True
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument, with the part in place of the whole axis."""
         return in_order(attrs["axis"] if a is attrs["whole"] else a for a in args[0].axes)
 
     def fault(self, val: Val) -> str:
+        """A fault unless the argument lies along the whole axis alone."""
         if val.args[0].axes == (val.attrs["whole"],):
             return ""
         return "its argument lies along other axes"
@@ -259,9 +274,11 @@ class Within(Op):
         return f"{writer.ref(val.args[0])}[{places(val.attrs)}]"
 
     def stem(self, val: Val) -> str:
+        """``s`` with the names of the axes."""
         return f"s{along(val.axes)}"
 
     def derivative(self, to: Reverse, val: Val, adjoint: Val) -> None:
+        """Add the adjoint to the part of the argument."""
         (whole,) = val.args
         to.give(whole, to.graph.make(beyond, [adjoint], **val.attrs, event=whole.event))
 
@@ -274,6 +291,7 @@ class Beyond(Op):
     constant = ADJOINT
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The whole axis."""
         return (attrs["whole"],)
 
     def text(self, writer: Writer, val: Val) -> str:

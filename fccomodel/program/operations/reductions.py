@@ -106,9 +106,11 @@ class PiecewiseMean(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the first argument."""
         return args[0].axes
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``mean_of_pieces``."""
         return f"mean_of_pieces({', '.join(map(writer.ref, val.args))}, {pieces_text(val)})"
 
 
@@ -120,9 +122,11 @@ class PiecewiseRuns(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axes of the argument and of the runs."""
         return union([args[0], args[2]])
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``sum_of_pieces_in_runs``."""
         a, b, start, size = val.args
         texts = (
             writer.ref(a, val.axes),
@@ -143,9 +147,11 @@ class Cumulated(Op):
     constant = FULL_PASS
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """No axes: the result is laid out as the sorted rows are."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``cumulated``, or of ``log_cumulated``."""
         if val.attrs["groups"]:
             groups = f", data.{val.attrs['groups']}"
         else:

@@ -126,9 +126,11 @@ class Component(Op):
     constant = "autograd goes through it"
 
     def varying(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> bool:
+        """It is an estimate, which the derivative reaches."""
         return True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The part of the vector ``u`` that holds the component."""
         shape, start = (*(a.size for a in val.axes), *val.event), val.attrs["start"]
         if not shape:
             return f"u[{start}]"
@@ -149,9 +151,11 @@ class Array(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The stored array."""
         return self.kept(val)
 
     def kept(self, val: Val) -> str:
+        """The stored array's name."""
         return f"data.{val.attrs['key']}"
 
 
@@ -162,6 +166,7 @@ class Along(Op):
     constant = DATA
 
     def axes(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Axes:
+        """The axis of its numbers."""
         return (attrs["axis"],)
 
 
@@ -172,9 +177,11 @@ class Arange(Along):
     source = True
 
     def text(self, writer: Writer, val: Val) -> str:
+        """All positions of the axis."""
         return f"torch.arange({val.attrs['axis'].size}, device=data.device)"
 
     def stem(self, val: Val) -> str:
+        """``all`` with the name of the axis."""
         return f"all_{val.attrs['axis'].name}"
 
 
@@ -193,17 +200,20 @@ class Take(Op):
     constant = DATA
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The rows of the stored array."""
         array, (rows,) = f"data.{val.attrs['key']}", val.args
         if len(rows.axes) == 1:
             return f"{array}.index_select(0, {writer.ref(rows)})"
         return f"{array}[{writer.ref(rows)}]"
 
     def kept(self, val: Val) -> str:
+        """The stored array's name if all its rows are taken, else nothing."""
         if val.args[0].op is arange:
             return f"data.{val.attrs['key']}"
         return ""
 
     def stem(self, val: Val) -> str:
+        """The column's name with the names of the axes."""
         key = val.attrs["key"]
         stem = key.split("_", 1)[-1]
         if not stem.isidentifier():  # the second array of a set of one letter
@@ -219,9 +229,11 @@ class Cell(Op):
     constant = DATA
 
     def event(self, args: tuple[Val, ...], attrs: Mapping[str, Any]) -> Event:
+        """No event dims."""
         return ()
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The entry of the stored array for each combination of positions."""
         index = ", ".join(writer.ref(a, val.axes, 0) for a in val.args)
         return f"data.{val.attrs['key']}[{index or '()'}]"
 

@@ -139,11 +139,15 @@ class Raised(Op):
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
+        """A fault if a mask lies along an axis that is summed."""
         values, *skips = val.args
         fits = all({*skip.axes} <= {*values.axes} - {*val.attrs["over"]} for skip in skips)
-        return "" if fits else "what it skips lies along its axis"
+        if fits:
+            return ""
+        return "what it skips lies along its axis"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``raised``."""
         values, *skips = val.args
         parts = [
             writer.ref(values),
@@ -165,6 +169,7 @@ class LogMeanRaised(Over):
     constant = FULL_PASS
 
     def fault(self, val: Val) -> str:
+        """A fault unless the masks lie on the exponentials."""
         values, *masks = val.args
         fits = all({*mask.axes} <= {*values.axes} for mask in masks) and len(masks) <= (
             3 if val.attrs["alike"] else 1
@@ -174,6 +179,7 @@ class LogMeanRaised(Over):
         return "its masks do not lie on its exponentials"
 
     def text(self, writer: Writer, val: Val) -> str:
+        """The call of ``log_mean_raised``."""
         values, *masks = val.args
         texts = [writer.ref(mask, values.axes, 0) for mask in masks]
         pair, rest = texts[: 2 * val.attrs["alike"]], texts[2 * val.attrs["alike"] :]

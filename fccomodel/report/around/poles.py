@@ -203,4 +203,6 @@ def _value(system: System, argument: _Argument, step: Array) -> float | None:
     except FccoError:
         return None
     value = float(values.reshape(-1)[argument.number])
-    return value if math.isfinite(value) else None
+    if math.isfinite(value):
+        return value
+    return None

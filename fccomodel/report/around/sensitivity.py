@@ -37,6 +37,7 @@ def slope(
     sign = 1.0 if bound.problem.objective.sense == "minimize" else -1.0
 
     def lagrangian(at: float) -> float | None:
+        """The Lagrangian with the parameter at another value, or None if undefined there."""
         try:
             other = rebinding.with_values(bound, {name: at})
             if other is None:
@@ -57,7 +58,9 @@ def slope(
         if here is None or beside is None:
             return None
         result = side * (beside - here) / (ONE_SIDED_STEP * scale)
-    return result if np.isfinite(result) else None
+    if np.isfinite(result):
+        return result
+    return None
 
 
 def _decides(problem: ir.Problem, name: str) -> bool:
@@ -65,6 +68,7 @@ def _decides(problem: ir.Problem, name: str) -> bool:
     the Lagrangian is not enough."""
 
     def within(*parts: ir.Expr | None) -> bool:
+        """Whether the parameter occurs in one of the expressions."""
         return any(
             isinstance(n, ir.Param) and n.name == name
             for part in parts

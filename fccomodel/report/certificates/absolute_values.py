@@ -88,7 +88,9 @@ def _number(node: ir.Expr, see: Analyser) -> float | None:
 def _line(node: ir.Expr, see: Analyser) -> _Line | None:
     """The coefficients of an affine expression, or None if it is not affine."""
     line = _Line()
-    return line if _add(line, node, 1.0, see) else None
+    if _add(line, node, 1.0, see):
+        return line
+    return None
 
 
 def _add(line: _Line, node: ir.Expr, factor: float, see: Analyser) -> bool:

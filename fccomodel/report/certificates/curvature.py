@@ -46,7 +46,10 @@ def constant_hessian(
         plain = Parts(see=analysis.see, plain=True)
         quadratics = [plain.quadratic(root.expr, root.sign) for root in functions]
     terms = [(root, q) for root, q in zip(functions, quadratics, strict=True) if q is not None]
-    weights = _curving(system, optimal, analysis) if dense else []
+    if dense:
+        weights = _curving(system, optimal, analysis)
+    else:
+        weights = []
     if not terms and not weights:
         return None
     if not dense:
@@ -132,7 +135,10 @@ def _fall_by_diagonal(
         else:
             total += curved
     used = values[(values > 0) & (tail == 0)]
-    least = float(used.min()) if len(used) else 0.0
+    if len(used):
+        least = float(used.min())
+    else:
+        least = 0.0
     everywhere = bool((values > 0).all()) and not tail.any()
     return Fall(total + reach(system, tail, supports), least, bool(tail.any()), everywhere)
 

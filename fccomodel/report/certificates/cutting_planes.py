@@ -58,7 +58,10 @@ def boxes(
     """
     free = [name for name in system.names if not bounded(system.point[name], supports[name])]
     sizes = {name: int(system.point[name].numel()) for name in free}
-    points = 0 if all(affine) else 2 * len(DISTANCES) * sum(sizes.values())
+    if all(affine):
+        points = 0
+    else:
+        points = 2 * len(DISTANCES) * sum(sizes.values())
     work = PASSES_PER_POINT * system.forward_s * (1 + points)
     if not free or len(system.labels) > MOST_CONSTRAINTS or work > WORK_SHARE * meter.left:
         return {}

@@ -99,7 +99,10 @@ class Gap:
         if self.value is None:
             return f"no gap is certified: {self.why}"
         if self.draws:
-            size = "0" if self.value <= 0 else f"{_up(self.value)} at most"
+            if self.value <= 0:
+                size = "0"
+            else:
+                size = f"{_up(self.value)} at most"
             return (
                 f"gap about {size}, estimated on {self.draws:,} draws, the objective with a standard "
                 f"error of {self.error:.1e}"
@@ -207,6 +210,7 @@ def _closest(*gaps: Gap) -> Gap:
     """The smallest gap that is proved."""
 
     def finite(gap: Gap) -> Gap:
+        """The gap, or none if its number overflowed."""
         if gap.value is None or math.isfinite(gap.value):
             return gap
         return Gap(why=BEYOND)
@@ -292,7 +296,10 @@ class _Candidate:
         products = optimal.multipliers * system.values
         base = optimal.missed - float(optimal.multipliers @ system.values)
         base += PRECISION * (abs(system.objective) + float(np.abs(products).sum()))
-        self.lost = rounded.lost(optimal.multipliers) if rounded is not None else 0.0
+        if rounded is not None:
+            self.lost = rounded.lost(optimal.multipliers)
+        else:
+            self.lost = 0.0
         self.base = base + self.lost
         self.forgiven = _forgiven(system, analysis, optimal)
         self.enough = NEGLIGIBLE * max(abs(system.objective), LEAST_SIZE)
@@ -338,7 +345,9 @@ class _Candidate:
             self.meter,
             self.known.hessians,
         )
-        return None if hessian is None else curvature.less(hessian, self.forgiven)
+        if hessian is None:
+            return None
+        return curvature.less(hessian, self.forgiven)
 
     def _bounded(self, hessian: Array | None, supports: Mapping[str, list[Support]]) -> _Bound:
         return _bounded(self.system, self.optimal, hessian, supports, self.base, self.forgiven)
@@ -395,7 +404,10 @@ def _tilted(
     """
     low, high = spans(system, supports)
     if hessian is not None:
-        diagonal = hessian if hessian.ndim == 1 else np.diag(hessian)
+        if hessian.ndim == 1:
+            diagonal = hessian
+        else:
+            diagonal = np.diag(hessian)
         curved = diagonal > 0
         unit = np.sqrt(diagonal[curved])
         mu = 1.0 if hessian.ndim == 1 else 0.0
@@ -484,7 +496,10 @@ def _bounded(
     direct = reach(system, optimal.lagrangian, supports) + concave
     normals, rest = _normals(system, optimal.lagrangian)
     fall, mu, tail, everywhere = curvature.fall(system, rest, hessian, supports)
-    curved = fall if everywhere else fall + concave
+    if everywhere:
+        curved = fall
+    else:
+        curved = fall + concave
     words = "bounded variables"
     if mu and direct > curved + normals:
         words = f"strong convexity {mu:.2g}"

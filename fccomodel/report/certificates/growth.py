@@ -46,9 +46,14 @@ class _Grown(Parts):
         return super().quadratic(node, sign)
 
     def _leaf(self, node: ir.Expr, sign: float) -> ir.Expr | None:
-        grown = two_sided_growth(node, self.see) if sign > 0 else None
+        if sign > 0:
+            grown = two_sided_growth(node, self.see)
+        else:
+            grown = None
         if grown is None:
-            return node if self.rest else None
+            if self.rest:
+                return node
+            return None
         if self.rest:
             return grown.least
         return apply("mul", const(grown.slope / (2 * grown.lipschitz)), apply("square", grown.u))

@@ -26,7 +26,10 @@ def of_feasible(analysis: Analysis) -> float:
     radii: dict[str, float] = {}
     for name, variable in problem.variables.items():
         fact = see(ir.Var(name=name, shape=variable.shape)).size
-        radii[name] = fact.value.number if fact.standing <= Standing.BOUNDED else math.inf
+        if fact.standing <= Standing.BOUNDED:
+            radii[name] = fact.value.number
+        else:
+            radii[name] = math.inf
     for constraint in problem.constraints:
         if constraint.binders:
             continue
@@ -34,7 +37,10 @@ def of_feasible(analysis: Analysis) -> float:
         for sign in signs:
             for size in sizes(constraint.body, sign, 0.0, see):
                 shape = problem.variables[size.variable].shape
-                count = 1 if bound is None else math.prod(elements.shape(bound, shape))
+                if bound is None:
+                    count = 1
+                else:
+                    count = math.prod(elements.shape(bound, shape))
                 radius = size.radius * count ** POWERS.get(size.ball, 0.0)
                 radii[size.variable] = min(radii[size.variable], radius)
     return math.hypot(*radii.values()) * (1 + 1e-9)

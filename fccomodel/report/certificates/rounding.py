@@ -103,6 +103,7 @@ def rounding(system: System, meter: Meter) -> Rounding | None:
         return None
 
     def slopes(multipliers: Array) -> Array:
+        """The derivative of the Lagrangian in each rounded value."""
         total = f + c @ torch.from_numpy(multipliers)
         if not total.requires_grad:
             return np.zeros(system.d)
@@ -221,10 +222,16 @@ class _Errors:
             case "sum" | "mean" | "norm1", (a,), [ea]:
                 return _added(node, a, ea)
             case "norm2" | "norm_fro" | "norminf" | "group_norm", (_, *rest), [ea, *_]:
-                moved = None if ea is None else replace(node, args=(ea, *rest))
+                if ea is None:
+                    moved = None
+                else:
+                    moved = replace(node, args=(ea, *rest))
                 return _sum(moved, _units(SUM_ROUNDINGS, node))
             case "sumsq", (a,), [ea]:
-                squares = None if ea is None else _squares(node, ea)
+                if ea is None:
+                    squares = None
+                else:
+                    squares = _squares(node, ea)
                 return _sum(squares, _units(SUM_ROUNDINGS, node))
             case "logsumexp", (a,), [ea]:
                 worst = _sum(ea, _units(SUM_ROUNDINGS, a))
@@ -330,7 +337,10 @@ def _is_number(node: ir.Apply, atom: atoms.Atom, value: float) -> bool:
 def _added(node: ir.Apply, a: ir.Expr, error: ir.Expr | None) -> ir.Expr:
     """The error of a sum, mean or sum of sizes of entries."""
     op = "sum" if node.op == "norm1" else node.op
-    moved = None if error is None else replace(node, op=op, args=(error,))
+    if error is None:
+        moved = None
+    else:
+        moved = replace(node, op=op, args=(error,))
     return _sum(moved, _scaled(SUM_ROUNDINGS, replace(node, op=op, args=(_size(a),))))
 
 

@@ -89,7 +89,10 @@ def spans(system: System, supports: Mapping[str, list[Support]]) -> tuple[Array,
     low, high = np.full(system.d, math.inf), np.full(system.d, math.inf)
     place = 0
     for name, value in system.point.items():
-        known = supports[name] if value.numel() <= ENTRIES else []
+        if value.numel() <= ENTRIES:
+            known = supports[name]
+        else:
+            known = []
         for k, here in enumerate(value.reshape(-1).tolist() if known else ()):
             unit = torch.zeros(value.numel(), dtype=torch.float64)
             unit[k] = 1.0

@@ -121,6 +121,7 @@ def deviations(
     """
 
     def of(part: Bound) -> np.ndarray:
+        """The values on a part of the rows."""
         return values(part, point, seed)[0]
 
     with one_thread():
@@ -140,7 +141,10 @@ def deviations(
         if not why:
             count = min(count, *(max(FEWEST, part.tables[name].n // 2) for name in tables))
             try:
-                whole = found if share == 1.0 else of(part)
+                if share == 1.0:
+                    whole = found
+                else:
+                    whole = of(part)
                 several = [_jackknife(part, name, of, seed, count, whole) for name in tables]
                 variance, bias = share * np.sum(several, axis=0)
             except FccoError as error:
@@ -184,6 +188,7 @@ def difference(bound: Bound, first: Point, second: Point, *, seed: int = 0) -> t
     """The objective at the first point less that at the second, and its standard error."""
 
     def of(part: Bound) -> np.ndarray:
+        """The difference of the two points' objectives on a part of the rows."""
         return values(part, first, seed)[0][:1] - values(part, second, seed)[0][:1]
 
     with one_thread():

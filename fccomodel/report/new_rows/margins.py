@@ -134,7 +134,10 @@ def _extreme(reduce: ir.Reduce) -> bool:
     kind = reductions.all()[reduce.kind]
     if kind.cap is None:
         return False
-    options = {kind.option.name: 1.0} if kind.option is not None else {}
+    if kind.option is not None:
+        options = {kind.option.name: 1.0}
+    else:
+        options = {}
     many = torch.tensor(1e12, dtype=torch.float64)
     return float(kind.cap(many, options)) > 1e-6
 
@@ -153,7 +156,10 @@ def tightened(bound: Bound, margins: Mapping[str, float]) -> Bound:
         shape = tuple(elements.extent(bound, binder.domain) for binder in constraint.binders)
         name = _unused(problem, constraint.label)
         arrays[name] = np.zeros(shape)
-        arrays[name][family.ids] = own if shape else own[0]
+        if shape:
+            arrays[name][family.ids] = own
+        else:
+            arrays[name][family.ids] = own[0]
         declared[name] = ir.Array(
             name=name, type=ir.ColumnType(kind="real", shape=shape), span=constraint.span
         )

@@ -91,7 +91,8 @@ def population(
     """
     counted = {"solves": len(gaps), "failed": failed, "seconds": seconds, "convex": convex}
     if len(gaps) < FEWEST:
-        return Population(why=f"{len(gaps)} answers on resampled rows, fewer than {FEWEST}", **counted)  # type: ignore[arg-type]
+        why = f"{len(gaps)} answers on resampled rows, fewer than {FEWEST}"
+        return Population(why=why, **counted)  # type: ignore[arg-type]
     low, high, level = between(np.append(gaps, np.full(failed, math.inf)))
     if math.isinf(high):
         why = (

@@ -77,13 +77,17 @@ def amount(bound: Bound) -> float:
     inside: dict[int, float] = {}
 
     def of(root: ir.Expr) -> float:
+        """The numbers that one evaluation of a root makes."""
         stack = [root]
         while stack:
             node = stack[-1]
             if missing := [child for child in node.children if id(child) not in inside]:
                 stack += missing
                 continue
-            own = _elements(node, bound) if isinstance(node, ir.Reduce) else 1.0
+            if isinstance(node, ir.Reduce):
+                own = _elements(node, bound)
+            else:
+                own = 1.0
             inside[id(stack.pop())] = own * max([1.0, *(inside[id(child)] for child in node.children)])
         return inside[id(root)]
 

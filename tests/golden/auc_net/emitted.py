@@ -296,7 +296,9 @@ def as_namespace(tensors, device, dtype):
     for key, value in tensors.items():
         if key.startswith("net_"):
             INITIAL[key] = value
-        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device))
+        if value.is_floating_point():
+            value = value.to(dtype)
+        setattr(data, key, value.to(device))
     data.centre = 0.05
     return data
 
@@ -342,7 +344,8 @@ def centres(device, dtype):
 def draw(data, rng, T):
     """Positions and uniform numbers for T steps, each with a leading dim of T."""
     def epochs(name, n, size):
-        # without replacement within each pass over the n elements; the rest of a pass waits for the next call, where it lies
+        # without replacement within each pass over the n elements; what is left of a pass waits for
+        # the next call
         rest, taken, count = *data.waiting.get(name, [()]), [], T * size
         while count:
             rest = rest if len(rest) else torch.randperm(n, generator=rng, device=data.device)

@@ -204,7 +204,9 @@ def as_namespace(tensors, device, dtype):
     for key, value in tensors.items():
         if key.startswith("net_"):
             INITIAL[key] = value
-        setattr(data, key, value.to(device=device, dtype=dtype) if value.is_floating_point() else value.to(device))
+        if value.is_floating_point():
+            value = value.to(dtype)
+        setattr(data, key, value.to(device))
     data.alpha = 0.3
     data.mu = 0.01
     return data

@@ -100,6 +100,7 @@ def copy_state(state):
     """All that the step keeps, so that a stage can be taken back."""
 
     def copied(x):
+        """A copy of a tensor or of a namespace of tensors; anything else itself."""
         if torch.is_tensor(x):
             return x.clone()
         if isinstance(x, SimpleNamespace):
@@ -146,6 +147,7 @@ def mean_gradient(solver: BlockSolver, data, x, c, h: BlockSettings, batches):
     """The gradient at x over some minibatches, each with estimates of its own."""
 
     def at(batch):
+        """The gradient of one minibatch, with estimates from this batch alone."""
         return solver.gradient(data, x, x, solver.buffers(x.device, x.dtype), copy_state(c), batch, h)
 
     return sum(map(at, batches)) / len(batches)
@@ -174,9 +176,11 @@ def set_out(run, solver: BlockSolver, data, h: BlockSettings, G):
         scale_smoothing(solver, data, w.to(data.dtype), run.c, h, G, w.dtype)
 
     def value(x):
+        """The merit at x."""
         return merit(value_at(solver, data, x), h.rho)
 
     def inverse(jumps=False):
+        """1 / L along the gradient; ``jumps``: judged by the merit."""
         judge = value if jumps else None
         return inverse_smoothness(solver, lambda x, y=None: G(x, y, 1), w, judge, h.powers, h.halvings)
 
@@ -324,6 +328,7 @@ def solve(
     few = drawn(solver, data, rng, min(8, math.ceil(256 / max(solver.oracles, 1))))
 
     def G(x, y=None, most=None):
+        """The mean gradient of a few minibatches at x, with centres at the numbers y."""
         if y is None:
             c = run.c
         else:
@@ -331,6 +336,7 @@ def solve(
         return mean_gradient(solver, data, x, c, h, few[:most])
 
     def minibatches(x, y, held):
+        """Gradients of fresh minibatches at x."""
         return gradients(
             solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
         )

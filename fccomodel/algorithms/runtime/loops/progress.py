@@ -100,6 +100,7 @@ def ending(began, stop, seconds, iterations, oracles=None, share=None, work=None
     where it is the clock that ends it."""
 
     def ended(count, calls=0):
+        """Why the run ends after ``count`` steps, or nothing."""
         if stop is not None and stop():
             return "interrupted"
         spent = (iterations is not None and count >= iterations) or (oracles is not None and calls >= oracles)
@@ -221,6 +222,7 @@ def starting_value(solver: Solver, data, w, G, rng, most=40):
     points are tried."""
 
     def scattered():
+        """A standard normal point."""
         return torch.randn(w.shape, generator=rng, device=w.device, dtype=w.dtype)
 
     value = value_at(solver, data, w)

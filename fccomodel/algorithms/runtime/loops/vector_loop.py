@@ -265,6 +265,7 @@ def solve(
         few = []
 
     def G(x):
+        """The gradient at x, from a few minibatches or from all rows."""
         if few:
             at = F.pooled(x, few)
         else:
@@ -273,6 +274,7 @@ def solve(
         return at.pull(s) + direct
 
     def minibatches(x, y, held):
+        """Gradients of fresh minibatches at x."""
         return gradients(
             solver, data, x, y, held, torch.Generator(device=device).manual_seed(seed + 1 + run.count)
         )

@@ -190,7 +190,10 @@ def gradient_at_zero(
     values[variable] = torch.zeros(shapes[variable], dtype=torch.float64, requires_grad=True)
     with torch.enable_grad():
         objective, constraints, labels, _ = functions(Evaluator(bound, values))
-        total = objective if bound.problem.objective.sense == "minimize" else -objective
+        if bound.problem.objective.sense == "minimize":
+            total = objective
+        else:
+            total = -objective
         nu = torch.tensor([multipliers.get(label, 0.0) for label in labels], dtype=torch.float64)
         total = total + (nu * constraints)[nu != 0].sum()
         (found,) = torch.autograd.grad(total, values[variable], allow_unused=True)

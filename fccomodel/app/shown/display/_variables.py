@@ -59,6 +59,7 @@ def _names(bound: Bound, dims: ir.Shape, shape: tuple[int, ...]) -> Callable[[in
     axes = [coordinates(bound, dim) for dim in dims]
 
     def name(k: int) -> str:
+        """The name of entry k."""
         at = np.unravel_index(k, shape)
         if len(at) == 1 and axes[0] is None:
             return f"[{at[0] + 1}]"

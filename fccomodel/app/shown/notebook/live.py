@@ -59,6 +59,7 @@ def _output() -> Callable[[str], None] | None:
     shown: list[Any] = []
 
     def show(text: str) -> None:
+        """Show a text in the cell's output, in place of the one before."""
         if shown:
             shown[0].update(HTML(text))
         elif text:
@@ -129,7 +130,8 @@ def _curve(name: str, points: Sequence[tuple[float, float]], write: Callable[...
     return (
         f'<figure style="display:inline-block;margin:.3rem 1.2rem .3rem 0"><figcaption>{name} '
         f"<b>{value}</b></figcaption>"
-        f'<svg width="{PICTURE_WIDTH}" height="{PICTURE_HEIGHT}" viewBox="-3 0 {PICTURE_WIDTH + 6} {PICTURE_HEIGHT}" role="img" '
+        f'<svg width="{PICTURE_WIDTH}" height="{PICTURE_HEIGHT}" '
+        f'viewBox="-3 0 {PICTURE_WIDTH + 6} {PICTURE_HEIGHT}" role="img" '
         f'aria-label="{name}">'
         f'<polyline points="{line}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
         f'<circle cx="{x[-1]:.1f}" cy="{y[-1]:.1f}" r="2.5" fill="currentColor"/></svg></figure>'

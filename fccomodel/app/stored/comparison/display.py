@@ -58,7 +58,10 @@ def _bar(step: Step, elapsed: float) -> RenderableType:
 
 def _last(run: Run) -> str:
     """A run in one line."""
-    what = f"trial {settings(run.job.hyper)}" if run.job.trial else f"seed {run.job.seed}"
+    if run.job.trial:
+        what = f"trial {settings(run.job.hyper)}"
+    else:
+        what = f"seed {run.job.seed}"
     said = run.error or f"objective {number(run.objective)}, violation {residual(run.violation)}"
     return f"{run.job.algorithm}, {what}: {said}"
 
@@ -71,14 +74,20 @@ def settings(hyper: Sequence[tuple[str, float]]) -> str:
 # ------------------------------------------------------------------------------------------- tables
 def comparison(record: Comparison) -> RenderableType:
     """The whole record: table, test rows, refused algorithms, tuned values, failures, notes."""
-    seeds = f"{len(record.seeds)} seeds" if len(record.seeds) > 1 else f"seed {record.seeds[0]}"
+    if len(record.seeds) > 1:
+        seeds = f"{len(record.seeds)} seeds"
+    else:
+        seeds = f"seed {record.seeds[0]}"
     parts: list[RenderableType | None] = [title(record.model, [record.sense, record.budget, seeds])]
     best = {name: record.best(name) for name in record.columns if name not in USED}
     parts.append(_table(record, record.columns, best))
     parts += [Text(""), Text(_legend(record), style="dim")]
     further = list(record.further.items())
     for start in range(0, len(further), MOST_COLUMNS):
-        where = "on the rows solved on" if record.test is None else f"where {record.test}"
+        if record.test is None:
+            where = "on the rows solved on"
+        else:
+            where = f"where {record.test}"
         columns = dict(further[start : start + MOST_COLUMNS])
         parts += [Text(""), Text(where, style="dim"), _table(record, columns, {})]
     parts.append(Text(""))
@@ -94,7 +103,10 @@ def _chosen(record: Comparison, name: str) -> str:
     """The values that tuning chose for an algorithm, with their objective on held-out rows."""
     held = {run.job.hyper: run.objective for run in record.trials if run.job.algorithm == name}
     hyper = record.chosen[name]
-    said = [f"{number(held[hyper])} on held-out rows"] if hyper in held else []
+    if hyper in held:
+        said = [f"{number(held[hyper])} on held-out rows"]
+    else:
+        said = []
     if hyper and () in held:
         said += [f"by default {number(held[()])}"]
     return f"{name}: {settings(hyper)}" + (f" ({', '.join(said)})" if said else "")
@@ -158,7 +170,10 @@ def _table(
         table.add_row(
             first, *(_cell(column, mean, name in best.get(column, ())) for column, mean in means.items())
         )
-        beneath = [_deviation(mean) for mean in means.values()] if len(record.of(name)) > 1 else []
+        if len(record.of(name)) > 1:
+            beneath = [_deviation(mean) for mean in means.values()]
+        else:
+            beneath = []
         if beneath or rest:
             table.add_row("\n".join(rest), *(Text(text, style="dim") for text in beneath))
     return table
@@ -190,5 +205,8 @@ def _deviation(mean: Mean | None) -> str:
 def _legend(record: Comparison) -> str:
     """The line below the table."""
     mean = "mean ±sd, " if len(record.seeds) > 1 else ""
-    within = f" (objective: where violation <= {record.tolerance:g})" if record.constrained else ""
+    if record.constrained:
+        within = f" (objective: where violation <= {record.tolerance:g})"
+    else:
+        within = ""
     return f"{mean}* best{within}"

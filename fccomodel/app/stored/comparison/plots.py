@@ -160,7 +160,10 @@ def _caption(record: Comparison) -> str:
     else:
         lines = record.model
     parts = [lines, "each line is of the points that would be the answer then; marks only tell lines apart"]
-    within = f", violation <= {record.tolerance:g}" if record.constrained else ""
+    if record.constrained:
+        within = f", violation <= {record.tolerance:g}"
+    else:
+        within = ""
     said = {
         "optimum": f"optimum: {best:.6g}, as given",
         "best found": f"best found: {best:.6g}, of all runs{within}",

@@ -21,7 +21,10 @@ class Search:
     def __init__(self, grid: Mapping[str, Sequence[float]]):
         whole = math.prod(map(len, grid.values())) <= LARGEST_WHOLE_GRID
         by_name: list[Mapping[str, Sequence[float]]] = [{name: values} for name, values in grid.items()]
-        self.rounds = [grid] if whole else by_name
+        if whole:
+            self.rounds = [grid]
+        else:
+            self.rounds = by_name
         self.chosen: Hyper = ()
         self.best = (math.inf, math.inf)
         self.tried: set[Hyper] = set()

@@ -151,7 +151,10 @@ def net_scores(bound: Bound, variables: Mapping[str, np.ndarray]) -> Iterator[tu
             uses.setdefault(call.net, {})[call.arg.binder.domain.table, call.arg.name] = call
     for net, calls in uses.items():
         for (table, column), call in calls.items():
-            key = net if len(calls) == 1 else f"{net}_{table}_{column}"
+            if len(calls) == 1:
+                key = net
+            else:
+                key = f"{net}_{table}_{column}"
             yield key, _outputs(bound, call, variables, bound.tables[table].columns[column])
 
 

@@ -74,7 +74,10 @@ class Loops:
     # --------------------------------------------------------------------------------------- arrays
     def own(self, shape: Sequence[int], dtype: torch.dtype, strides: Sequence[int] | None = None) -> View:
         """A new intermediate array."""
-        strides = flat(shape) if strides is None else tuple(strides)
+        if strides is None:
+            strides = flat(shape)
+        else:
+            strides = tuple(strides)
         self.count += 1
         buffer = Buffer(f"t{self.count}", dtype, span(shape, strides))
         size = buffer.length * torch.empty((), dtype=dtype).element_size()
@@ -138,7 +141,10 @@ class Loops:
             """The entry of a view in the innermost loop."""
             k = keys[key(view)]
             terms = [f"{s[k]} * i{d}" if s[k] != 1 else f"i{d}" for d, (_, s) in enumerate(merged) if s[k]]
-            start = [str(view.start)] if view.start or not terms else []
+            if view.start or not terms:
+                start = [str(view.start)]
+            else:
+                start = []
             return f"{view.buffer.name}[{' + '.join([*start, *terms])}]"
 
         for d, (n, _) in enumerate(merged):
@@ -168,12 +174,18 @@ class Loops:
         source = self.view(node.args[0])
         found, base = node.meta["val"], node.args[0].meta["val"]
         several = isinstance(found, tuple | list)
-        many = found if several else [found]
+        if several:
+            many = found
+        else:
+            many = [found]
         shift = source.start - base.storage_offset()
         made = [
             View(source.buffer, tuple(x.shape), tuple(x.stride()), x.storage_offset() + shift) for x in many
         ]
-        self.values[node] = made if several else made[0]
+        if several:
+            self.values[node] = made
+        else:
+            self.values[node] = made[0]
         if write:  # ``squeeze_`` changes the shape of what it is given, too
             self.values[node.args[0]] = made[0]
 
@@ -211,7 +223,10 @@ class Loops:
         text = ENTRIES[name]
         at = dtype
         if name in TRUTHS:
-            at = torch.result_type(*map(value, args)) if len(args) > 1 else value(args[0]).dtype
+            if len(args) > 1:
+                at = torch.result_type(*map(value, args))
+            else:
+                at = value(args[0]).dtype
         kinds = [torch.bool if name == "where" and k == 0 else at for k in range(len(args))]
         if name == "elu":
             if len(args) > 2 and set(map(float, args[2:])) != {1.0}:

@@ -119,7 +119,10 @@ def product_of(sign: str) -> Callable[[Loops, Node, torch.Tensor], Entry]:
 
 def filled(loops: Loops, node: Node, like: torch.Tensor) -> Entry:
     """One number everywhere, 0 unless given."""
-    number = node.args[1] if len(node.args) > 1 else 0
+    if len(node.args) > 1:
+        number = node.args[1]
+    else:
+        number = 0
     return Entry("{a}", (loops.operand(number, like.dtype),), tuple(like.shape), like.dtype)
 
 

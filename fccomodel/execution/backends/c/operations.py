@@ -20,7 +20,10 @@ def reduced(loops: Loops, node: Node) -> None:
     """Sums, means and extremes along dims."""
     name, like = named(node), node.meta["val"]
     x = loops.view(node.args[0])
-    given = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    if len(node.args) > 1:
+        given = node.args[1]
+    else:
+        given = node.kwargs.get("dim")
     rank = len(x.shape)
     along: list[int] = []
     if rank:
@@ -84,7 +87,10 @@ def multiplied(loops: Loops, node: Node) -> None:
     plus, (a, b) = (node.args[0] if name.startswith("add") else None), map(loops.view, node.args[-2:])
     if any(x.dtype not in (torch.float32, torch.float64) for x in (a, b)) or node.kwargs:
         raise Unfit(f"no loops for {node.target} of such arrays")
-    batch = a.shape[0] if name in ("bmm", "baddbmm") else 1
+    if name in ("bmm", "baddbmm"):
+        batch = a.shape[0]
+    else:
+        batch = 1
     out = loops.own(like.shape, like.dtype)
     number = kind(like.dtype)
     left, a_by = (1, *a.shape), (0, *a.strides)

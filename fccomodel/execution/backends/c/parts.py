@@ -42,7 +42,10 @@ def index_add(
     x: torch.Tensor, dim: int, index: torch.Tensor, y: torch.Tensor, alpha: float = 1
 ) -> torch.Tensor:
     """Add rows of y to the rows of x that ``index`` names, in place."""
-    into, rows = (x.transpose(0, dim), y.transpose(0, dim)) if dim else (x, y)
+    if dim:
+        into, rows = (x.transpose(0, dim), y.transpose(0, dim))
+    else:
+        into, rows = (x, y)
     into.index_put_((index,), rows * alpha if alpha != 1 else rows, accumulate=True)
     return x
 
@@ -55,7 +58,10 @@ def layer_norm(
     mean = x.mean(dims, keepdim=True)
     apart = x - mean
     over = (apart.square().mean(dims, keepdim=True) + eps).rsqrt()
-    scaled = apart * over if weight is None else apart * over * weight
+    if weight is None:
+        scaled = apart * over
+    else:
+        scaled = apart * over * weight
     return scaled if bias is None else scaled + bias, mean, over
 
 

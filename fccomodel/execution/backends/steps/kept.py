@@ -68,5 +68,8 @@ def defined(one: ast.stmt) -> Iterable[str]:
     """The names that a statement defines or changes."""
     if isinstance(one, ast.FunctionDef | ast.ClassDef):
         return [one.name]
-    targets = one.targets if isinstance(one, ast.Assign) else []
+    if isinstance(one, ast.Assign):
+        targets = one.targets
+    else:
+        targets = []
     return [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]

@@ -70,7 +70,10 @@ class Recorded:
             if one.function._schema.is_mutable or wanted:
                 asked |= {slot.number for slot in slots_in((one.args, one.named))}
                 few_parts = one.function is aten.unbind.int and 2 * len(wanted) < len(one.made)
-                kept += [one.part(k) for k in wanted] if few_parts else [one]
+                if few_parts:
+                    kept += [one.part(k) for k in wanted]
+                else:
+                    kept += [one]
         self.operations = kept[::-1]
 
     def in_place(self, moved: Collection[int]) -> None:
@@ -79,7 +82,10 @@ class Recorded:
         uses.update(slot.number for slot in self.results)
         same: dict[int, Any] = {}
         for one in self.operations:
-            source = one.args[0] if one.function is aten.clone.default else None
+            if one.function is aten.clone.default:
+                source = one.args[0]
+            else:
+                source = None
             if isinstance(source, Slot) and source.number in moved and uses[source.number] == 1:
                 same[one.made[0].number] = source
         slots = {

@@ -112,7 +112,10 @@ class Several:
             u, c = solver.buffers(device, dtype), solver.centres(device, dtype)
             parts = [part.unbind() for part in solver.draw(data, rng, STEPS)]
         batches: list[Sequence[torch.Tensor]]
-        batches = list(zip(*parts, strict=True)) if parts else [()] * STEPS
+        if parts:
+            batches = list(zip(*parts, strict=True))
+        else:
+            batches = [()] * STEPS
         found = cls(
             module=module,
             text=program.text,
@@ -303,7 +306,10 @@ class Several:
         h, before = self.h.copy(), numbers(state)
         vars(h).update(zip(self.settings, row, strict=False))
         held = dict(vars(h))
-        clones = {name: x.clone() for name, x in tensors(state).items()} if pooled else {}
+        if pooled:
+            clones = {name: x.clone() for name, x in tensors(state).items()}
+        else:
+            clones = {}
         expected = [*tensors(state)]
         vars(self.module)["together"] = lambda state, G, _: met(state, G, flags) if pooled else G
         self.solver.advance(self.solver, data, state, u, c, batch, h)
@@ -383,7 +389,10 @@ def extreme(of: Callable, clamped: str) -> Callable:
         """The smaller or larger argument."""
         if len(args) != 2 or not any(map(number, args)):
             return of(*args, **given)
-        x, other = args if number(args[0]) else args[::-1]
+        if number(args[0]):
+            x, other = args
+        else:
+            x, other = args[::-1]
         return x.clamp(**{clamped: other})
 
     return found
