@@ -382,12 +382,30 @@ def test_what_does_not_fit_is_said() -> None:
         ([0, 120], {"s": s[:2]}, "row 120 is not in the table"),
         ([-1, 1], {"s": s[:2]}, "row -1"),
         ({"E": [0, 1]}, {"s": s[:2]}, "rows of `D`"),
+        ([], {"s": s[:0]}, "the batch is empty"),
+        (torch.tensor([0.0, 1.0]), {"s": s[:2]}, "their type is float32"),
+        (torch.tensor([True, False]), {"s": s[:2]}, "their type is bool"),
+        ([0, 1], {"s": net}, "a Sequential, not a tensor"),
     ]
     for batch, scores, message in wrong:
         with pytest.raises(FccoError, match=message) as error:
             criterion(batch, **scores)
         assert error.value.diagnostics[0].code == "F0826"
         assert error.value.diagnostics[0].fix
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5, True])
+def test_a_batch_has_at_least_one_row(batch: Any) -> None:
+    problem, _, _ = bound(AUC)
+    with pytest.raises(FccoError, match="is not a number of rows"):
+        problem.criterion(batch=batch)
+
+
+def test_a_loader_without_row_numbers_is_refused() -> None:
+    problem, data, net = bound(AUC)
+    batch = torch.from_numpy(data["x"]), torch.from_numpy(data["y"])
+    with pytest.raises(FccoError, match="not row numbers of the table `D`: the first entry of a batch"):
+        problem.criterion(batch=24).evaluate([batch], s=net)
 
 
 @pytest.mark.parametrize(

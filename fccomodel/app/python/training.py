@@ -109,7 +109,12 @@ class Criterion(compiled.Criterion):
         scores: dict[str, list[np.ndarray]] = {name: [] for name in nets}
         with torch.no_grad(), _evaluating(nets.values()):
             for numbers, batch in loader:
-                rows.append(np.asarray(numbers, dtype=np.int64).reshape(-1))
+                numbers = np.asarray(numbers)
+                if numbers.ndim > 1 or numbers.dtype.kind not in "iu":
+                    table = next(iter(self.inputs.values()))[0].table
+                    found = f"the first entry of a batch has shape {numbers.shape} and type {numbers.dtype}"
+                    self._refuse(errors.criterion_row_numbers(table, found))
+                rows.append(numbers.astype(np.int64).reshape(-1))
                 for name, net in nets.items():
                     value = net(_moved(inputs(batch), net))
                     scores[name].append(value.detach().double().cpu().numpy())
@@ -245,6 +250,8 @@ class Looked(torch.nn.Module):
 
 def criterion(model: BoundModel, *, batch: int, algorithm: str | None, **given: Any) -> Criterion:
     """The criterion of a bound model; F0826 where the model or the algorithm has none."""
+    if isinstance(batch, bool) or not isinstance(batch, int | np.integer) or batch < 1:
+        refuse(errors.criterion_batch(batch))
     options = {"unverified": True, **given}
     if algorithm is not None:
         planned = model.plan(algorithm=algorithm, **options)

@@ -257,16 +257,19 @@ class Criterion(torch.nn.Module):
             self._refuse(errors.criterion_tables(self.tables))
         found = {}
         for name, part in rows.items():
-            numbers = torch.as_tensor(part, dtype=torch.int64).reshape(-1).cpu()
+            numbers = torch.as_tensor(part)
+            if not numbers.numel():
+                self._refuse(errors.criterion_row_numbers(name, "the batch is empty"))
+            if numbers.dtype == torch.bool or numbers.is_floating_point() or numbers.is_complex():
+                kind = str(numbers.dtype).removeprefix("torch.")
+                self._refuse(errors.criterion_row_numbers(name, f"their type is {kind}"))
+            numbers = numbers.to(torch.int64).reshape(-1).cpu()
             places = self.places[name]
             outside = (numbers < 0) | (numbers >= len(places))
             ids = places[numbers.clamp(0, len(places) - 1)]
             outside |= ids < 0
-            if not len(numbers) or bool(outside.any()):
-                if len(numbers):
-                    row = int(numbers[outside][0])
-                else:
-                    row = -1
+            if bool(outside.any()):
+                row = int(numbers[outside][0])
                 self._refuse(errors.criterion_rows(name, row, self.bound.tables[name].n))
             found[name] = ids
         return found
@@ -286,6 +289,8 @@ class Criterion(torch.nn.Module):
             elif set(value) != set(names):
                 self._refuse(errors.criterion_inputs(net, names))
             for one, name in zip(asked, names, strict=True):
+                if not isinstance(value[name], torch.Tensor):
+                    self._refuse(errors.criterion_not_scores(net, type(value[name]).__name__))
                 shape, expected = tuple(value[name].shape), (len(ids[one.table]), *one.event)
                 if shape != expected and shape != (*expected, 1):
                     self._refuse(errors.criterion_shape(net, shape, expected))
