@@ -105,6 +105,7 @@ def test_the_gradient_is_that_of_the_emitted_solver(text: str, algorithm: str, w
         with torch.no_grad():
             for p in net.parameters():
                 p -= 0.05 * p.grad
+    assert f"algorithm={algorithm}, batch=48" in repr(criterion)
 
 
 @pytest.mark.parametrize("text", [AUC, PARTIAL, GROUPS], ids=["auc", "partial", "groups"])

@@ -1,4 +1,4 @@
-"""What comes of a model: what is found about it, the plan to solve it, and the answer."""
+"""Explanations, plans and results, as Python users see them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Explanation(Shown):
-    """What was found about a model and what follows for its solution, or what it lacks."""
+    """The facts about a model and the algorithms for it, or the reasons why none solves it."""
 
     explained: pipeline.Explained
 
@@ -43,8 +43,8 @@ class Explanation(Shown):
 
     @property
     def json(self) -> dict[str, Any]:
-        """``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; ``refused`` where
-        nothing solves the model."""
+        """A dictionary with ``objective``, ``constraints``, ``algorithm``, ``via``, ``rejected``; with
+        ``refused`` if nothing solves the model."""
         return results.plain(explain.to_json(*self._found, **self._lacking))
 
     def why(self, subject: str) -> str:
@@ -58,8 +58,7 @@ class Explanation(Shown):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The structure as a tree that unfolds to rules and reasons, and the algorithms with what each
-        lacks."""
+        """The structure as a tree of rules and reasons, and the algorithms with what each lacks."""
         from fccomodel.app.shown.notebook import html
 
         return html.explanation(self.explained)
@@ -85,14 +84,18 @@ class Result(Shown, Answer):
 
     @property
     def variables(self) -> dict[str, np.ndarray]:
-        """The decision variables by the model's names, in float64; entries by theirs:
-        ``variables["w"].sel(d="radius")``."""
+        """The decision variables by name, in float64.
+
+        Entries have names too: ``variables["w"].sel(d="radius")``.
+        """
         return labelled.variables(self.outcome.solution.variables, self._axes["variables"])
 
     @property
     def multipliers(self) -> dict[str, Any]:
-        """The report's by the constraint's name: a number, or of a family
-        ``multipliers["gap"].sel(k="a", t=0.5)``."""
+        """The multipliers from the report, by constraint name.
+
+        A number each; those of a family by its index: ``multipliers["gap"].sel(k="a", t=0.5)``.
+        """
         rows = {label: row.multiplier for label, row in self.outcome.report.constraints.items()}
         return labelled.by_family(rows, self._axes["constraints"])
 
@@ -121,7 +124,7 @@ class Result(Shown, Answer):
 
     @property
     def values(self) -> dict[str, Any]:
-        """The lets that ``show`` named: a number, a list, or either by member of a family."""
+        """The values of the lets that ``show`` named: numbers, lists, or dictionaries for families."""
         return dict(self.outcome.shown)
 
     @property
@@ -131,8 +134,10 @@ class Result(Shown, Answer):
 
     @property
     def trace(self) -> Traced | None:
-        """What ``trace`` asked for of the steps: ``.rows``, ``.to_pandas()``, ``.plot.tracking()``,
-        ``.plot.bias()``, .."""
+        """The quantities that ``trace`` recorded at each step.
+
+        ``.rows``, ``.to_pandas()``, ``.plot.tracking()``, ``.plot.bias()`` and others show them.
+        """
         from fccomodel.app.shown.tracing import Traced
 
         seen, planned = self.outcome.solution.trace, self.outcome.planned
@@ -158,7 +163,7 @@ class Result(Shown, Answer):
 
     @property
     def heldout_rows(self) -> dict[str, np.ndarray]:
-        """By table the numbers in their source of the rows that were held out at random."""
+        """Row numbers of the rows held out at random, for each table; counted in the source."""
         return dict(self.outcome.planned.held)
 
     @property
@@ -168,13 +173,15 @@ class Result(Shown, Answer):
 
     @property
     def options(self) -> options.Origins:
-        """Every option's value and where it came from."""
+        """The value of every option, and who set it."""
         return self.outcome.planned.options
 
     @property
     def history(self) -> History:
-        """After each stage: objective and violation of the best point so far, oracle calls, seconds;
-        ``.to_pandas()``."""
+        """Objective and violation of the best point after each stage, with oracle calls and seconds.
+
+        ``.to_pandas()`` makes a table of it.
+        """
         return History(self.outcome.solution.history)
 
     @property
@@ -184,13 +191,13 @@ class Result(Shown, Answer):
 
     @property
     def plot(self) -> plots.Plots:
-        """Pictures: ``plot()`` of the run; ``plot.convergence()``, ``constraints``, ``multipliers``,
-        ``groups``, ``roc``."""
+        """Pictures: ``plot()``, ``plot.convergence()``, ``plot.constraints()``,
+        ``plot.multipliers()``, ``plot.groups()``, ``plot.roc()``."""
         return plots.Plots(self.json, display.kinds(self.outcome.problem), self.outcome)
 
     def cite(self) -> str:
-        """BibTeX of what the answer rests on: the algorithm's paper, the interior-point method where
-        it came in, this library."""
+        """BibTeX entries of the algorithm's paper, of the interior-point method if it was used, and
+        of this library."""
         return citing.cite(self.json)
 
     def html(self) -> str:
@@ -200,7 +207,7 @@ class Result(Shown, Answer):
 
     @property
     def json(self) -> dict[str, Any]:
-        """What ``save`` writes as ``result.json``."""
+        """The dictionary that ``save`` writes as ``result.json``."""
         return results.to_json(self.outcome)
 
     def save(self, folder: str | Path) -> Path:
@@ -211,8 +218,8 @@ class Result(Shown, Answer):
 
     @property
     def details(self) -> str:
-        """The whole report: ``print(result)`` and the assumptions, what practice adds, every option
-        with its origin."""
+        """The whole report: that of ``print(result)``, the assumptions of the theorem, the departures
+        from it in practice, and every option with its origin."""
         return display.to_text(display.outcome(self.outcome, verbose=True))
 
     def __str__(self) -> str:

@@ -62,6 +62,11 @@ class Criterion(compiled.Criterion):
         super().__init__(planned.bound, planned.plan, batch=batch)
         self.model, self.planned = model, planned
 
+    def extra_repr(self) -> str:
+        """The model, the algorithm, the batch size and the nets: what ``print`` shows."""
+        nets = ", ".join(self.inputs)
+        return f"model={self.bound.problem.name}, algorithm={self.algorithm}, batch={self.batch}, nets={nets}"
+
     @property
     def algorithm(self) -> str:
         """The algorithm whose gradient this is."""
