@@ -121,13 +121,13 @@ def _concave(
         return q
     if additive(node.body, binder):
         return concave_maxima.additive(slope, tuple(start.shape), most)
-    if start.shape[-1] <= concave_maxima.MOST:
+    if start.shape[-1] <= concave_maxima.LARGEST_ELLIPSOID:
         return concave_maxima.ellipsoid(slope, project, q)
     q = concave_maxima.ascent(slope, project, q)
     if certain(q):
         return q
     problem = evaluator.bound.problem
-    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.MOST), source=problem.source)
+    refuse(errors.maximum_not_found(problem, node, ACCURACY, concave_maxima.LARGEST_ELLIPSOID), source=problem.source)
 
 
 # --------------------------------------------------------------------------------- known maximisers
